@@ -68,6 +68,9 @@ impl<K: AsRef<[u8]>> IntoKeyRange for (Bound<K>, Bound<K>) {
 /// A lower and an upper bound.
 pub type Owned = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
+/// The same, borrowed.
+pub type Borrowed<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+
 /// The bounds of a range, copied.
 pub fn owned(range: &impl IntoKeyRange) -> Owned {
     let (low, high) = range.bounds();

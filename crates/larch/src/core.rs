@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::log::record::LogError;
 use crate::read::View;
+use crate::transaction::reserved::MayWait;
 use crate::warm::state;
 use crate::write::reserve::Reserve;
 use crate::write::writer::{NotAppended, Unsynced, Writer, log_path};
@@ -129,6 +130,11 @@ impl Core {
     pub fn check_writable(&self) -> Result<()> {
         self.env.check_origin()?;
         self.writes.check()
+    }
+
+    /// Whether a thread may wait for others.
+    pub fn may_wait(&self) -> MayWait {
+        if self.env.machine.threads.are_real() { MayWait::Yes } else { MayWait::No }
     }
 
     /// Waits until background work has made progress since `seen`; on a machine without threads, does the work here.

@@ -2,6 +2,7 @@
 //! key, are not here.
 
 use crate::log::record::LogError;
+use crate::transaction::conflict::Conflict;
 use sst::Version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -176,6 +177,23 @@ pub enum Error {
     /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
     #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
     Cancelled(&'static str),
+    /// A transaction conflicted in each of its attempts.
+    #[error("the transaction conflicted {attempts} times, the last time because {conflict}")]
+    TooManyConflicts {
+        /// How often it was run.
+        attempts: u32,
+        /// The last conflict.
+        conflict: Conflict,
+    },
+    /// A batch that expects something was committed without asking for it.
+    #[error("the batch expects values of keys, which its commit does not look at; commit it with commit_if")]
+    HasConditions,
+    /// A transaction does not have the savepoint.
+    #[error(
+        "the transaction does not have this savepoint: it belongs to another one, or the transaction went back to an earlier one; \
+         make a savepoint where it is to go back to"
+    )]
+    NoSuchSavepoint,
     /// A row has more or fewer parts than the table has column groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {

@@ -1,12 +1,17 @@
 //! What a program holds: databases, caches, tables, selections, batches and snapshots. They
 //! check arguments and call what does the work.
 
+pub mod attempts;
 pub mod batch;
 pub mod cache;
+pub mod conditional;
 pub mod database;
 pub mod readable;
+pub mod selected;
 pub mod selection;
 pub mod snapshot;
 pub mod statistics;
 pub mod table;
+pub mod transact;
+pub mod transaction;
 pub mod until;

@@ -36,6 +36,13 @@
 //!
 //! Snapshots and [selections](Selection) have all three forms.
 //!
+//! # Transactions
+//!
+//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If another
+//! commit changes what was read, the work is done again. [`Database::begin`] gives a [`Transaction`] whose commit returns a
+//! [`Conflict`] instead. A [`Batch`] writes without reading; [`Table::insert_new`], [`Table::compare_and_swap`] and
+//! [`Table::fetch_update`] are for a single row.
+//!
 //! # Memory
 //!
 //! [`Builder::cache_bytes`] is the memory for pages of every kind, and [`Builder::write_buffer_bytes`] that for rows
@@ -86,6 +93,7 @@ mod release;
 mod repair;
 mod stats;
 mod tables;
+mod transaction;
 mod warm;
 mod write;
 
@@ -100,10 +108,12 @@ pub use handle::batch::Batch;
 pub use handle::cache::Cache;
 pub use handle::database::{Builder, Database};
 pub use handle::readable::Readable;
+pub use handle::selected::Selected;
 pub use handle::selection::Selection;
 pub use handle::snapshot::Snapshot;
 pub use handle::statistics::Statistics;
 pub use handle::table::Table;
+pub use handle::transaction::{Isolation, Savepoint, Transaction, TransactionOptions};
 pub use handle::until::Until;
 pub use inspect::check::{CheckProgress, CheckReport};
 pub use inspect::dump::{dump, dump_on};
@@ -126,4 +136,6 @@ pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits,
 pub use stats::shape::Resolution;
 pub use stats::types::{RangeGroup, RangeLevel, RangeStats};
 pub use tables::import::{Import, ImportReport};
+pub use transaction::conflict::Conflict;
+pub use transaction::expected::{Expected, Unmet};
 pub use warm::loader::Warmed;

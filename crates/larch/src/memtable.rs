@@ -19,6 +19,7 @@ use sst::{CoverAround, Direction, RangeErase, RowKind, Version};
 
 mod allocated;
 mod arena;
+mod changes;
 mod copied;
 mod cursor;
 mod fragments;

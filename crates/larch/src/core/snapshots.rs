@@ -67,6 +67,11 @@ impl Snapshots {
         all
     }
 
+    /// The oldest version that is kept; `None` if no reader keeps one.
+    pub fn oldest(&self) -> Option<Version> {
+        self.pinned.lock().counts.first_key_value().map(|(version, _)| *version)
+    }
+
     /// How many pins there are.
     pub fn count(&self) -> usize {
         self.pinned.lock().counts.values().sum()

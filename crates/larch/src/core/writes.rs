@@ -9,6 +9,8 @@ use crate::compact::picks::Picks;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
 use crate::read::View;
+use crate::transaction::recent::Recent;
+use crate::transaction::reserved::Reserved;
 use crate::write::ahead::LogAhead;
 use crate::write::fill::Fill;
 use crate::write::pace::Pace;
@@ -42,9 +44,16 @@ pub struct Writes {
     pub fill: Fill,
     /// What is done ahead of the next rotation of the log.
     pub ahead: LogAhead,
+    /// The commits that running transactions are compared with and that are not in memory any more.
+    pub recent: Recent,
+    /// Keys that transactions have reserved.
+    pub reserved: Reserved,
     /// Why writes are refused, if they are.
     stopped: OnceLock<String>,
 }
+
+/// The keys that are kept for running transactions after their rows were flushed may take the write buffer divided by this number.
+const RECENT_SHARE: u64 = 16;
 
 impl Writes {
     /// No writer and no manifest yet.
@@ -61,6 +70,8 @@ impl Writes {
             pace: Pace::default(),
             fill: Fill::default(),
             ahead: LogAhead::new(write_buffer_bytes),
+            recent: Recent::new(write_buffer_bytes / RECENT_SHARE),
+            reserved: Reserved::default(),
             stopped: OnceLock::new(),
         }
     }

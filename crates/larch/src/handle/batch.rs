@@ -1,11 +1,15 @@
 //! Writes that are committed together. It checks the rows and gathers them; committing is `write/`.
 
+use super::attempts::transact;
 use super::table::Table;
+use super::transaction::TransactionOptions;
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
 use crate::manifest::TableInfo;
 use crate::options::Durability;
+use crate::read::Key;
+use crate::transaction::expected::{Expected, Unmet};
 use crate::write::batch::BatchOps;
 use crate::write::{commit, limits};
 use os::sync::Arc;
@@ -40,12 +44,14 @@ pub struct Batch {
     tables: Vec<Arc<TableInfo>>,
     /// The first error; `commit` returns it.
     bad: Option<Error>,
+    conditions: Vec<(Table, Key, Expected)>,
 }
 
 impl Batch {
     pub(super) fn new(handle: &Arc<DatabaseHandle>) -> Self {
         let durability = handle.core().env.options.durability;
-        Self { handle: handle.clone(), ops: BatchOps::new(), durability, tables: Vec::new(), bad: None }
+        let (ops, tables, conditions) = (BatchOps::new(), Vec::new(), Vec::new());
+        Self { handle: handle.clone(), ops, durability, tables, bad: None, conditions }
     }
 
     /// Whether the write of a row of `table` that passes `check` can be added.
@@ -93,6 +99,45 @@ impl Batch {
         }
     }
 
+    /// Makes the commit depend on what `key` of `table` has at the moment of the commit. [`Batch::commit_if`] commits such a batch. The
+    /// writes of the batch itself do not count.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::Expected;
+    ///
+    /// fruit.insert("apple", "green")?;
+    /// let mut batch = db.batch();
+    /// batch.expect(&fruit, "apple", Expected::Value(b"green".to_vec()));
+    /// batch.expect(&fruit, "banana", Expected::Absent);
+    /// batch.insert(&fruit, "apple", "red");
+    /// assert!(batch.commit_if()?.is_ok());
+    ///
+    /// let mut batch = db.batch();
+    /// batch.expect(&fruit, "apple", Expected::Absent);
+    /// batch.remove(&fruit, "apple");
+    /// let unmet = batch.commit_if()?.expect_err("there is an apple");
+    /// assert_eq!(unmet.key[..], *b"apple");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expect(&mut self, table: &Table, key: impl AsRef<[u8]>, expected: Expected) {
+        let key = key.as_ref();
+        let is_right = || {
+            limits::check_key(key).and_then(|()| match &expected {
+                Expected::Value(_) => table.inner().check_whole(),
+                Expected::Absent | Expected::Version(_) => Ok(()),
+            })
+        };
+        if self.bad.is_none() {
+            self.bad = table.inner().check_handle(&self.handle).and_then(|()| is_right()).err();
+        }
+        self.conditions.push((table.clone(), key.into(), expected));
+    }
+
     /// When the commit returns, if not as the database's [`durability`](crate::Builder::durability) says.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -125,11 +170,37 @@ impl Batch {
     /// * [`Error::ForeignTable`] if a table belongs to another database.
     /// * [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::Grouped`] or [`Error::PartCount`] for the first row
     ///   that its table cannot take.
+    /// * [`Error::HasConditions`] if the batch [expects](Batch::expect) something.
     /// * All other errors of [`Table::insert`].
     pub fn commit(mut self) -> Result<Version> {
         match self.bad {
             Some(error) => Err(error),
+            None if !self.conditions.is_empty() => Err(Error::HasConditions),
             None => commit::commit(self.handle.core(), &mut self.ops, &self.tables, self.durability),
         }
+    }
+
+    /// As [`Batch::commit`], if all conditions are met: the inner result. The first one that is not met is an error there, and nothing
+    /// was written. The keys of the conditions are looked up, so it may read from disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::commit`] and [`Table::get`].
+    pub fn commit_if(self) -> Result<Result<Version, Unmet>> {
+        if let Some(error) = self.bad {
+            return Err(error);
+        }
+        let options = TransactionOptions::until_committed(Some(self.durability));
+        let (met, version) = transact(&self.handle, &options, |tx| {
+            for (table, key, expected) in &self.conditions {
+                if !tx.has(table, key, expected)? {
+                    let (table, key, expected) = (table.name().to_owned(), key.clone(), expected.clone());
+                    return Ok(Err(Unmet { table, key, expected }));
+                }
+            }
+            tx.write_all(&self.ops, &self.tables);
+            Ok::<_, Error>(Ok(()))
+        })?;
+        Ok(met.map(|()| version))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::batch::Batch;
 use super::cache::Cache;
+use super::readable::Readable;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::IntoKeyRange;
@@ -15,6 +16,7 @@ use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::metrics::Metrics;
 use crate::inspect::problem::Problem;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
+use crate::read::Reader;
 use crate::release::Release;
 use crate::tables::define::{self, check_name};
 use crate::tables::share;
@@ -289,6 +291,13 @@ impl Builder {
     }
 }
 
+impl Readable for Database {
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
+        self.check_table(table)?;
+        Ok(table.reader())
+    }
+}
+
 impl Database {
     /// Opens the database in `directory` with default options, and creates it if there is none.
     ///
@@ -322,6 +331,10 @@ impl Database {
     pub fn builder(directory: impl AsRef<Path>) -> Builder {
         let directory = directory.as_ref().to_owned();
         Builder { directory, options: Options::default(), machine: None, cache: None, threads: None }
+    }
+
+    pub(super) fn handle(&self) -> &Arc<DatabaseHandle> {
+        &self.handle
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

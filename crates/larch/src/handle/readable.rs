@@ -1,6 +1,7 @@
 //! What rows can be read from: the database as it is now, or a snapshot of it. Reading is `read/`.
 
-use super::database::Database;
+use super::selected::Selected;
+use super::selection::Selection;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
@@ -128,6 +129,32 @@ pub trait Readable: Sync {
         self.range(table, range).into()
     }
 
+    /// What `selection` shows of its table here, in place of the rows of now.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// use larch::Readable;
+    ///
+    /// let groups = ["name", "portrait"].map(str::to_owned).to_vec();
+    /// let people = db.table_with("people", larch::TableOptions { groups, ..Default::default() })?;
+    /// let names = people.select(["name"])?;
+    /// let mut tx = db.begin()?;
+    /// tx.insert_parts(&people, "ada", &["Ada Lovelace", "a large picture"])?;
+    /// let ada = tx.select(&names)?.get("ada")?.expect("a transaction sees its own writes");
+    /// assert_eq!(ada[0][..], *b"Ada Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
+    fn select<'r>(&'r self, selection: &'r Selection) -> Result<Selected<'r>> {
+        Ok(Selected::new(self.reader(selection.table())?.parts(*selection.wanted())))
+    }
+
     /// All rows of `table`, see [`Readable::range`].
     fn iter(&self, table: &Table) -> Range {
         self.range(table, ..)
@@ -137,12 +164,5 @@ pub trait Readable: Sync {
 impl Readable for Snapshot {
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
         Ok(table.reader_at(Some(self.pin_of(table)?)))
-    }
-}
-
-impl Readable for Database {
-    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
-        self.check_table(table)?;
-        Ok(table.reader())
     }
 }

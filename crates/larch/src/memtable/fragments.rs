@@ -142,6 +142,18 @@ impl Fragments {
         self.by_start.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).take(most).map(erase).collect()
     }
 
+    /// The start of the first fragment that begins in `range` and whose newest version is `wanted`.
+    pub(super) fn first_beginning_in(
+        &self,
+        range: &KeyRange<&[u8]>,
+        wanted: impl Fn(Version) -> bool,
+    ) -> Option<Vec<u8>> {
+        let begin_in = self.by_start.range::<[u8], _>((range.low(), range.high()));
+        let newest = |fragment: &Fragment| fragment.versions.last().copied();
+        let mut found = begin_in.filter(|(_, fragment)| newest(fragment).is_some_and(&wanted));
+        found.next().map(|(start, _)| start.to_vec())
+    }
+
     /// How much memory this takes, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes

@@ -27,6 +27,8 @@ pub struct MemSet {
     reserved_bytes: AtomicU64,
     /// The oldest version in any memtable.
     oldest: AtomicU64,
+    /// The newest version in any memtable.
+    newest: AtomicU64,
 }
 
 /// A memtable in the tree.
@@ -47,6 +49,7 @@ impl MemSet {
             other_bytes: AtomicU64::new(0),
             reserved_bytes: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
+            newest: AtomicU64::new(0),
         }
     }
 
@@ -111,6 +114,7 @@ impl MemSet {
     pub fn note_commit(&self, version: Version, bytes: u64) {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.oldest.fetch_min(version.0, Ordering::Relaxed);
+        self.newest.fetch_max(version.0, Ordering::Relaxed);
     }
 
     /// Notes that a commit that was to take `bytes` is applied.
@@ -127,6 +131,11 @@ impl MemSet {
     /// The oldest version that was noted; the greatest possible version if there is none.
     pub fn oldest(&self) -> Version {
         Version(self.oldest.load(Ordering::Relaxed))
+    }
+
+    /// The newest version that was noted; 0 if there is none.
+    pub fn newest(&self) -> Version {
+        Version(self.newest.load(Ordering::Relaxed))
     }
 
     /// Whether nothing was committed to it.

@@ -49,7 +49,8 @@ struct Erased {
 
 #[derive(Debug)]
 enum Erases {
-    Memory(Arc<Memtable>),
+    /// A memtable as of a version.
+    Memory(Arc<Memtable>, Version),
     Files(Box<FileErases>),
 }
 
@@ -63,15 +64,15 @@ struct FileErases {
 }
 
 impl MergeCovers {
-    /// For a merge in `direction` as of `at`, which has no sources yet.
+    /// For a merge in `direction` of files as of `at`, which has no sources yet.
     pub fn new(direction: Direction, at: Version) -> Self {
         Self { direction, at, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
     }
 
-    /// Adds a memtable as the next source.
-    pub fn add_memtable(&mut self, memtable: &Arc<Memtable>) {
+    /// Adds a memtable as of `at` as the next source.
+    pub fn add_memtable(&mut self, memtable: &Arc<Memtable>, at: Version) {
         if memtable.has_range_erases() {
-            let erases = Erases::Memory(memtable.clone());
+            let erases = Erases::Memory(memtable.clone(), at);
             self.erased.push(Erased { source: self.sources, erases, here: None });
         }
         self.sources += 1;
@@ -156,7 +157,7 @@ impl Erases {
         direction: Direction,
     ) -> Result<CoverAround, Stop> {
         match self {
-            Self::Memory(memtable) => Ok(memtable.cover_around(key, at, direction)),
+            Self::Memory(memtable, at) => Ok(memtable.cover_around(key, *at, direction)),
             Self::Files(files) => files.around(reader, key, at, direction),
         }
     }

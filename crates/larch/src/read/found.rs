@@ -4,7 +4,7 @@ use crate::manifest::DbFile;
 use crate::memtable::MemRow;
 use os::sync::Arc;
 use pages::PageRef;
-use sst::Row;
+use sst::{Row, Version};
 use std::ops::Range;
 
 /// A visible row. `F` keeps its file: a range owns the file, because it takes newer views on the way; a get borrows it.
@@ -14,6 +14,16 @@ pub enum FoundRow<F = Arc<DbFile>> {
     Memory(MemRow),
     /// In a file: its value may have to be read.
     File(Row, F),
+}
+
+impl<F> FoundRow<F> {
+    /// The commit that wrote it.
+    pub fn version(&self) -> Version {
+        match self {
+            Self::Memory(row) => row.version(),
+            Self::File(row, _) => row.version,
+        }
+    }
 }
 
 /// Where a row lies.

@@ -126,8 +126,9 @@ impl Merge {
         let at = table.at;
         let mut sources = Vec::new();
         let mut covers = MergeCovers::new(direction, at);
-        for memtable in table.memtables() {
-            covers.add_memtable(memtable);
+        let own = table.own.map(|own| (&own.memtable, own.at));
+        for (memtable, at) in own.into_iter().chain(table.memtables().map(|memtable| (memtable, at))) {
+            covers.add_memtable(memtable, at);
             sources.push(Cursor::Memory(MemCursor::new(memtable.clone(), at)));
         }
         let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");

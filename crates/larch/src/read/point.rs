@@ -155,6 +155,12 @@ pub fn load<S: PageSource + ?Sized>(
 
 /// What the memtables say.
 pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
+    if let Some(own) = table.own {
+        let answer = ask_memtable(&own.memtable, own.at, key);
+        if !matches!(answer, Answer::Silent) {
+            return answer;
+        }
+    }
     let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }

@@ -13,10 +13,12 @@ use crate::bounds;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
 use crate::error::Result;
+use crate::transaction::own_writes::OwnRows;
+use crate::transaction::work::Work;
 use os::sync::Arc;
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::ReadPlan;
-use sst::{Direction, Groups, Limits};
+use sst::{Direction, Groups, Limits, Version};
 
 /// Reads one table, see [`Readable::reader`](crate::Readable::reader).
 #[derive(Clone, Debug)]
@@ -25,11 +27,29 @@ pub struct Reader<'r> {
     /// Keeps the version that is read; `None` to read the newest version when a read begins.
     pin: Option<&'r Arc<PinnedVersion>>,
     wanted: PartList,
+    /// The transaction that reads.
+    work: Option<&'r Work>,
 }
 
 impl<'r> Reader<'r> {
     pub(crate) fn new(table: &'r TableHandle, pin: Option<&'r Arc<PinnedVersion>>, wanted: PartList) -> Self {
-        Self { table, pin, wanted }
+        Self { table, pin, wanted, work: None }
+    }
+
+    /// Reads in a transaction, which reads at the pinned version.
+    pub(crate) fn within(self, work: &'r Work) -> Self {
+        Self { work: Some(work), ..self }
+    }
+
+    /// Reads some parts of the rows.
+    pub(crate) fn parts(self, wanted: PartList) -> Self {
+        Self { wanted, ..self }
+    }
+
+    /// A read of `key` begins. What a transaction has written there.
+    #[inline]
+    fn own_rows(&self, key: &[u8]) -> Option<OwnRows> {
+        self.work.and_then(|work| work.read_key(self.table.id(), key))
     }
 
     /// Runs `read` on the table as it is now, or as it was at the pinned version.
@@ -46,7 +66,9 @@ impl<'r> Reader<'r> {
 
     /// Looks for `key` with `step`, and waits for pages.
     fn find<T>(&self, key: &[u8], step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>) -> Result<T> {
+        let own = self.own_rows(key);
         self.look(|table| {
+            let table = table.under(own.as_ref());
             let (session, mut read) = (self.table.session(Reason::Point), PointRead::new(table, key));
             Ok(retry(&session, || step(&mut read, &session))?)
         })
@@ -58,10 +80,11 @@ impl<'r> Reader<'r> {
         key: &[u8],
         step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
     ) -> Result<Tried<T>> {
+        let own = self.own_rows(key);
         self.look(|table| {
             let session = self.table.session(Reason::Point);
             session.set_waits(Waits::Never);
-            Tried::of(step(&mut PointRead::new(table, key), &session))
+            Tried::of(step(&mut PointRead::new(table.under(own.as_ref()), key), &session))
         })
     }
 
@@ -71,11 +94,12 @@ impl<'r> Reader<'r> {
         key: &[u8],
         step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
     ) -> Result<T> {
+        let own = self.own_rows(key);
         let mut again = Again::new(self.table.core(), self.pin);
         loop {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
-            let mut read = PointRead::new(view.table(&self.table.identity, at)?, key);
+            let mut read = PointRead::new(view.table(&self.table.identity, at)?.under(own.as_ref()), key);
             match retry_async(&mut session, |session| step(&mut read, session)).await {
                 Ok(found) => return Ok(found),
                 Err(error) => again.after(error.into(), at)?,
@@ -101,6 +125,11 @@ impl<'r> Reader<'r> {
         self.find_async(key, |read, session| V::get(read, session, session.cache(), &self.wanted)).await
     }
 
+    /// The version of the row `key`, if there is one.
+    pub(crate) fn version_of(&self, key: &[u8]) -> Result<Option<Version>> {
+        self.find(key, |read, session| Ok(read.find(session)?.map(|row| row.version())))
+    }
+
     /// Whether there is a row `key`.
     pub(crate) fn contains_key(&self, key: &[u8]) -> Result<bool> {
         self.find(key, |read, session| Ok(read.find(session)?.is_some()))
@@ -119,20 +148,23 @@ impl<'r> Reader<'r> {
     /// What was asked for of the rows `keys`, in the order of the keys.
     pub(crate) fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         V::check(self.table)?;
+        let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
         self.look(|table| {
             let session = self.table.session(Reason::Point);
-            multi::get(&session, session.cache(), table, keys, &self.wanted)
+            multi::get(&session, session.cache(), table.under(own.as_ref()), keys, &self.wanted)
         })
     }
 
     /// As [`Reader::multi_get`], as a future.
     pub(crate) async fn multi_get_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         V::check(self.table)?;
+        let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
         let mut again = Again::new(self.table.core(), self.pin);
         loop {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
-            let mut read = MultiRead::new(view.table(&self.table.identity, at)?, keys, &self.wanted, session.cache());
+            let table = view.table(&self.table.identity, at)?.under(own.as_ref());
+            let mut read = MultiRead::new(table, keys, &self.wanted, session.cache());
             match retry_async(&mut session, |session| read.get(session, session.cache())).await {
                 Ok(rows) => return Ok(rows),
                 Err(error) => again.after(error.into(), at)?,
@@ -142,7 +174,9 @@ impl<'r> Reader<'r> {
 
     /// The rows with keys in `bounds`, in order, from either end.
     pub(crate) fn range<V: Content>(&self, bounds: bounds::Owned) -> Range<V> {
-        let rows = RangeRows::new(self.table.session(Reason::Scan), self.table, self.wanted, self.pin(), bounds);
+        let (own, read) = self.work.map_or((None, None), |work| work.read_range(self.table.id(), &bounds));
+        let session = self.table.session(Reason::Scan);
+        let rows = RangeRows::new(session, self.table, self.wanted, self.pin(), bounds).within(own, read);
         match V::check(self.table) {
             Ok(()) => Range::new(rows),
             Err(error) => Range::new(rows.failed(error)),

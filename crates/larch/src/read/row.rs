@@ -8,6 +8,7 @@ use crate::core::handle::DatabaseHandle;
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::manifest::TableInfo;
+use crate::transaction::own_writes::OwnRows;
 use os::sync::Arc;
 use pages::{PageRef, Session, Stop, retry};
 use sst::{Row, StoredValue};
@@ -19,6 +20,8 @@ pub(super) struct RowLoader {
     pub handle: Arc<DatabaseHandle>,
     pub table: Arc<TableInfo>,
     pub pin: Arc<PinnedVersion>,
+    /// What the transaction that reads has written.
+    pub own: Option<OwnRows>,
     pub wanted: PartList,
     pub session: Session,
     /// The first error of the range; the range has failed then.

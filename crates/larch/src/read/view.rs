@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{FileSet, TableFiles, TableInfo};
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
+use crate::transaction::own_writes::OwnRows;
 use os::sync::Arc;
 use sst::Version;
 
@@ -37,7 +38,7 @@ impl View {
 
     /// `table` as of `at`.
     pub fn table(&self, table: &TableInfo, at: Version) -> Result<TableView<'_>> {
-        Ok(TableView { view: self, files: self.files_of(table)?, at })
+        Ok(TableView { view: self, files: self.files_of(table)?, at, own: None })
     }
 }
 
@@ -50,10 +51,18 @@ pub struct TableView<'v> {
     pub files: &'v TableFiles,
     /// The version.
     pub at: Version,
+    /// What the transaction that reads has written. It lies over everything else.
+    pub own: Option<&'v OwnRows>,
 }
 
 impl<'v> TableView<'v> {
-    /// Its memtables, newest first.
+    /// The same under the rows that a transaction has written.
+    #[inline]
+    pub fn under(self, own: Option<&'v OwnRows>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// Its memtables, newest first, without those of a transaction.
     pub fn memtables(self) -> impl Iterator<Item = &'v Arc<Memtable>> + use<'v> {
         self.view.memory.iter().filter_map(move |memory| memory.table(self.files.info.id))
     }

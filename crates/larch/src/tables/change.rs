@@ -112,6 +112,7 @@ impl<'c> TableChange<'c> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
         if let (Ok(()), Some(version)) = (&outcome, version) {
+            core.writes.recent.note_change_of_tables(version);
             self.writer().take_version();
             core.views.publish(version);
         }

@@ -73,6 +73,39 @@ pub struct BatchOps {
     is_unresolved: bool,
 }
 
+/// A place between two ops of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BatchMark {
+    bytes: usize,
+    count: u32,
+    is_unresolved: bool,
+}
+
+impl BatchMark {
+    /// How many ops lie before it.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+impl<'a> Op<'a> {
+    /// The key, unless it is a range.
+    pub fn key(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Put { key, .. } | Self::Erase { key } => Some(key),
+            Self::RangeErase { .. } => None,
+        }
+    }
+
+    /// Whether it decides what `key` has.
+    pub fn writes_to(&self, key: &[u8]) -> bool {
+        match *self {
+            Self::Put { key: written, .. } | Self::Erase { key: written } => written == key,
+            Self::RangeErase { start, end } => start <= key && (end.is_empty() || key < end),
+        }
+    }
+}
+
 impl BatchOps {
     /// No ops.
     pub fn new() -> Self {
@@ -150,6 +183,14 @@ impl BatchOps {
         self.bytes.push(length as u8);
     }
 
+    /// Appends the ops of `other`.
+    pub fn append(&mut self, other: &Self) {
+        let has_range_erase = other.iter().any(|(_, op)| op.key().is_none());
+        self.is_unresolved |= other.is_unresolved || self.count > 0 && has_range_erase;
+        self.count = self.count.checked_add(other.count).expect("batches that fit in memory have fewer than 2^32 ops");
+        self.bytes.extend_from_slice(&other.bytes);
+    }
+
     /// Whether there are no puts.
     pub fn is_erases_only(&self) -> bool {
         self.iter().all(|(_, op)| !matches!(op, Op::Put { .. }))
@@ -158,6 +199,22 @@ impl BatchOps {
     /// The ops with their tables, in order.
     pub fn iter(&self) -> Ops<'_> {
         Ops { rest: &self.bytes, left: self.count }
+    }
+
+    /// The ops after `mark` with their tables, in order.
+    pub fn iter_from(&self, mark: &BatchMark) -> Ops<'_> {
+        Ops { rest: &self.bytes[mark.bytes..], left: self.count - mark.count }
+    }
+
+    /// The place after the last op.
+    pub fn mark(&self) -> BatchMark {
+        BatchMark { bytes: self.bytes.len(), count: self.count, is_unresolved: self.is_unresolved }
+    }
+
+    /// Removes all ops after `mark`. The batch was not resolved since it was there.
+    pub fn rewind(&mut self, mark: &BatchMark) {
+        self.bytes.truncate(mark.bytes);
+        (self.count, self.is_unresolved) = (mark.count, mark.is_unresolved);
     }
 
     /// How many ops there are.

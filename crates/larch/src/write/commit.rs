@@ -22,6 +22,8 @@ use crate::event::StallReason;
 use crate::manifest::TableInfo;
 use crate::memtable::set::MemSet;
 use crate::options::Durability;
+use crate::transaction::conflict::Conflict;
+use crate::transaction::validation::Validation;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use sst::Version;
@@ -55,6 +57,23 @@ pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durabi
     if ops.is_empty() {
         return sync(core, durability);
     }
+    core.writes.reserved.wait_for(ops, None, core.may_wait());
+    let committed = commit_valid(core, ops, tables, durability, None)?;
+    Ok(committed.expect("only a transaction conflicts with others"))
+}
+
+/// As [`commit`], of `ops` that are not empty, if no commit contradicts `validation`.
+///
+/// # Errors
+///
+/// As [`commit`].
+pub fn commit_valid(
+    core: &Core,
+    ops: &mut BatchOps,
+    tables: &[Arc<TableInfo>],
+    durability: Durability,
+    mut validation: Option<Validation<'_>>,
+) -> Result<Result<Version, Conflict>> {
     let (bytes, max) = (memory_bytes(ops), core.env.options.write_buffer_bytes / 2);
     if bytes > max {
         return Err(Error::BatchTooLarge { bytes, max });
@@ -62,14 +81,43 @@ pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durabi
     core.check_writable()?;
     ops.resolve();
     slow_down(core, bytes);
-    let (unsynced, version) = append(core, ops, tables)?;
+    if let Some(validation) = &mut validation
+        && let Err(conflict) = compare(core, validation, ops)
+    {
+        return Ok(Err(conflict));
+    }
+    let (unsynced, version) = match append(core, ops, tables, validation.as_mut()) {
+        Ok(logged) => logged,
+        Err(NotLogged::Conflict(conflict)) => return Ok(Err(conflict)),
+        Err(NotLogged::Failed(error)) => return Err(error),
+    };
     if durability == Durability::Synced {
         core.sync(unsynced)?;
     }
     if !core.env.machine.threads.are_real() {
         core.background.drive();
     }
-    Ok(version)
+    Ok(Ok(version))
+}
+
+/// Compares a transaction with the commits that are visible by now.
+fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), Conflict> {
+    // The version is read before the view, so that memory in the view, or files, have every commit up to it.
+    let visible = core.views.visible();
+    let view = core.views.newest();
+    validation.compare(&view, &core.writes.recent, ops, visible)
+}
+
+/// Why a commit is not in the log.
+enum NotLogged {
+    Conflict(Conflict),
+    Failed(Error),
+}
+
+impl From<Error> for NotLogged {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Makes a commit of `bytes` wait if background work is behind.
@@ -87,10 +135,17 @@ fn slow_down(core: &Core, bytes: u64) {
 }
 
 /// Puts a commit into log and memtables. If the disk is full, a commit that only erases takes space from the reserve.
-fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Unsynced, Version)> {
+fn append(
+    core: &Core,
+    ops: &BatchOps,
+    tables: &[Arc<TableInfo>],
+    mut validation: Option<&mut Validation<'_>>,
+) -> Result<(Unsynced, Version), NotLogged> {
     loop {
-        match append_once(core, ops, tables) {
-            Err(error) if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() => {
+        match append_once(core, ops, tables, validation.as_deref_mut()) {
+            Err(NotLogged::Failed(error))
+                if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() =>
+            {
                 if matches!(error, Error::Full { .. }) {
                     // With this space the flush that failed can succeed.
                     wait_for_flushes(core)?;
@@ -109,18 +164,29 @@ struct Logged<'c> {
     unsynced: Unsynced,
 }
 
-fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Unsynced, Version)> {
+fn append_once(
+    core: &Core,
+    ops: &BatchOps,
+    tables: &[Arc<TableInfo>],
+    validation: Option<&mut Validation<'_>>,
+) -> Result<(Unsynced, Version), NotLogged> {
     let bytes = memory_bytes(ops);
     // After a panic in here it is unknown what log and memtables hold of the commit.
     let _guard = StopOnPanic(core);
-    let Logged { applying, version, memory, unsynced } = log(core, ops, bytes, tables)?;
+    let Logged { applying, version, memory, unsynced } = log(core, ops, bytes, tables, validation)?;
     apply(&memory, version, ops, bytes);
     applying.finish().map_err(|broken| core.commit_broke(broken))?;
     Ok((unsynced, version))
 }
 
-/// Puts a commit into the log, once there is room for it.
-fn log<'c>(core: &'c Core, ops: &BatchOps, bytes: u64, tables: &[Arc<TableInfo>]) -> Result<Logged<'c>> {
+/// Puts a commit into the log, once there is room for it, if no other commit contradicts `validation`.
+fn log<'c>(
+    core: &'c Core,
+    ops: &BatchOps,
+    bytes: u64,
+    tables: &[Arc<TableInfo>],
+    mut validation: Option<&mut Validation<'_>>,
+) -> Result<Logged<'c>, NotLogged> {
     let mut stalled: Option<StalledCommit<'_>> = None;
     loop {
         let seen = core.background.progress_seen();
@@ -149,7 +215,8 @@ fn log<'c>(core: &'c Core, ops: &BatchOps, bytes: u64, tables: &[Arc<TableInfo>]
             Room::AfterFlush => {
                 drop(guard);
                 if let Some(cause) = core.background.troubles.flush_cause() {
-                    return Err(Error::Full { what: "the write buffer is full", cause: Box::new(cause) });
+                    let what = "the write buffer is full";
+                    return Err(Error::Full { what, cause: Box::new(cause) }.into());
                 }
                 note_stall(core, &mut stalled, StallReason::WriteBuffer);
                 core.background.wake_flush();
@@ -163,6 +230,14 @@ fn log<'c>(core: &'c Core, ops: &BatchOps, bytes: u64, tables: &[Arc<TableInfo>]
                 core.wait_progress(seen);
                 continue;
             }
+        }
+        if let Some(validation) = &mut validation
+            && validation.is_behind(writer.last_version())
+        {
+            // What is in the log by now is applied soon, and nothing comes after it before the lock is released.
+            core.wait_for_commits(writer)?;
+            let compared = validation.compare(&view, &core.writes.recent, ops, writer.last_version());
+            compared.map_err(NotLogged::Conflict)?;
         }
         let visible = core.views.visible_versions();
         visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;

@@ -80,6 +80,7 @@ pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let next_log = view.memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
     drop(view);
     let flushed = flushed_with(core, memory);
+    core.writes.recent.note_flush(memory, core.views.snapshots.oldest().unwrap_or(Version::MAX));
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let edits = |added: Vec<Edit>| added.into_iter().chain(state).collect();
     let change = |view: &mut View| view.memory.retain(|other| other.log != memory.log);

@@ -21,6 +21,8 @@ use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::stats::shape;
+use crate::transaction::own_writes::OwnRows;
+use crate::transaction::read_set::OpenRead;
 use os::sync::Arc;
 use pages::gauge::Holding;
 use pages::{PageSource, Reason, Session, Stop, Waits};
@@ -51,6 +53,8 @@ pub(crate) struct RangeRows {
     ended: bool,
     /// A poll is waiting for pages.
     is_fetching: bool,
+    /// Where a transaction notes what was read.
+    read: Option<OpenRead>,
 }
 
 /// Where the row lies that was given last.
@@ -77,7 +81,7 @@ impl RangeRows {
         let (followed_pins, limit) = (session.cache().cursors().holding(), RowLimit::none(session.admit()));
         let (loads, offers_outside) = (Cell::new(Loads::Nothing), Cell::new(false));
         Self {
-            loader: RowLoader { handle, table, pin, wanted, session, failed, loads, offers_outside },
+            loader: RowLoader { handle, table, pin, own: None, wanted, session, failed, loads, offers_outside },
             low,
             high,
             ends: None,
@@ -87,7 +91,14 @@ impl RangeRows {
             beside_main: Vec::new(),
             ended,
             is_fetching: false,
+            read: None,
         }
+    }
+
+    /// The same under the rows of a transaction, which notes what is `read`.
+    pub fn within(mut self, own: Option<OwnRows>, read: Option<OpenRead>) -> Self {
+        (self.loader.own, self.read) = (own, read);
+        self
     }
 
     /// What reads them.
@@ -96,20 +107,22 @@ impl RangeRows {
     }
 
     /// At most `rows` of them.
-    pub fn limit(self, rows: u64) -> Self {
-        let limit = self.limit.at_most(rows);
-        Self { limit, ended: self.ended || limit.rows() == 0, ..self }
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.limit = self.limit.at_most(rows);
+        self.ended |= self.limit.rows() == 0;
+        self
     }
 
     /// Rows that answer with `error`.
-    pub fn failed(self, error: Error) -> Self {
-        Self { loader: RowLoader { failed: OnceCell::from(error), ..self.loader }, ..self }
+    pub fn failed(mut self, error: Error) -> Self {
+        self.loader.failed = OnceCell::from(error);
+        self
     }
 
     /// The rest in at most `parts` parts.
     pub fn split(mut self, parts: usize) -> Result<Vec<Self>> {
         self.stop_following();
-        let RowLoader { handle, table, pin, wanted, session: own, failed, .. } = &self.loader;
+        let RowLoader { handle, table, pin, own, wanted, session: own_session, failed, .. } = &self.loader;
         if let Some(error) = failed.get() {
             return Err(error.clone());
         }
@@ -123,9 +136,10 @@ impl RangeRows {
         let points = points.map_err(|error| core.outdated(error, at))?;
         let table = TableHandle::new(handle.clone(), table.clone());
         let part = |bounds| {
-            let session = session(&core.env.cache, Reason::Scan, own.admit());
+            let session = session(&core.env.cache, Reason::Scan, own_session.admit());
             let session = session.with_reads_in_poll(core.env.options.reads_in_poll);
-            Self::new(session, &table, *wanted, pin.clone(), bounds)
+            let read = self.read.as_ref().and_then(|read| read.another(&bounds));
+            Self::new(session, &table, *wanted, pin.clone(), bounds).within(own.clone(), read)
         };
         let mut split = Vec::with_capacity(points.len() + 1);
         let mut low = self.low.clone();
@@ -378,11 +392,16 @@ impl RangeRows {
     }
 
     fn stop_following(&mut self) {
-        // The bounds of a range that has ended mean nothing.
-        if let Some(following) = self.following.take().filter(|_| !self.ended) {
+        // The bounds of a range that has come to its end mean nothing.
+        if let Some(following) = self.following.take().filter(|_| !self.has_come_to_end()) {
             following.close_in(following.direction().near_far((&mut self.low, &mut self.high)).0);
         }
         self.followed_pins.set(0);
+    }
+
+    /// Whether there are no more rows, apart from a limit.
+    fn has_come_to_end(&self) -> bool {
+        self.ended && self.limit.rows() > 0
     }
 
     /// What `take` makes of the next row, if it needs no merging.
@@ -539,6 +558,16 @@ impl RangeRows {
     }
 }
 
+impl Drop for RangeRows {
+    fn drop(&mut self) {
+        if let Some(read) = self.read.take() {
+            self.stop_following();
+            let (low, high) = (self.low.as_ref().map(Vec::as_slice), self.high.as_ref().map(Vec::as_slice));
+            read.close((!self.has_come_to_end()).then_some((low, high)));
+        }
+    }
+}
+
 /// One search for the next row at one end of a range, by merging.
 struct Search<'r> {
     loader: &'r RowLoader,
@@ -553,8 +582,9 @@ struct Search<'r> {
 impl Search<'_> {
     /// The table at the version of the range, in the newest view that shows it.
     fn table(&self) -> Result<TableView<'_>> {
-        let RowLoader { handle, table, pin, .. } = self.loader;
-        self.view.get_or_init(|| handle.core().views.of_pin(pin)).table(table, pin.version())
+        let RowLoader { handle, table, pin, own, .. } = self.loader;
+        let view = self.view.get_or_init(|| handle.core().views.of_pin(pin));
+        Ok(view.table(table, pin.version())?.under(own.as_ref()))
     }
 
     /// A new place, at the bound of the end.

@@ -33,7 +33,7 @@ fn view(memtables: &[&str]) -> View {
 
 /// Its table as of a version.
 fn table(view: &View, at: u64) -> TableView<'_> {
-    TableView { view, files: &view.files.tables[&TABLE], at: Version(at) }
+    TableView { view, files: &view.files.tables[&TABLE], at: Version(at), own: None }
 }
 
 fn all() -> KeyRange {

@@ -26,7 +26,11 @@ fn put(db: &Database, number: u64, value: &[u8]) -> Result<Unsynced> {
     let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
     let mut ops = BatchOps::new();
     ops.put(table.id.0, &number.to_be_bytes(), value);
-    append(db.core(), &ops, &[table]).map(|(unsynced, _)| unsynced)
+    match append(db.core(), &ops, &[table], None) {
+        Ok((unsynced, _)) => Ok(unsynced),
+        Err(NotLogged::Failed(error)) => Err(error),
+        Err(NotLogged::Conflict(conflict)) => panic!("it is no transaction, and {conflict}"),
+    }
 }
 
 /// Commits row `number` with itself as its value.

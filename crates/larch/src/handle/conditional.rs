@@ -1,0 +1,127 @@
+//! Writes of a row that depend on what is there. Each is a small transaction that is done again when another commit contradicts it.
+
+use super::attempts::transact;
+use super::readable::Readable;
+use super::table::Table;
+use super::transaction::TransactionOptions;
+use crate::error::{Error, Result};
+use crate::read::Value;
+use sst::Version;
+
+impl Table {
+    /// Sets `key` to `value` if the key has no value. Returns whether it had none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// assert!(fruit.insert_new("apple", "green")?);
+    /// assert!(!fruit.insert_new("apple", "red")?);
+    /// assert_eq!(fruit.get("apple")?.as_deref(), Some(&b"green"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`] and [`Table::get`].
+    pub fn insert_new(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        let (is_new, _) = transact(&self.inner().handle, &TransactionOptions::until_committed(None), |tx| {
+            let is_new = !tx.contains_key(self, key)?;
+            if is_new {
+                tx.insert(self, key, value)?;
+            }
+            Ok::<_, Error>(is_new)
+        })?;
+        Ok(is_new)
+    }
+
+    /// Sets `key` to `new`, or removes it if that is `None`, if the key has the value `old`, or none if that is `None`. Otherwise the
+    /// inner result is an error with the value that the key has.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// assert!(fruit.compare_and_swap("apple", None::<&str>, Some("green"))?.is_ok());
+    /// let found = fruit.compare_and_swap("apple", Some("red"), Some("brown"))?.expect_err("it is green");
+    /// assert_eq!(found.as_deref(), Some(&b"green"[..]));
+    /// assert!(fruit.compare_and_swap("apple", Some("green"), None::<&str>)?.is_ok());
+    /// assert!(fruit.get("apple")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`] and [`Table::get`].
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        old: Option<impl AsRef<[u8]>>,
+        new: Option<impl AsRef<[u8]>>,
+    ) -> Result<Result<(), Option<Value>>> {
+        let (key, old) = (key.as_ref(), old.as_ref().map(AsRef::as_ref));
+        let (swapped, _) = transact(&self.inner().handle, &TransactionOptions::until_committed(None), |tx| {
+            let now = tx.get(self, key)?;
+            if now.as_deref() != old {
+                return Ok(Err(now));
+            }
+            match &new {
+                Some(new) => tx.insert(self, key, new)?,
+                None => tx.remove(self, key)?,
+            }
+            Ok::<_, Error>(Ok(()))
+        })?;
+        Ok(swapped)
+    }
+
+    /// Sets `key` to what `update` makes of its value, or removes it if that is `None`. Returns the value that the key had. `update` is
+    /// called again if another commit writes the key meanwhile.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let before = fruit.fetch_update("apple", |now| now.map(|colour| [b"dark ", colour].concat()))?;
+    /// assert_eq!(before.as_deref(), Some(&b"red"[..]));
+    /// assert_eq!(fruit.get("apple")?.as_deref(), Some(&b"dark red"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`] and [`Table::get`].
+    pub fn fetch_update(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut update: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Value>> {
+        let key = key.as_ref();
+        let (before, _) = transact(&self.inner().handle, &TransactionOptions::until_committed(None), |tx| {
+            let now = tx.get(self, key)?;
+            match update(now.as_deref()) {
+                Some(new) => tx.insert(self, key, new)?,
+                None if now.is_some() => tx.remove(self, key)?,
+                None => {}
+            }
+            Ok::<_, Error>(now)
+        })?;
+        Ok(before)
+    }
+
+    /// The version of the commit that wrote the value of `key`, or `None` if the key has no value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`], without [`Error::Grouped`].
+    pub fn version_of(&self, key: impl AsRef<[u8]>) -> Result<Option<Version>> {
+        self.reader().version_of(key.as_ref())
+    }
+}

@@ -1,0 +1,86 @@
+//! Some column groups of a table as a snapshot or a transaction shows them. It only hands reads on.
+
+use crate::bounds::{self, IntoKeyRange};
+use crate::error::Result;
+use crate::read::{PartRange, PartScan, Parts, Reader, Tried};
+
+/// A [`Selection`](crate::Selection) as a [`Readable`](crate::Readable) shows it, made by
+/// [`Readable::select`](crate::Readable::select). Its functions do what those of the selection with the same names do.
+#[derive(Clone, Debug)]
+pub struct Selected<'r> {
+    reader: Reader<'r>,
+}
+
+impl<'r> Selected<'r> {
+    pub(super) fn new(reader: Reader<'r>) -> Self {
+        Self { reader }
+    }
+
+    /// The parts of the row `key`, or `None` if there is no such row.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`](crate::Selection::get).
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
+        self.reader.get(key.as_ref())
+    }
+
+    /// As [`Selected::get`], but only with what is in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`](crate::Selection::get).
+    pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
+        self.reader.try_get(key.as_ref())
+    }
+
+    /// As [`Selected::get`], as a future.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`](crate::Selection::get).
+    pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
+        self.reader.get_async(key.as_ref()).await
+    }
+
+    /// Whether there is a row `key`. No part of it is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`](crate::Selection::get).
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.reader.contains_key(key.as_ref())
+    }
+
+    /// The parts of the rows `keys`, in the order of the keys, looked up together.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`](crate::Selection::get).
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Parts>>> {
+        self.reader.multi_get(&Vec::from_iter(keys))
+    }
+
+    /// As [`Selected::multi_get`], as a future.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`](crate::Selection::get).
+    pub async fn multi_get_async<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Parts>>> {
+        let keys = Vec::from_iter(keys);
+        self.reader.multi_get_async(&keys).await
+    }
+
+    /// The rows with keys in `range`, in the order of the keys, from either end.
+    pub fn range(&self, range: impl IntoKeyRange) -> PartRange {
+        self.reader.range(bounds::owned(&range))
+    }
+
+    /// As [`Selected::range`], for futures.
+    pub fn scan_async(&self, range: impl IntoKeyRange) -> PartScan {
+        self.range(range).into()
+    }
+}

@@ -1,0 +1,139 @@
+//! Transactions of a database as its users begin them. It does no work itself.
+
+use super::attempts::{Attempts, give_way, transact};
+use super::database::Database;
+use super::transaction::{Transaction, TransactionOptions};
+use crate::error::{Error, Result};
+use crate::transaction::reserved::Reservation;
+
+impl Database {
+    /// Begins a transaction, which is [serializable](crate::Isolation::Serializable). It costs what a [snapshot](Database::snapshot) costs.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::Readable;
+    ///
+    /// let mut tx = db.begin()?;
+    /// if tx.get(&fruit, "apple")?.is_none() {
+    ///     tx.insert(&fruit, "apple", "red")?;
+    /// }
+    /// tx.commit()?.expect("nothing else happens here");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Forked`] in a child of the process that opened the database.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(&TransactionOptions::default())
+    }
+
+    /// Begins a transaction with `options`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::begin`].
+    pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
+        Transaction::begin(self.handle(), options, Reservation::default())
+    }
+
+    /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a new transaction,
+    /// after a random time that grows from one conflict to the next. After eight conflicts the keys of the last attempt are reserved
+    /// first, see [`Transaction::get_for_update`], so that the work is done in the end, however busy its keys are.
+    ///
+    /// `body` may run several times, so what it does outside of the transaction must bear this. If it fails, nothing is
+    /// committed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let counters = db.table("counters")?;
+    /// use larch::Readable;
+    ///
+    /// let now = db.transact(|tx| {
+    ///     let before = tx.get(&counters, "visits")?.map_or(0, |value| u64::from_be_bytes(value[..].try_into().unwrap_or_default()));
+    ///     tx.insert(&counters, "visits", (before + 1).to_be_bytes())?;
+    ///     larch::Result::Ok(before + 1)
+    /// })?;
+    /// assert_eq!(now, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error of `body`. [`Error::TooManyConflicts`] after 100 attempts. The errors of [`Transaction::commit`]; after
+    /// [`Error::OutcomeUnknown`] the transaction may have been committed.
+    pub fn transact<T, E: From<Error>>(&self, body: impl FnMut(&mut Transaction) -> Result<T, E>) -> Result<T, E> {
+        self.transact_with(&TransactionOptions::default(), body)
+    }
+
+    /// As [`Database::transact`], with `options`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::transact`].
+    pub fn transact_with<T, E: From<Error>>(
+        &self,
+        options: &TransactionOptions,
+        body: impl FnMut(&mut Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        transact(self.handle(), options, body).map(|(done, _)| done)
+    }
+
+    /// As [`Database::transact`], for a `body` that awaits. It gives way to other tasks where the blocking form waits.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::Readable;
+    ///
+    /// db.transact_async(async |tx| {
+    ///     if tx.get_async(&fruit, "apple").await?.is_none() {
+    ///         tx.insert(&fruit, "apple", "red")?;
+    ///     }
+    ///     larch::Result::Ok(())
+    /// })
+    /// .await?;
+    /// # Ok(()) }) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::transact`].
+    pub async fn transact_async<T, E: From<Error>>(
+        &self,
+        body: impl AsyncFnMut(&mut Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.transact_async_with(&TransactionOptions::default(), body).await
+    }
+
+    /// As [`Database::transact_async`], with `options`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::transact`].
+    pub async fn transact_async_with<T, E: From<Error>>(
+        &self,
+        options: &TransactionOptions,
+        mut body: impl AsyncFnMut(&mut Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut attempts = Attempts::new(self.handle(), options);
+        loop {
+            let mut tx = attempts.begin()?;
+            let done = body(&mut tx).await?;
+            match tx.try_commit()? {
+                Ok(_) => return Ok(done),
+                Err(conflict) => drop(attempts.failed(tx, conflict)?),
+            }
+            give_way().await;
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `transaction/` says what they mean.
+
+use super::readable::Readable;
+use super::table::Table;
+use crate::bounds::{self, IntoKeyRange};
+use crate::core::handle::DatabaseHandle;
+use crate::core::snapshots::PinnedVersion;
+use crate::error::{Error, Result};
+use crate::manifest::{TableId, TableInfo};
+use crate::options::Durability;
+use crate::read::{Reader, Value};
+use crate::transaction::conflict::Conflict;
+use crate::transaction::expected::Expected;
+use crate::transaction::own_writes::OwnWrites;
+use crate::transaction::read_set::ReadSet;
+use crate::transaction::reserved::Reservation;
+use crate::transaction::validation::Validation;
+use crate::transaction::work::Work;
+use crate::write::batch::{BatchMark, BatchOps};
+use crate::write::{commit, limits};
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex};
+use sst::{KeyRange, Version};
+
+/// What a transaction is protected from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// A transaction has the result that it would have if it ran alone at the moment of its commit. If another commit changes what it
+    /// has read, single keys and whole ranges, present and absent, it conflicts. The default.
+    #[default]
+    Serializable,
+    /// A transaction reads everything as of the moment at which it began, and conflicts only if another commit writes a key that it
+    /// writes, or one that it has read with [`Transaction::get_for_update`]. Two transactions that each read what the other one writes
+    /// may both commit (write skew).
+    Snapshot,
+}
+
+/// How a transaction runs, see [`Database::begin_with`](crate::Database::begin_with).
+#[derive(Clone, Debug)]
+#[must_use = "options begin nothing"]
+pub struct TransactionOptions {
+    /// What it is protected from.
+    pub isolation: Isolation,
+    /// What its commit waits for. `None`: as the [durability of the database](crate::Builder::durability) says.
+    pub durability: Option<Durability>,
+    /// How often [`Database::transact_with`](crate::Database::transact_with) runs it at most; at least once. Default 100.
+    pub attempts: u32,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> Self {
+        Self { isolation: Isolation::default(), durability: None, attempts: 100 }
+    }
+}
+
+impl TransactionOptions {
+    /// For work that is tried until it is done. After a few conflicts its keys are reserved, so that no one has seen many attempts.
+    pub(super) fn until_committed(durability: Option<Durability>) -> Self {
+        Self { durability, attempts: u32::MAX, ..Self::default() }
+    }
+}
+
+/// Reads and writes that take effect together, as if nothing else happened meanwhile. Made by [`Database::begin`](crate::Database::begin).
+///
+/// It reads the database as it was when the transaction began, with its own writes over it. Reads are those of
+/// [`Readable`]: they come in all forms, and a page that is missing does not make the transaction start again.
+/// [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. A transaction that is dropped has
+/// no effect. Nothing is locked, so a transaction that is slow, or forgotten, makes nobody wait.
+///
+/// It keeps its writes in memory, and the keys and ranges that it has read up to a share of the write buffer. A transaction that reads
+/// more keeps ranges in place of single keys, and may then conflict with a commit between the keys that it has read. While it runs,
+/// compactions keep the rows that it sees.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// # let accounts = db.table("accounts")?;
+/// use larch::Readable;
+///
+/// accounts.insert("ada", "10")?;
+/// let mut tx = db.begin()?;
+/// assert_eq!(tx.get(&accounts, "ada")?.as_deref(), Some(&b"10"[..]));
+/// tx.insert(&accounts, "ada", "7")?;
+/// tx.insert(&accounts, "alan", "3")?;
+/// assert_eq!(tx.iter(&accounts).count(), 2);
+/// match tx.commit()? {
+///     Ok(version) => println!("committed as version {}", version.0),
+///     Err(conflict) => println!("{conflict}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a transaction does nothing until it is committed"]
+pub struct Transaction {
+    handle: Arc<DatabaseHandle>,
+    pin: Arc<PinnedVersion>,
+    isolation: Isolation,
+    durability: Durability,
+    work: Work,
+    /// The numbers of the savepoints that can be gone back to, ascending.
+    savepoints: Vec<u64>,
+    /// The keys that other commits let it have first.
+    reservation: Reservation,
+}
+
+/// A moment of a transaction to which it can go back, see [`Transaction::savepoint`].
+#[derive(Clone, Copy, Debug)]
+pub struct Savepoint {
+    number: u64,
+    mark: BatchMark,
+}
+
+/// Numbers savepoints, so that those of other transactions are recognized.
+static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
+
+/// What a transaction has read may take the write buffer divided by this number.
+const READS_SHARE: u64 = 64;
+
+impl Transaction {
+    /// Begins a transaction that has reserved keys already.
+    pub(super) fn begin(
+        handle: &Arc<DatabaseHandle>,
+        options: &TransactionOptions,
+        reservation: Reservation,
+    ) -> Result<Self> {
+        let core = handle.core();
+        core.env.check_origin()?;
+        core.writes.recent.enter();
+        let pin = Arc::new(core.views.pin());
+        let most_bytes = core.env.options.write_buffer_bytes / READS_SHARE;
+        let work = Work {
+            writes: OwnWrites::new(pin.version()),
+            reads: Arc::new(Mutex::new(ReadSet::new(most_bytes as usize))),
+            notes_reads: options.isolation == Isolation::Serializable,
+        };
+        let durability = options.durability.unwrap_or(core.env.options.durability);
+        let (handle, isolation, savepoints) = (handle.clone(), options.isolation, Vec::new());
+        Ok(Self { handle, pin, isolation, durability, work, savepoints, reservation })
+    }
+
+    /// The version at which it reads.
+    pub fn version(&self) -> Version {
+        self.pin.version()
+    }
+
+    /// The number of writes.
+    pub fn len(&self) -> usize {
+        self.work.writes.ops().count() as usize
+    }
+
+    /// Whether there are no writes.
+    pub fn is_empty(&self) -> bool {
+        self.work.writes.ops().is_empty()
+    }
+
+    /// Sets `key` to `value`, see [`Table::insert`]. Later reads of this transaction see it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`] if the table belongs to another database. [`Error::KeyTooLong`], [`Error::ValueTooLong`] or
+    /// [`Error::Grouped`] if the table cannot take the row. The transaction is as it was before.
+    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        table.inner().check_handle(&self.handle)?;
+        table.check_row(key, value)?;
+        self.work.writes.write_to(table.identity()).put(table.id().0, key, value);
+        Ok(())
+    }
+
+    /// Sets `key` to a value in parts, see [`Table::insert_parts`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::insert`], with [`Error::PartCount`] in place of [`Error::Grouped`].
+    pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        let key = key.as_ref();
+        table.inner().check_handle(&self.handle)?;
+        table.check_parts(key, parts)?;
+        self.work.writes.write_to(table.identity()).put_parts(table.id().0, key, parts);
+        Ok(())
+    }
+
+    /// Removes `key`, see [`Table::remove`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`], [`Error::KeyTooLong`]. The transaction is as it was before.
+    pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref();
+        table.inner().check_handle(&self.handle)?;
+        limits::check_key(key)?;
+        self.work.writes.write_to(table.identity()).erase(table.id().0, key);
+        Ok(())
+    }
+
+    /// Removes every key in `range`, see [`Table::remove_range`]. Rows that the transaction inserts later stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::remove`].
+    pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) -> Result<()> {
+        table.inner().check_handle(&self.handle)?;
+        let Some(KeyRange { start, end }) = bounds::keys(&range) else { return Ok(()) };
+        let end = end.unwrap_or_default();
+        limits::check_key(&start)?;
+        limits::check_key(&end)?;
+        self.work.writes.write_to(table.identity()).range_erase(table.id().0, &start, &end);
+        Ok(())
+    }
+
+    /// Whether `key` has what is expected.
+    pub(super) fn has(&self, table: &Table, key: &[u8], expected: &Expected) -> Result<bool> {
+        Ok(match expected {
+            Expected::Absent => !self.contains_key(table, key)?,
+            Expected::Value(value) => self.get(table, key)?.as_deref() == Some(value),
+            Expected::Version(version) => self.reader(table)?.version_of(key)? == Some(*version),
+        })
+    }
+
+    /// Adds the writes `ops` to `tables`, which were checked.
+    pub(super) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) {
+        self.work.writes.append(ops, tables);
+    }
+
+    /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits that write it, and
+    /// other transactions that reserve it, wait until this transaction ends, but a tenth of a second at most. So transactions that
+    /// increment one counter come one after the other, where they would conflict. A serializable transaction that has read and written
+    /// nothing yet begins again at the newest version, so that it sees what was committed while it waited.
+    ///
+    /// A reservation is no lock: the transaction conflicts, in every [`Isolation`], if another commit writes the key nevertheless.
+    ///
+    /// # Errors
+    ///
+    /// As [`Readable::get`].
+    pub fn get_for_update(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        let key = key.as_ref();
+        table.inner().check_handle(&self.handle)?;
+        let (reserved, may_wait) = (&self.handle.core().writes.reserved, self.handle.core().may_wait());
+        reserved.reserve(&mut self.reservation, [(table.id(), key)].into_iter(), may_wait);
+        if self.is_empty() && self.work.reads.lock().is_empty() && self.work.notes_reads {
+            self.pin = Arc::new(self.handle.core().views.pin());
+            self.work.writes.rebase(self.pin.version());
+        }
+        if !self.work.notes_reads {
+            self.work.reads.lock().add_key(table.id(), key);
+        }
+        self.get(table, key)
+    }
+
+    /// Remembers the writes so far, so that [`Transaction::rollback_to`] can go back to them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::Readable;
+    ///
+    /// let mut tx = db.begin()?;
+    /// tx.insert(&fruit, "apple", "red")?;
+    /// let before = tx.savepoint();
+    /// tx.remove_range(&fruit, ..)?;
+    /// assert!(tx.get(&fruit, "apple")?.is_none());
+    /// tx.rollback_to(&before)?;
+    /// assert!(tx.get(&fruit, "apple")?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn savepoint(&mut self) -> Savepoint {
+        let number = SAVEPOINTS.fetch_add(1, Ordering::Relaxed);
+        self.savepoints.push(number);
+        Savepoint { number, mark: self.work.writes.mark() }
+    }
+
+    /// Takes back all writes after `savepoint`. Later savepoints are gone; this one can be gone back to again. What was read stays read:
+    /// the transaction still depends on it. Ranges that are open go on seeing the writes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchSavepoint`] if the savepoint is of another transaction, or the transaction has gone back to an earlier one.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        let place = self.savepoints.binary_search(&savepoint.number).map_err(|_| Error::NoSuchSavepoint)?;
+        self.savepoints.truncate(place + 1);
+        self.work.writes.rewind(&savepoint.mark);
+        Ok(())
+    }
+
+    /// Commits all writes, or finds a conflict: the inner result. A transaction without writes never conflicts.
+    ///
+    /// The cost is that of the commit of a [`Batch`](crate::Batch), and of a look into memory for each key that was read since the
+    /// transaction began, if there were other commits meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::commit`](crate::Batch::commit). After an error none of the writes has taken effect, except after
+    /// [`Error::OutcomeUnknown`].
+    pub fn commit(mut self) -> Result<Result<Version, Conflict>> {
+        self.try_commit()
+    }
+
+    /// As [`Transaction::commit`]. After a conflict the transaction can say what it depended on.
+    pub(super) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
+        if self.is_empty() {
+            return Ok(Ok(self.version()));
+        }
+        let (began, core) = (self.version(), self.handle.core());
+        let reads = self.work.reads.lock();
+        let validation = Validation::new(began, Some(&reads), self.isolation == Isolation::Snapshot);
+        let (ops, tables) = self.work.writes.parts_mut();
+        core.writes.reserved.wait_for(ops, Some(&self.reservation), core.may_wait());
+        commit::commit_valid(core, ops, tables, self.durability, Some(validation))
+    }
+
+    /// Reserves the keys that the transaction has read one by one or written, and `conflict`'s key, for the next attempt. Takes the
+    /// reservation.
+    pub(super) fn reserve_all(&mut self) -> Reservation {
+        let core = self.handle.core();
+        let reads = self.work.reads.lock();
+        let written = self.work.writes.ops().iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
+        core.writes.reserved.reserve(&mut self.reservation, written.chain(reads.keys()), core.may_wait());
+        drop(reads);
+        std::mem::take(&mut self.reservation)
+    }
+
+    /// Takes what it has reserved.
+    pub(super) fn take_reservation(&mut self) -> Reservation {
+        std::mem::take(&mut self.reservation)
+    }
+
+    /// Ends the transaction without any effect, as dropping it does.
+    pub fn rollback(self) {}
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let writes = &self.handle.core().writes;
+        writes.recent.leave();
+        writes.reserved.free(&mut self.reservation);
+    }
+}
+
+impl Readable for Transaction {
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
+        table.inner().check_handle(&self.handle)?;
+        Ok(table.reader_at(Some(&self.pin)).within(&self.work))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Random transactions against a sorted map: one transaction with savepoints, whatever lies in memory, in files or nowhere.
+
+use super::*;
+use crate::log::record::tests::seeds;
+use os::sim::SimDisk;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn key(rng: &mut StdRng) -> Vec<u8> {
+    format!("k{:02}", rng.random_range(0..60)).into_bytes()
+}
+
+fn bounds(rng: &mut StdRng) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let mut bound = || match rng.random_range(0..3) {
+        0 => Bound::Unbounded,
+        1 => Bound::Included(key(rng)),
+        _ => Bound::Excluded(key(rng)),
+    };
+    (bound(), bound())
+}
+
+fn in_bounds(model: &Model, (low, high): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let is_after = |key: &Vec<u8>| match low {
+        Bound::Included(low) => key >= low,
+        Bound::Excluded(low) => key > low,
+        Bound::Unbounded => true,
+    };
+    let is_before = |key: &Vec<u8>| match high {
+        Bound::Included(high) => key <= high,
+        Bound::Excluded(high) => key < high,
+        Bound::Unbounded => true,
+    };
+    let rows = model.iter().filter(|(key, _)| is_after(key) && is_before(key));
+    rows.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Reads in one of the forms.
+fn read(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) {
+    let (key, expected) = {
+        let key = key(rng);
+        (key.clone(), model.get(&key).cloned())
+    };
+    let found = match rng.random_range(0..4) {
+        0 => tx.get(table, &key).expect("the disk works"),
+        1 => smol::block_on(tx.get_async(table, &key)).expect("the disk works"),
+        2 => match tx.try_get(table, &key).expect("the disk works") {
+            Tried::Ready(found) => found,
+            Tried::WouldFault => return,
+        },
+        _ => tx.multi_get(table, [&key]).expect("the disk works").remove(0),
+    };
+    assert_eq!(found.as_deref(), expected.as_deref(), "{}", key.escape_ascii());
+}
+
+/// Reads a range, from both ends.
+fn read_range(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) {
+    let bounds = bounds(rng);
+    let mut expected = in_bounds(model, &bounds).into_iter();
+    let mut range = tx.range(table, bounds);
+    for _ in 0..rng.random_range(0..80) {
+        let is_back = rng.random_range(0..3) == 0;
+        let row = if is_back { range.next_back() } else { range.next() };
+        let row = row.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("the disk works"));
+        assert_eq!(row, if is_back { expected.next_back() } else { expected.next() });
+        if row.is_none() {
+            break;
+        }
+    }
+}
+
+fn write(rng: &mut StdRng, tx: &mut Transaction, table: &Table, model: &mut Model, step: usize) {
+    match rng.random_range(0..10) {
+        0 => {
+            let bounds = bounds(rng);
+            tx.remove_range(table, bounds.clone()).expect("it is taken");
+            for (key, _) in in_bounds(model, &bounds) {
+                model.remove(&key);
+            }
+        }
+        1..4 => {
+            let key = key(rng);
+            tx.remove(table, &key).expect("it is taken");
+            model.remove(&key);
+        }
+        _ => {
+            let (key, value) = (key(rng), format!("v{step}").repeat(rng.random_range(1..40)).into_bytes());
+            tx.insert(table, &key, &value).expect("it is taken");
+            model.insert(key, value);
+        }
+    }
+}
+
+fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
+    let mut tx = db.begin().expect("it begins");
+    let (mut own, mut savepoints) = (model.clone(), Vec::new());
+    for step in 0..rng.random_range(1..60) {
+        match rng.random_range(0..12) {
+            0 => savepoints.push((tx.savepoint(), own.clone())),
+            1 if !savepoints.is_empty() => {
+                let place = rng.random_range(0..savepoints.len());
+                savepoints.truncate(place + 1);
+                let (savepoint, then) = &savepoints[place];
+                tx.rollback_to(savepoint).expect("it is there");
+                own.clone_from(then);
+            }
+            2..5 => read(rng, &tx, table, &own),
+            5 => read_range(rng, &tx, table, &own),
+            _ => write(rng, &mut tx, table, &mut own, step),
+        }
+    }
+    if rng.random_range(0..4) > 0 {
+        tx.commit().expect("the disk works").expect("it is alone");
+        *model = own;
+    }
+}
+
+#[test]
+fn a_transaction_sees_what_a_sorted_map_sees_resident_and_with_faults() {
+    for seed in seeds(60) {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let machine = Machine::simulated_on(SimDisk::new(seed), seed);
+        let cache_bytes = if seed % 2 == 0 { 64 << 10 } else { 64 << 20 };
+        let db = Database::builder("db").machine(machine).cache_bytes(cache_bytes).open().expect("the disk works");
+        let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
+        let table = db.table_with("t", options).expect("the disk works");
+        let mut model = Model::new();
+        for _ in 0..30 {
+            transact(&mut rng, &db, &table, &mut model);
+            match rng.random_range(0..8) {
+                0 => db.flush().expect("the disk works"),
+                1 => table.compact().expect("the disk works"),
+                _ => {}
+            }
+            if cache_bytes < 1 << 20 {
+                db.set_cache_bytes(64 << 10);
+            }
+            let rows = table.iter().map(|row| row.expect("the disk works"));
+            assert!(rows.map(|(key, value)| (key.to_vec(), value.to_vec())).eq(model.clone()));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Work that is done again after conflicts, by threads and tasks beside each other.
+#![allow(clippy::disallowed_methods, reason = "threads beside each other are what is tested")]
+
+use super::*;
+use crate::{Durability, Table};
+use std::thread;
+
+fn real() -> (tempfile::TempDir, Database, Table) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let db = Database::builder(&directory).durability(Durability::Buffered).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    (directory, db, table)
+}
+
+fn number(value: Option<&[u8]>) -> u64 {
+    value.map_or(0, |value| u64::from_be_bytes(value.try_into().expect("eight bytes")))
+}
+
+fn increment(tx: &mut Transaction, table: &Table, key: &str) -> Result<()> {
+    let before = number(tx.get(table, key)?.as_deref());
+    tx.insert(table, key, (before + 1).to_be_bytes())
+}
+
+#[test]
+fn no_increment_is_lost_among_threads() {
+    let (_directory, db, table) = real();
+    const THREADS: u64 = 4;
+    const TIMES: u64 = 500;
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, table) = (&db, &table);
+            scope.spawn(move || {
+                let isolation = if thread % 2 == 0 { Isolation::Serializable } else { Isolation::Snapshot };
+                let options = TransactionOptions { isolation, attempts: u32::MAX, ..TransactionOptions::default() };
+                for i in 0..TIMES {
+                    let key = if i % 3 == 0 { "a" } else { "b" };
+                    match thread {
+                        0 | 1 => db.transact_with(&options, |tx| increment(tx, table, key)).expect("the disk works"),
+                        2 => smol::block_on(db.transact_async_with(&options, async |tx| increment(tx, table, key)))
+                            .expect("the disk works"),
+                        _ => {
+                            let add = |now: Option<&[u8]>| Some((number(now) + 1).to_be_bytes().to_vec());
+                            table.fetch_update(key, add).map(drop).expect("the disk works");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let values = table.multi_get(["a", "b"]).expect("the disk works");
+    let sum: u64 = values.iter().map(|value| number(value.as_deref())).sum();
+    assert_eq!(sum, THREADS * TIMES);
+    assert_eq!(db.core().writes.reserved.count(), 0);
+    assert_eq!(db.core().writes.recent.running(), 0);
+}
+
+#[test]
+fn after_eight_conflicts_the_keys_are_reserved_and_the_work_is_done() {
+    let db = simulated(1);
+    let table = db.table("t").expect("the disk works");
+    let mut reserved = Vec::new();
+    let done: Result<usize> = db.transact(|tx| {
+        reserved.push(db.core().writes.reserved.count());
+        increment(tx, &table, "a")?;
+        // Another commit comes between each of the first twelve attempts, whatever is reserved: here no thread may wait.
+        if reserved.len() <= 12 {
+            table.insert("a", [0; 8])?;
+        }
+        Ok(reserved.len())
+    });
+    assert_eq!(done.expect("the thirteenth is alone"), 13);
+    assert_eq!(reserved, [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
+    assert_eq!(db.core().writes.reserved.count(), 0);
+}
+
+#[test]
+fn the_attempts_are_limited_and_the_last_conflict_is_named() {
+    let db = simulated(1);
+    let table = db.table("t").expect("the disk works");
+    let options = TransactionOptions { attempts: 3, ..TransactionOptions::default() };
+    let mut attempts = 0;
+    let outcome: Result<()> = db.transact_with(&options, |tx| {
+        attempts += 1;
+        increment(tx, &table, "a")?;
+        table.insert("a", [0; 8])
+    });
+    let error = outcome.expect_err("each attempt conflicts");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the transaction conflicted 3 times, the last time because another commit has changed key a")
+    );
+    assert_eq!(attempts, 3);
+}
+
+#[test]
+fn an_error_of_the_work_commits_nothing_and_comes_back_as_it_is() {
+    #[derive(Debug, PartialEq)]
+    enum Mine {
+        Refused,
+        Engine(String),
+    }
+    impl From<Error> for Mine {
+        fn from(error: Error) -> Self {
+            Self::Engine(error.to_string())
+        }
+    }
+    let db = simulated(1);
+    let table = db.table("t").expect("the disk works");
+    let outcome: Result<(), Mine> = db.transact(|tx| {
+        tx.insert(&table, "a", "1")?;
+        Err(Mine::Refused)
+    });
+    assert_eq!(outcome, Err(Mine::Refused));
+    assert!(table.iter().next().is_none());
+}
+
+#[test]
+fn a_commit_waits_for_a_reserved_key_but_not_for_ever() {
+    let (_directory, db, table) = real();
+    let mut forgotten = db.begin().expect("it begins");
+    forgotten.get_for_update(&table, "a").expect("the disk works");
+    // This ends although nobody frees the key.
+    table.insert("a", "1").expect("the disk works");
+    let mut other = db.begin().expect("it begins");
+    other.get_for_update(&table, "a").expect("the disk works");
+    assert_eq!(db.core().writes.reserved.count(), 1, "the first one still has it");
+    drop(forgotten);
+    assert_eq!(db.core().writes.reserved.count(), 0);
+    other.get_for_update(&table, "a").expect("the disk works");
+    assert_eq!(db.core().writes.reserved.count(), 1);
+    drop(other);
+    assert_eq!(db.core().writes.reserved.count(), 0);
+}
+
+#[test]
+fn the_future_of_transact_can_be_sent() {
+    fn sent<T: Send>(future: T) -> T {
+        future
+    }
+    let (_directory, db, table) = real();
+    let fruit = table.clone();
+    let insert = async move |tx: &mut Transaction| tx.insert(&fruit, "a", "1");
+    smol::block_on(sent(db.transact_async(insert))).expect("the disk works");
+    assert!(table.contains_key("a").expect("the disk works"));
+}

@@ -1,0 +1,174 @@
+//! The keys that a transaction has read, absent ones too: one by one, or as ranges. It does not know values.
+//!
+//! It is bounded. When it has become too large, neighbouring keys of a table are joined to ranges, which take the place of
+//! everything between them. So a large transaction may conflict with a commit that it did not really depend on, and never misses one.
+//!
+//! A range that is being read counts as read whole until it is dropped, and then only what it has come past counts.
+
+use crate::bounds;
+use crate::manifest::TableId;
+use os::sync::{Arc, Mutex};
+use sst::KeyRange;
+
+/// What a transaction has read.
+#[derive(Debug)]
+pub struct ReadSet {
+    /// Keys: the number of the table and the length of the key, four bytes each, then the key.
+    keys: Vec<u8>,
+    ranges: Vec<TableRange>,
+    /// Memory of the keys of `ranges`.
+    range_bytes: usize,
+    /// The ranges that are being read.
+    open: Vec<Option<TableRange>>,
+    most_bytes: usize,
+}
+
+/// A range of keys of a table.
+pub type TableRange = (TableId, KeyRange);
+
+const HEADER_BYTES: usize = 8;
+
+impl ReadSet {
+    /// Nothing was read. Keys are joined to ranges beyond `most_bytes`.
+    pub fn new(most_bytes: usize) -> Self {
+        Self { keys: Vec::new(), ranges: Vec::new(), range_bytes: 0, open: Vec::new(), most_bytes }
+    }
+
+    /// Whether nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.ranges.is_empty() && self.open.iter().all(Option::is_none)
+    }
+
+    /// Adds a key.
+    #[inline]
+    pub fn add_key(&mut self, table: TableId, key: &[u8]) {
+        self.keys.reserve(HEADER_BYTES + key.len());
+        self.keys.extend_from_slice(&table.0.to_le_bytes());
+        self.keys.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        self.keys.extend_from_slice(key);
+        self.bound();
+    }
+
+    /// Adds a range.
+    pub fn add_range(&mut self, table: TableId, range: KeyRange) {
+        self.range_bytes += range_bytes(&range);
+        self.ranges.push((table, range));
+        self.bound();
+    }
+
+    /// The keys that were read one by one.
+    pub fn keys(&self) -> impl Iterator<Item = (TableId, &[u8])> {
+        let mut rest = self.keys.as_slice();
+        std::iter::from_fn(move || {
+            let (header, after) = rest.split_first_chunk::<HEADER_BYTES>()?;
+            let [a, b, c, d, length @ ..] = *header;
+            let (key, after) = after.split_at(u32::from_le_bytes(length) as usize);
+            rest = after;
+            Some((TableId(u32::from_le_bytes([a, b, c, d])), key))
+        })
+    }
+
+    /// The ranges that were read, with those that are being read.
+    pub fn ranges(&self) -> impl Iterator<Item = &TableRange> {
+        self.ranges.iter().chain(self.open.iter().flatten())
+    }
+
+    /// Its memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.keys.len() + self.range_bytes
+    }
+
+    #[inline]
+    fn bound(&mut self) {
+        if self.bytes() > self.most_bytes {
+            self.join_neighbours();
+        }
+    }
+
+    /// Joins keys and ranges until they take half of what they may take. At least one range for each table stays.
+    #[cold]
+    fn join_neighbours(&mut self) {
+        let mut all: Vec<TableRange> = self.keys().map(|(table, key)| (table, KeyRange::of_key(key))).collect();
+        all.append(&mut self.ranges);
+        all.sort_unstable();
+        all = join(all, |last, next| last.touches(next));
+        while all.iter().map(|(_, range)| range_bytes(range)).sum::<usize>() > self.most_bytes / 2 {
+            let before = all.len();
+            // Each range takes in the one after it, unless it was taken in itself.
+            let mut is_second = true;
+            all = join(all, |_, _| {
+                is_second = !is_second;
+                !is_second
+            });
+            if all.len() == before {
+                break;
+            }
+        }
+        self.keys = Vec::new();
+        self.range_bytes = all.iter().map(|(_, range)| range_bytes(range)).sum();
+        self.ranges = all;
+    }
+}
+
+/// Joins each range, which are sorted, to the one before it of the same table, if `joins` says so.
+fn join(sorted: Vec<TableRange>, mut joins: impl FnMut(&KeyRange, &KeyRange) -> bool) -> Vec<TableRange> {
+    let mut joined: Vec<TableRange> = Vec::with_capacity(sorted.len());
+    for (table, range) in sorted {
+        match joined.last_mut() {
+            Some((last_table, last)) if *last_table == table && joins(last, &range) => last.join(range),
+            _ => joined.push((table, range)),
+        }
+    }
+    joined
+}
+
+fn range_bytes(range: &KeyRange) -> usize {
+    size_of::<TableRange>() + range.heap_bytes()
+}
+
+/// A range that a transaction is reading. Until it is [closed](Self::close) all of it counts as read.
+#[derive(Debug)]
+pub struct OpenRead {
+    reads: Arc<Mutex<ReadSet>>,
+    number: usize,
+}
+
+impl OpenRead {
+    /// Begins to read `range` of `table`.
+    pub fn begin(reads: &Arc<Mutex<ReadSet>>, table: TableId, range: KeyRange) -> Self {
+        let mut set = reads.lock();
+        let free = set.open.iter().position(Option::is_none);
+        let number = free.unwrap_or_else(|| {
+            set.open.push(None);
+            set.open.len() - 1
+        });
+        set.open[number] = Some((table, range));
+        Self { reads: reads.clone(), number }
+    }
+
+    /// Begins to read a part of the range apart from it; `None` if no key is in `bounds`.
+    pub fn another(&self, (low, high): &bounds::Owned) -> Option<Self> {
+        let keys = KeyRange::between(low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))?;
+        let table = self.reads.lock().open[self.number].as_ref().map(|(table, _)| *table)?;
+        Some(Self::begin(&self.reads, table, keys))
+    }
+
+    /// Ends the read. Of its range, the keys between `low` and `high` were not read; `None` if all were.
+    pub fn close(self, left: Option<bounds::Borrowed<'_>>) {
+        let mut set = self.reads.lock();
+        let Some((table, range)) = set.open[self.number].take() else { return };
+        let Some((low, high)) = left else { return set.add_range(table, range) };
+        let Some(left) = KeyRange::between(low, high) else { return set.add_range(table, range) };
+        if let Some(front) = KeyRange::new(range.start, Some(left.start)) {
+            set.add_range(table, front);
+        }
+        if let Some(end) = left.end
+            && let Some(back) = KeyRange::new(end, range.end)
+        {
+            set.add_range(table, back);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

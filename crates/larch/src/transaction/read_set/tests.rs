@@ -1,0 +1,76 @@
+//! What was read is never lost, however much it is.
+
+use super::*;
+use crate::log::record::tests::seeds;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::ops::Bound;
+
+/// The keys and ranges of a set as ranges.
+fn all(set: &ReadSet) -> Vec<TableRange> {
+    let keys = set.keys().map(|(table, key)| (table, KeyRange::of_key(key)));
+    keys.chain(set.ranges().cloned()).collect()
+}
+
+#[test]
+fn keys_and_ranges_stay_in_a_set_that_joins_them_and_its_memory_is_bounded() {
+    for seed in seeds(100) {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let most_bytes = rng.random_range(200..4000);
+        let (mut set, mut read) = (ReadSet::new(most_bytes), Vec::new());
+        for _ in 0..rng.random_range(0..500) {
+            let table = TableId(rng.random_range(0..3));
+            let mut key = || format!("{:03}", rng.random_range(0..1000)).into_bytes();
+            let (start, end) = (key(), key());
+            if rng.random_range(0..5) > 0 {
+                set.add_key(table, &start);
+                read.push((table, KeyRange::of_key(&start)));
+            } else if let Some(range) = KeyRange::new(start, Some(end)) {
+                set.add_range(table, range.clone());
+                read.push((table, range));
+            }
+            // One range for each of three tables stays.
+            assert!(set.bytes() <= most_bytes.max(3 * 200), "{} of {most_bytes}", set.bytes());
+        }
+        let kept = all(&set);
+        for (table, range) in &read {
+            let is_kept = kept.iter().any(|(of, kept)| of == table && kept.holds(range.low(), range.high()));
+            assert!(is_kept, "{range:?} of {table:?}");
+        }
+    }
+}
+
+#[test]
+fn what_fits_is_kept_as_it_was_read() {
+    let mut set = ReadSet::new(1000);
+    assert!(set.is_empty());
+    set.add_key(TableId(7), b"b");
+    set.add_key(TableId(7), b"");
+    assert_eq!(set.keys().collect::<Vec<_>>(), [(TableId(7), b"b".as_slice()), (TableId(7), b"")]);
+    assert!(!set.is_empty() && set.ranges().next().is_none());
+}
+
+#[test]
+fn a_range_counts_whole_until_it_is_closed_and_then_what_was_read() {
+    let set = Arc::new(Mutex::new(ReadSet::new(1000)));
+    let whole = KeyRange { start: b"b".to_vec(), end: Some(b"y".to_vec()) };
+    let ranges = || set.lock().ranges().map(|(_, keys)| keys.clone()).collect::<Vec<_>>();
+    let open = OpenRead::begin(&set, TableId(1), whole.clone());
+    assert_eq!(ranges(), std::slice::from_ref(&whole));
+    let range = |start: &[u8], end: &[u8]| KeyRange { start: start.to_vec(), end: Some(end.to_vec()) };
+    open.close(Some((Bound::Excluded(b"d"), Bound::Included(b"w"))));
+    assert_eq!(ranges(), [range(b"b", b"d\0"), range(b"w\0", b"y")]);
+    let open = OpenRead::begin(&set, TableId(1), whole.clone());
+    open.close(Some((Bound::Included(b"b"), Bound::Excluded(b"y"))));
+    assert_eq!(ranges().len(), 2, "nothing was read of it");
+    let open = OpenRead::begin(&set, TableId(1), whole.clone());
+    open.close(None);
+    assert_eq!(ranges().last(), Some(&whole));
+    let open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
+    open.close(Some((Bound::Excluded(b"d"), Bound::Unbounded)));
+    assert_eq!(ranges().last(), Some(&range(b"", b"d\0")));
+    // What met in the middle was read whole.
+    let open = OpenRead::begin(&set, TableId(1), whole.clone());
+    open.close(Some((Bound::Excluded(b"m"), Bound::Excluded(b"m"))));
+    assert_eq!(ranges().last(), Some(&whole));
+}

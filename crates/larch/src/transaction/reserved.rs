@@ -1,0 +1,165 @@
+//! Keys that transactions have reserved, so that other commits let them go first. It does not know what is written.
+//!
+//! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit that writes a key
+//! that a transaction has reserved waits until the transaction ends, but no longer than [`LONGEST_WAIT`]. So a transaction that is
+//! forgotten makes others slow and stops none, and transactions that wait for each other go on.
+//!
+//! Keys are known by their hashes. Two keys with one hash only wait for each other.
+//!
+//! Thread safe. A thread holds no other lock while it waits.
+
+use crate::manifest::TableId;
+use crate::write::batch::BatchOps;
+use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use os::sync::{Condvar, Mutex};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// How long one commit, or one reservation, waits for others.
+pub const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// How many keys a transaction reserves at most.
+pub const MOST_KEYS: usize = 256;
+
+/// The reserved keys of one database.
+#[derive(Debug, Default)]
+pub struct Reserved {
+    /// How many keys are reserved.
+    count: AtomicUsize,
+    next_holder: AtomicU64,
+    holders: Mutex<HashMap<u64, u64>>,
+    freed: Condvar,
+    hashes: RandomState,
+}
+
+/// What one transaction has reserved. Its keys are free again when [`Reserved::free`] is called with it.
+#[derive(Debug, Default)]
+pub struct Reservation {
+    /// Zero until it has a key.
+    holder: u64,
+    keys: Vec<u64>,
+}
+
+/// Whether a thread may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayWait {
+    Yes,
+    /// On a machine without threads nothing would happen meanwhile.
+    No,
+}
+
+impl Reserved {
+    fn hash(&self, table: TableId, key: &[u8]) -> u64 {
+        self.hashes.hash_one((table, key))
+    }
+
+    /// Reserves `keys` for a transaction, as many as it may have. It waits for other transactions that have them. Keys that are not
+    /// free then are left out.
+    pub fn reserve<'k>(
+        &self,
+        reservation: &mut Reservation,
+        keys: impl Iterator<Item = (TableId, &'k [u8])>,
+        may_wait: MayWait,
+    ) {
+        if reservation.holder == 0 {
+            reservation.holder = self.next_holder.fetch_add(1, Ordering::Relaxed) + 1;
+        }
+        let mut hashes: Vec<u64> = keys.map(|(table, key)| self.hash(table, key)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        let mut patience = Patience::new(may_wait);
+        let mut holders = self.holders.lock();
+        for hash in hashes {
+            if reservation.keys.len() >= MOST_KEYS {
+                break;
+            }
+            while holders.get(&hash).is_some_and(|holder| *holder != reservation.holder) && !patience.is_over() {
+                holders = patience.wait(&self.freed, holders);
+            }
+            if let std::collections::hash_map::Entry::Vacant(place) = holders.entry(hash) {
+                place.insert(reservation.holder);
+                reservation.keys.push(hash);
+                self.count.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Frees what a transaction has reserved.
+    pub fn free(&self, reservation: &mut Reservation) {
+        if reservation.keys.is_empty() {
+            return;
+        }
+        let mut holders = self.holders.lock();
+        self.count.fetch_sub(reservation.keys.len(), Ordering::SeqCst);
+        for hash in reservation.keys.drain(..) {
+            holders.remove(&hash);
+        }
+        drop(holders);
+        self.freed.notify_all();
+    }
+
+    /// Waits while keys that `ops` write are reserved by other transactions than that of `own`.
+    #[inline]
+    pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, may_wait: MayWait) {
+        if self.count.load(Ordering::Relaxed) > 0 {
+            self.wait(ops, own.map_or(0, |own| own.holder), may_wait);
+        }
+    }
+
+    #[cold]
+    fn wait(&self, ops: &BatchOps, own: u64, may_wait: MayWait) {
+        let mut patience = Patience::new(may_wait);
+        for (table, op) in ops {
+            let Some(key) = op.key() else { continue };
+            let hash = self.hash(TableId(table), key);
+            let mut holders = self.holders.lock();
+            while holders.get(&hash).is_some_and(|holder| *holder != own) {
+                if patience.is_over() {
+                    return;
+                }
+                holders = patience.wait(&self.freed, holders);
+            }
+        }
+    }
+
+    /// How many keys are reserved.
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+/// How long a thread will still wait. It needs no clock.
+struct Patience {
+    /// How often it still waits in vain.
+    timeouts: u32,
+    /// How often it may still be woken although the key was taken again.
+    wakes: u32,
+}
+
+/// A thread waits so many times at most without being woken, a part of the longest wait each time.
+const PARTS: u32 = 20;
+
+/// A thread is woken so many times at most: each time some transaction has ended.
+const MOST_WAKES: u32 = 1000;
+
+impl Patience {
+    fn new(may_wait: MayWait) -> Self {
+        let timeouts = if may_wait == MayWait::Yes { PARTS } else { 0 };
+        Self { timeouts, wakes: MOST_WAKES }
+    }
+
+    fn is_over(&self) -> bool {
+        self.timeouts == 0 || self.wakes == 0
+    }
+
+    fn wait<'g, T>(&mut self, freed: &Condvar, guard: os::sync::MutexGuard<'g, T>) -> os::sync::MutexGuard<'g, T> {
+        let (guard, is_timeout) = freed.wait_timeout(guard, LONGEST_WAIT / PARTS);
+        self.timeouts -= u32::from(is_timeout);
+        self.wakes -= 1;
+        guard
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
