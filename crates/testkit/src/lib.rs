@@ -7,6 +7,7 @@ pub mod corruption;
 pub mod faults;
 pub mod futures;
 pub mod history;
+pub mod isolation;
 pub mod model;
 pub mod options;
 pub mod rerun;

@@ -1,0 +1,122 @@
+//! What a transaction did and what it saw. A history is a slice of these, in any order. It is not judged here.
+
+use crate::model::KeyRange;
+use larch::Version;
+
+/// Stands for a value, which carries this number. No two writes of a history write the same one, so it names its
+/// writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark(pub u64);
+
+/// A key of a table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Number of the table.
+    pub table: u32,
+    /// The key.
+    pub key: Vec<u8>,
+}
+
+/// The level that a transaction asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// As if all transactions had run one after the other.
+    Serializable,
+    /// All reads are of one version, and no transaction that overlaps wrote what this one wrote.
+    Snapshot,
+}
+
+/// From which end a range is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the lowest key.
+    Forward,
+    /// From the highest key.
+    Backward,
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It took place. Its version is the place of its writes in the commit order; without writes it needs none.
+    Committed(Option<Version>),
+    /// It did not take place: it had a conflict, or was dropped, or a crash lost it.
+    Aborted,
+    /// Its commit failed or was interrupted, so it may have taken place.
+    Unknown,
+}
+
+/// One thing that a transaction did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Read a row.
+    Read {
+        /// Where.
+        place: Place,
+        /// What was there.
+        saw: Option<Mark>,
+    },
+    /// Read a range.
+    ReadRange {
+        /// Number of the table.
+        table: u32,
+        /// What was asked for.
+        range: KeyRange,
+        /// From which end.
+        direction: Direction,
+        /// The rows, in the order in which they were given.
+        saw: Vec<(Vec<u8>, Mark)>,
+        /// Whether it ended at the last row given, and nothing was asked about the rest of the range.
+        stopped: bool,
+    },
+    /// Gave a key a value.
+    Put {
+        /// Where.
+        place: Place,
+        /// The value.
+        mark: Mark,
+    },
+    /// Erased a key.
+    Erase {
+        /// Where.
+        place: Place,
+    },
+    /// Erased the keys of a range.
+    EraseRange {
+        /// Number of the table.
+        table: u32,
+        /// Which keys.
+        range: KeyRange,
+    },
+    /// Made a savepoint. Savepoints of a transaction are numbered from 0.
+    Savepoint,
+    /// Took back the writes after the savepoint with this number. It may be used again, those made after it may not.
+    RollBackTo(usize),
+}
+
+/// A transaction, as its client knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// A number that no other transaction of the history has.
+    pub id: u64,
+    /// The level that it asked for.
+    pub isolation: Isolation,
+    /// The newest commit that it sees.
+    pub snapshot: Version,
+    /// What it did, in order.
+    pub operations: Vec<Operation>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The number of the event that its client was about to begin it, if events were counted. No two events have one
+    /// number.
+    pub began: Option<u64>,
+    /// The number of the event that its client had learned of its commit.
+    pub acknowledged: Option<u64>,
+}
+
+impl Transaction {
+    /// Whether it took place.
+    pub fn is_committed(&self) -> bool {
+        matches!(self.outcome, Outcome::Committed(_))
+    }
+}

@@ -1,0 +1,77 @@
+//! Transactions whose outcome nobody learned, and those that a crash lost. It knows crashes only by what was there
+//! afterwards.
+
+use super::anomaly::Anomaly;
+use super::check;
+use super::transaction::{Operation, Outcome, Transaction};
+use larch::Version;
+
+/// How many ways to place transactions of unknown outcome are tried. Eight transactions whose commits were under way at
+/// once, of which four took place, have 8 · 7 · 6 · 5 ways.
+const TRIES: usize = 2000;
+
+/// As [`check`], but a transaction of unknown outcome took place at one of the versions `free`, or not at all, and at
+/// each of these versions one of them did. They are the versions that are there, by a database that was opened again or
+/// that refuses writes now, and that no other commit has. The anomalies are those of the best way to place them, and
+/// none if there is a way without any.
+pub fn check_with_unknown(history: &[Transaction], free: &[Version]) -> Vec<Anomaly> {
+    let mut search = Search { history: history.to_vec(), free, tries: TRIES, best: None };
+    search.place(0);
+    search.best.unwrap_or_else(|| check(history))
+}
+
+struct Search<'a> {
+    history: Vec<Transaction>,
+    free: &'a [Version],
+    tries: usize,
+    best: Option<Vec<Anomaly>>,
+}
+
+impl Search<'_> {
+    /// Tries all ways to give the versions from the one at `next` on to transactions.
+    fn place(&mut self, next: usize) {
+        if self.best.as_ref().is_some_and(Vec::is_empty) || self.tries == 0 {
+            return;
+        }
+        let Some(version) = self.free.get(next).copied() else {
+            self.tries -= 1;
+            let found = check(&self.history);
+            if self.best.as_ref().is_none_or(|best| found.len() < best.len()) {
+                self.best = Some(found);
+            }
+            return;
+        };
+        for index in 0..self.history.len() {
+            let transaction = &self.history[index];
+            if transaction.outcome == Outcome::Unknown && transaction.snapshot < version && writes(transaction) {
+                self.history[index].outcome = Outcome::Committed(Some(version));
+                self.place(next + 1);
+                self.history[index].outcome = Outcome::Unknown;
+            }
+        }
+    }
+}
+
+fn writes(transaction: &Transaction) -> bool {
+    let is_write = |operation: &Operation| {
+        matches!(operation, Operation::Put { .. } | Operation::Erase { .. } | Operation::EraseRange { .. })
+    };
+    transaction.operations.iter().any(is_write)
+}
+
+/// Makes of a history the one that goes on after a crash that lost the commits after `version`: these transactions did
+/// not take place, and what they and those with a newer snapshot saw is forgotten. Check the history before, because
+/// what was seen was promised until the crash.
+pub fn lose_after(history: &mut [Transaction], version: Version) {
+    for transaction in history {
+        let is_lost = matches!(transaction.outcome, Outcome::Committed(Some(at)) if at > version);
+        if is_lost {
+            transaction.outcome = Outcome::Aborted;
+        }
+        if is_lost || transaction.snapshot > version {
+            let is_read =
+                |operation: &Operation| matches!(operation, Operation::Read { .. } | Operation::ReadRange { .. });
+            transaction.operations.retain(|operation| !is_read(operation));
+        }
+    }
+}
