@@ -35,6 +35,9 @@
 //! The cost is linear in the operations, in the rows that ranges gave and in the known keys within these ranges, except
 //! that transactions are sorted by version and a key is found by a binary search. A history should have few keys, so
 //! that transactions meet.
+//!
+//! [`plan`] draws transactions from a seed, [`player`] plays them on a [`store::Store`] and writes down what they saw.
+//! [`reference`] is such a store, correct or broken on purpose, which shows that the rest finds what it should.
 
 pub mod anomaly;
 mod cycles;
@@ -43,7 +46,11 @@ mod keys;
 mod notation;
 mod order;
 mod own_writes;
+pub mod plan;
+pub mod player;
 mod reads;
+pub mod reference;
+pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod transaction;

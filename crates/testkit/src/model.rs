@@ -158,7 +158,8 @@ fn visible(history: &KeyHistory, at: Version) -> Option<&[u8]> {
     history[..newer].last()?.1.as_deref()
 }
 
-fn contains((low, high): &KeyRange, key: &[u8]) -> bool {
+/// Whether `key` is in a range.
+pub fn contains((low, high): &KeyRange, key: &[u8]) -> bool {
     let after_low = match low {
         Bound::Unbounded => true,
         Bound::Included(low) => low.as_slice() <= key,

@@ -1,6 +1,7 @@
 //! Each anomaly by its name, in a history written by hand, and what the checker says of it at each level. Random
 //! histories are in the files below.
 
+mod played;
 mod serial;
 
 use super::anomaly::Anomaly;

@@ -1,0 +1,220 @@
+//! Plays planned transactions on a store and writes down what they did and saw. It does not judge that.
+//!
+//! [`play`] takes the steps of a plan in its order, on one thread. For real threads, give each of them a [`Player`] for
+//! one transaction after the other, all with the same [`Tally`].
+
+use super::plan::{Plan, PlannedTransaction, Step};
+use super::store::{Commit, OpenTransaction, Store};
+use super::transaction::{Mark, Operation, Outcome, Place, Transaction};
+use os::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+
+/// Gives numbers to transactions, values and events. Threads share it.
+#[derive(Debug, Default)]
+pub struct Tally {
+    transactions: AtomicU64,
+    marks: AtomicU64,
+    events: AtomicU64,
+}
+
+impl Tally {
+    /// Begins with the numbers 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn transaction(&self) -> u64 {
+        self.transactions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark(self.marks.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// In one order for all threads, in which also what they learn from each other stands.
+    fn event(&self) -> u64 {
+        self.events.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// Plays a plan step by step, its first transaction before all others. After an error the transaction that met it is
+/// given up, and the others go on.
+pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction> {
+    let mut history: Vec<Transaction> = Player::play(store, &plan.first, tally).into_iter().collect();
+    let mut players: Vec<Option<Player<'_, S::Open<'_>>>> = plan.transactions.iter().map(|_| None).collect();
+    for &next in &plan.order {
+        match &mut players[next] {
+            Some(player) => player.step(),
+            place => *place = Player::begin(store, &plan.transactions[next], tally).ok(),
+        }
+        if let Some(ended) = players[next].take_if(|player| player.has_ended()) {
+            history.push(ended.record);
+        }
+    }
+    // What the store could not begin at once may not have ended.
+    history.extend(players.into_iter().flatten().map(|player| player.record));
+    history
+}
+
+/// One transaction under way.
+#[derive(Debug)]
+pub struct Player<'p, T: OpenTransaction> {
+    plan: &'p PlannedTransaction,
+    tally: &'p Tally,
+    next: usize,
+    /// Until it ends.
+    open: Option<T>,
+    savepoints: Vec<T::Savepoint>,
+    /// What it saw or wrote last at each place.
+    last: BTreeMap<Place, Option<Mark>>,
+    record: Transaction,
+}
+
+impl<'p, T: OpenTransaction> Player<'p, T> {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot begin one.
+    pub fn begin<'s, S: Store<Open<'s> = T, Error = T::Error>>(
+        store: &'s S,
+        plan: &'p PlannedTransaction,
+        tally: &'p Tally,
+    ) -> Result<Self, T::Error> {
+        let began = tally.event();
+        let open = store.begin(plan.isolation)?;
+        let record = Transaction {
+            id: tally.transaction(),
+            isolation: plan.isolation,
+            snapshot: open.snapshot(),
+            operations: Vec::new(),
+            outcome: Outcome::Aborted,
+            began: Some(began),
+            acknowledged: None,
+        };
+        let (open, last) = (Some(open), BTreeMap::new());
+        Ok(Self { plan, tally, next: 0, open, savepoints: Vec::new(), last, record })
+    }
+
+    /// Plays a whole transaction; `None` if it cannot begin.
+    pub fn play<'s, S: Store<Open<'s> = T, Error = T::Error>>(
+        store: &'s S,
+        plan: &'p PlannedTransaction,
+        tally: &'p Tally,
+    ) -> Option<Transaction> {
+        let mut player = Self::begin(store, plan, tally).ok()?;
+        while !player.has_ended() {
+            player.step();
+        }
+        Some(player.record)
+    }
+
+    /// Whether no step is left.
+    pub fn has_ended(&self) -> bool {
+        self.open.is_none()
+    }
+
+    /// Takes the next step, if the transaction has not ended.
+    pub fn step(&mut self) {
+        let Some(step) = self.plan.steps.get(self.next) else { return };
+        self.next += 1;
+        match step {
+            Step::Commit => self.commit(),
+            Step::Drop => self.open = None,
+            step => {
+                let Some(mut open) = self.open.take() else { return };
+                // A transaction that met an error is not used again.
+                self.open = self.read_or_write(&mut open, step).is_ok().then_some(open);
+            }
+        }
+    }
+
+    fn commit(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        self.record.outcome = match open.commit() {
+            Ok(Commit::Done(version)) => {
+                self.record.acknowledged = Some(self.tally.event());
+                Outcome::Committed(version)
+            }
+            Ok(Commit::Conflict) => Outcome::Aborted,
+            Err(_) => Outcome::Unknown,
+        };
+    }
+
+    fn read_or_write(&mut self, open: &mut T, step: &Step) -> Result<(), T::Error> {
+        match step {
+            Step::Get(place) => {
+                let saw = open.get(place)?;
+                self.saw(place, saw);
+            }
+            Step::MultiGet(table, keys) => {
+                let rows = open.multi_get(*table, keys)?;
+                assert_eq!(rows.len(), keys.len(), "rows of keys read together");
+                for (key, saw) in keys.iter().zip(rows) {
+                    self.saw(&Place { table: *table, key: key.clone() }, saw);
+                }
+            }
+            Step::Range { table, range, direction, limit } => {
+                let saw = open.range(*table, range, *direction, limit.unwrap_or(usize::MAX))?;
+                let stopped = limit.is_some_and(|limit| saw.len() >= limit);
+                for (key, mark) in &saw {
+                    self.last.insert(Place { table: *table, key: key.clone() }, Some(*mark));
+                }
+                let (table, range, direction) = (*table, range.clone(), *direction);
+                self.record.operations.push(Operation::ReadRange { table, range, direction, saw, stopped });
+            }
+            Step::Put(place) => {
+                let mark = self.tally.mark();
+                open.put(place, mark)?;
+                self.wrote(place, mark);
+            }
+            Step::Erase(place) => {
+                open.erase(place)?;
+                self.last.insert(place.clone(), None);
+                self.record.operations.push(Operation::Erase { place: place.clone() });
+            }
+            Step::EraseRange(table, range) => {
+                open.erase_range(*table, range)?;
+                self.record.operations.push(Operation::EraseRange { table: *table, range: range.clone() });
+            }
+            Step::InsertNew(place) => {
+                let mark = self.tally.mark();
+                let before = open.insert_new(place, mark)?;
+                self.swapped(place, None, before, mark);
+            }
+            Step::CompareAndSwap(place) => {
+                let mark = self.tally.mark();
+                let expected = self.last.get(place).copied().flatten();
+                let before = open.compare_and_swap(place, expected, mark)?;
+                self.swapped(place, expected, before, mark);
+            }
+            Step::Savepoint => {
+                self.savepoints.push(open.savepoint()?);
+                self.record.operations.push(Operation::Savepoint);
+            }
+            Step::RollBackTo(savepoint) => {
+                open.roll_back_to(&self.savepoints[*savepoint])?;
+                self.record.operations.push(Operation::RollBackTo(*savepoint));
+            }
+            Step::Commit | Step::Drop => unreachable!("the caller ends the transaction"),
+        }
+        Ok(())
+    }
+
+    fn saw(&mut self, place: &Place, saw: Option<Mark>) {
+        self.last.insert(place.clone(), saw);
+        self.record.operations.push(Operation::Read { place: place.clone(), saw });
+    }
+
+    fn wrote(&mut self, place: &Place, mark: Mark) {
+        self.last.insert(place.clone(), Some(mark));
+        self.record.operations.push(Operation::Put { place: place.clone(), mark });
+    }
+
+    fn swapped(&mut self, place: &Place, expected: Option<Mark>, before: Option<Mark>, mark: Mark) {
+        self.saw(place, before);
+        if before == expected {
+            self.wrote(place, mark);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a player needs of a transactional store. An adapter for the engine turns marks into values and back. No order
+//! of calls is decided here.
+
+use super::transaction::{Direction, Isolation, Mark, Place};
+use crate::model::KeyRange;
+use larch::Version;
+use std::fmt::Debug;
+
+/// A store with transactions.
+pub trait Store {
+    /// Why a call failed. A conflict is not a failure.
+    type Error: Debug;
+    /// A transaction under way. Dropping it aborts it.
+    type Open<'s>: OpenTransaction<Error = Self::Error>
+    where
+        Self: 's;
+
+    /// Begins a transaction, whose snapshot has every commit that was acknowledged before.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot begin one.
+    fn begin(&self, isolation: Isolation) -> Result<Self::Open<'_>, Self::Error>;
+}
+
+/// How a commit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// The transaction took place, at this version if it wrote.
+    Done(Option<Version>),
+    /// It did not take place, because another one wrote what it read or wrote.
+    Conflict,
+}
+
+/// A row of a range.
+pub type Row = (Vec<u8>, Mark);
+
+/// A transaction under way. Its reads see its own writes.
+///
+/// # Errors
+///
+/// After an error of a read or a write the player drops the transaction. After an error of [`commit`](Self::commit)
+/// nobody knows whether it took place.
+pub trait OpenTransaction {
+    /// As that of the store.
+    type Error: Debug;
+    /// A point in the writes of the transaction.
+    type Savepoint;
+
+    /// The newest commit that it sees.
+    fn snapshot(&self) -> Version;
+
+    /// Reads a row.
+    fn get(&mut self, place: &Place) -> Result<Option<Mark>, Self::Error>;
+
+    /// Reads some rows together.
+    fn multi_get(&mut self, table: u32, keys: &[Vec<u8>]) -> Result<Vec<Option<Mark>>, Self::Error>;
+
+    /// Reads a range up to `limit` rows, and asks for nothing beyond the last of these.
+    fn range(
+        &mut self,
+        table: u32,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, Self::Error>;
+
+    /// Gives a key a value.
+    fn put(&mut self, place: &Place, mark: Mark) -> Result<(), Self::Error>;
+
+    /// Erases a key.
+    fn erase(&mut self, place: &Place) -> Result<(), Self::Error>;
+
+    /// Erases a range.
+    fn erase_range(&mut self, table: u32, range: &KeyRange) -> Result<(), Self::Error>;
+
+    /// Gives a key a value if it has none, and returns what it had.
+    fn insert_new(&mut self, place: &Place, mark: Mark) -> Result<Option<Mark>, Self::Error> {
+        self.compare_and_swap(place, None, mark)
+    }
+
+    /// Gives a key a value if it has the expected one, or none as expected, and returns what it had.
+    fn compare_and_swap(
+        &mut self,
+        place: &Place,
+        expected: Option<Mark>,
+        mark: Mark,
+    ) -> Result<Option<Mark>, Self::Error> {
+        let before = self.get(place)?;
+        if before == expected {
+            self.put(place, mark)?;
+        }
+        Ok(before)
+    }
+
+    /// A point to go back to.
+    fn savepoint(&mut self) -> Result<Self::Savepoint, Self::Error>;
+
+    /// Takes back the writes since a savepoint, which may be used again. Those made after it are not used any more.
+    fn roll_back_to(&mut self, savepoint: &Self::Savepoint) -> Result<(), Self::Error>;
+
+    /// Ends the transaction.
+    fn commit(self) -> Result<Commit, Self::Error>;
+}
