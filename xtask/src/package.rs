@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// From the bottom up.
-const PACKAGES: [&str; 4] = ["larch-os", "larch-pages", "larch-sst", "larch-db"];
+const PACKAGES: [&str; 5] = ["larch-os", "larch-pages", "larch-sst", "larch-db", "larch-rows"];
 
 /// Packs and checks all of them.
 pub fn run(root: &Path) -> ExitCode {

@@ -1,0 +1,197 @@
+//! Reads the bytes of a tuple from left to right, and says where they are not what a tuple has. It knows how bytes are
+//! escaped and turned around, and no types. See `docs/format/tuple.md`.
+//!
+//! Invariant: the decoder stands at the first byte that it has not accepted, so that its place after a mistake is the place
+//! of the mistake. No bytes make it panic.
+
+use crate::field_type::FieldType;
+use std::borrow::Cow;
+
+/// Bytes that are not a tuple of the types that were asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadTuple {
+    /// The bytes of a field are wrong.
+    #[error("field {field} ({field_type}) at byte {offset}: {mistake}")]
+    Field {
+        /// Number of the field, from 0.
+        field: usize,
+        /// The type that it should have.
+        field_type: FieldType,
+        /// The byte, from 0, that is wrong.
+        offset: usize,
+        /// What is wrong there.
+        mistake: Mistake,
+    },
+    /// More bytes follow than the fields have.
+    #[error("the tuple ends at byte {offset}, and {bytes} more follow")]
+    Longer {
+        /// Where the last field ends.
+        offset: usize,
+        /// Bytes that follow.
+        bytes: usize,
+    },
+}
+
+/// What is wrong with the bytes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mistake {
+    /// Bytes are missing.
+    #[error("the bytes end within the field")]
+    Short,
+    /// A byte that can only be 0 or 1 is another one.
+    #[error("the byte is neither 0 nor 1")]
+    NeitherZeroNorOne,
+    /// An escaped zero is one that nothing writes.
+    #[error("after a zero byte comes neither 00, the end, nor ff, a zero that belongs to the field")]
+    Escape,
+    /// A string is not UTF-8.
+    #[error("the string is not UTF-8")]
+    NotUtf8,
+    /// A floating-point number has bits that are never written: those of -0.0, or of another NaN.
+    #[error("the bits are those of a number that is written in another way")]
+    OtherFloat,
+}
+
+/// A place in the bytes of a tuple.
+#[derive(Clone, Debug)]
+pub struct Decoder<'k> {
+    all: usize,
+    rest: &'k [u8],
+    /// What each byte is combined with: ff within a descending field, otherwise 0.
+    mask: u8,
+}
+
+impl<'k> Decoder<'k> {
+    /// At the start of `bytes`.
+    pub fn new(bytes: &'k [u8]) -> Self {
+        Self { all: bytes.len(), rest: bytes, mask: 0 }
+    }
+
+    /// Bytes before this place.
+    pub fn offset(&self) -> usize {
+        self.all - self.rest.len()
+    }
+
+    /// Bytes from this place on.
+    pub fn rest(&self) -> &'k [u8] {
+        self.rest
+    }
+
+    /// Runs `read` with all bytes inverted, as a descending field has them.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`.
+    pub fn inverted<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
+        self.mask = !self.mask;
+        let result = read(self);
+        self.mask = !self.mask;
+        result
+    }
+
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Mistake> {
+        let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(Mistake::Short)?;
+        self.rest = rest;
+        Ok(array.map(|byte| byte ^ self.mask))
+    }
+
+    /// The next `count` bytes, borrowed unless they are inverted.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer.
+    pub fn bytes(&mut self, count: usize) -> Result<Cow<'k, [u8]>, Mistake> {
+        let (bytes, rest) = self.rest.split_at_checked(count).ok_or(Mistake::Short)?;
+        self.rest = rest;
+        Ok(match self.mask {
+            0 => Cow::Borrowed(bytes),
+            mask => bytes.iter().map(|byte| byte ^ mask).collect(),
+        })
+    }
+
+    /// A byte that says no (0) or yes (1).
+    ///
+    /// # Errors
+    ///
+    /// If it is another one, or missing.
+    #[inline]
+    pub fn flag(&mut self) -> Result<bool, Mistake> {
+        let (first, rest) = self.rest.split_first().ok_or(Mistake::Short)?;
+        let flag = match first ^ self.mask {
+            0 => false,
+            1 => true,
+            _ => return Err(Mistake::NeitherZeroNorOne),
+        };
+        self.rest = rest;
+        Ok(flag)
+    }
+
+    /// Bytes up to 00 00, in which 00 ff stands for 00. They are borrowed if nothing in them is escaped or inverted.
+    ///
+    /// # Errors
+    ///
+    /// If the end is missing, or after a zero comes another byte than those two.
+    pub fn escaped(&mut self) -> Result<Cow<'k, [u8]>, Mistake> {
+        let (zero, mut plain) = (self.mask, Cow::Borrowed(&[][..]));
+        let mut rest = self.rest;
+        loop {
+            let at = rest.iter().position(|&byte| byte == zero).ok_or(Mistake::Short)?;
+            let (before, after) = (&rest[..at], &rest[at + 1..]);
+            let (&second, after) = after.split_first().ok_or(Mistake::Short)?;
+            if plain.is_empty() && self.mask == 0 {
+                plain = Cow::Borrowed(before);
+            } else {
+                plain.to_mut().extend(before.iter().map(|byte| byte ^ self.mask));
+            }
+            match second ^ self.mask {
+                0 => {
+                    self.rest = after;
+                    return Ok(plain);
+                }
+                0xff => plain.to_mut().push(0),
+                _ => {
+                    self.rest = &rest[at + 1..];
+                    return Err(Mistake::Escape);
+                }
+            }
+            rest = after;
+        }
+    }
+
+    /// As [`escaped`](Self::escaped), as text.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`escaped`](Self::escaped), and if the bytes are not UTF-8; then it stands where the text begins.
+    pub fn escaped_text(&mut self) -> Result<Cow<'k, str>, Mistake> {
+        let start = self.rest;
+        let text = match self.escaped()? {
+            Cow::Borrowed(bytes) => std::str::from_utf8(bytes).map(Cow::Borrowed).ok(),
+            Cow::Owned(bytes) => String::from_utf8(bytes).map(Cow::Owned).ok(),
+        };
+        if text.is_none() {
+            self.rest = start;
+        }
+        text.ok_or(Mistake::NotUtf8)
+    }
+
+    /// Gives the mistake of a field its place.
+    pub(crate) fn locate(&self, field: usize, field_type: FieldType, mistake: Mistake) -> BadTuple {
+        BadTuple::Field { field, field_type, offset: self.offset(), mistake }
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn finish(&self) -> Result<(), BadTuple> {
+        match self.rest.len() {
+            0 => Ok(()),
+            bytes => Err(BadTuple::Longer { offset: self.offset(), bytes }),
+        }
+    }
+}

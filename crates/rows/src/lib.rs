@@ -1,0 +1,37 @@
+//! Rows with types, above an engine that knows bytes alone: keys of several fields whose bytes have their order. It knows no table, no file and nothing else of the engine; the engine does not know it.
+//!
+//! * A [`Tuple`] of Rust becomes a key and is read back, [`Tuple::range`] is the range of all keys that begin with given fields.
+//! * A [`Declaration`] does the same with types that are known only when the program runs, and has a text for each key.
+//!
+//! The bytes are described in `docs/format/tuple.md`.
+//!
+//! ```
+//! use rows::{DecodeTuple, Tuple};
+//!
+//! let key = (17_u32, "Grace", 0.5_f64).to_key();
+//! assert!(key < (17_u32, "Grace Hopper", f64::NEG_INFINITY).to_key());
+//!
+//! let (number, name, share) = <(u32, String, f64)>::decode(&key)?;
+//! assert_eq!((number, &*name, share), (17, "Grace", 0.5));
+//! # Ok::<(), rows::BadTuple>(())
+//! ```
+
+mod declaration;
+mod decoder;
+mod field;
+mod field_type;
+#[cfg(test)]
+mod random;
+mod scanner;
+mod stored;
+mod tuple;
+mod value;
+
+pub use declaration::{BadValue, Declaration};
+pub use decoder::{BadTuple, Decoder, Mistake};
+pub use field::{DecodeField, Descending, Field, encode_beginning};
+pub use field_type::{FieldType, Kind};
+pub use scanner::BadText;
+pub use stored::BadStored;
+pub use tuple::{DecodeTuple, PrefixRange, Tuple, prefix_range};
+pub use value::{FieldValue, Misfit};

@@ -1,0 +1,38 @@
+//! Any bytes have a text that reads back, and a key that is read is the one that is written.
+#![no_main]
+
+use larch_fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+use rows::{Declaration, FieldType, Kind};
+
+const KINDS: [Kind; 8] =
+    [Kind::Bool, Kind::U16, Kind::I64, Kind::F32, Kind::F64, Kind::String, Kind::Bytes, Kind::Fixed(3)];
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input::new(bytes);
+    let count = 1 + input.below(4);
+    let field = |_| {
+        let flags = input.byte();
+        FieldType { kind: input.choose(&KINDS), is_optional: flags & 1 > 0, is_descending: flags & 2 > 0 }
+    };
+    let declaration = Declaration::new((0..count).map(field).collect::<Vec<_>>());
+    assert_eq!(declaration.to_string().parse().as_ref(), Ok(&declaration));
+
+    let bytes = input.rest();
+    let text = declaration.show(bytes);
+    assert_eq!(declaration.parse_front(&text).as_deref(), Ok(bytes), "{declaration}: {text}");
+    if let Ok((values, rest)) = declaration.decode_front(bytes) {
+        let mut again = Vec::new();
+        assert_eq!(declaration.encode(&values, &mut again), Ok(()));
+        assert_eq!([&again, rest].concat(), bytes);
+    }
+    // The same bytes as the texts that people write.
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        if let Ok(key) = declaration.parse_key(text) {
+            assert_eq!(declaration.decode(&key).map(|values| values.len()), Ok(count), "a key from its text");
+        }
+        if let Ok(declaration) = text.parse::<Declaration>() {
+            assert_eq!(Declaration::from_bytes(&declaration.to_bytes()), Ok(declaration));
+        }
+    }
+});
