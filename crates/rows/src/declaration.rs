@@ -161,6 +161,19 @@ impl Declaration {
         self.fields.iter().enumerate().map(field).collect()
     }
 
+    /// The value of one field of a key.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no such key, or more follow.
+    ///
+    /// # Panics
+    ///
+    /// If there is no field of this number, from 0.
+    pub(crate) fn decode_field<'k>(&self, key: &'k [u8], field: usize) -> Result<FieldValue<'k>, BadTuple> {
+        Ok(self.decode(key)?.swap_remove(field))
+    }
+
     /// Any bytes as text: `(17, -3, "abc")`. Where the bytes stop to be fields of a key, what is left follows the fields, as
     /// in `(17) + x'80'`. [`parse_front`](Self::parse_front) reads it back.
     pub fn show(&self, bytes: &[u8]) -> String {

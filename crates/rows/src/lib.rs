@@ -1,9 +1,11 @@
-//! Rows with types, above an engine that knows bytes alone: keys of several fields whose bytes have their order. It knows no table, no file and nothing else of the engine; the engine does not know it.
+//! Rows with types, above an engine that knows bytes alone: keys of several fields whose bytes have their order, and the keys
+//! of indexes. It knows no table, no file and nothing else of the engine; the engine does not know it.
 //!
 //! * A [`Tuple`] of Rust becomes a key and is read back, [`Tuple::range`] is the range of all keys that begin with given fields.
 //! * A [`Declaration`] does the same with types that are known only when the program runs, and has a text for each key.
+//! * An [`Extractor`] says which keys a row of a table has in an index.
 //!
-//! The bytes are described in `docs/format/tuple.md`.
+//! The bytes are described in `docs/format/tuple.md`, the language of extractors in `docs/format/extractor.md`.
 //!
 //! ```
 //! use rows::{DecodeTuple, Tuple};
@@ -18,6 +20,7 @@
 
 mod declaration;
 mod decoder;
+mod extractor;
 mod field;
 mod field_type;
 #[cfg(test)]
@@ -29,6 +32,7 @@ mod value;
 
 pub use declaration::{BadValue, Declaration};
 pub use decoder::{BadTuple, Decoder, Mistake};
+pub use extractor::{BadRow, Extractor};
 pub use field::{DecodeField, Descending, Field, encode_beginning};
 pub use field_type::{FieldType, Kind};
 pub use scanner::BadText;
