@@ -2,7 +2,7 @@
 
 use crate::Result;
 use kit::callgrind::counted_region;
-use larch::{Database, LevelOptions, Range, Table, TableOptions};
+use larch::{Database, LevelOptions, Range, Readable, Table, TableOptions};
 use os::Machine;
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ pub struct Path {
 }
 
 /// Every path, in the order in which they run.
-pub const ALL: [Path; 19] = [
+pub const ALL: [Path; 21] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
         name: "get, four files",
@@ -41,6 +41,7 @@ pub const ALL: [Path; 19] = [
         run: |tables| get(&tables.four, 4 * OVERLAPPING_ROWS, 0),
         repeats: true,
     },
+    Path { name: "transaction of a get", operations: PROBES, run: transact_get, repeats: true },
     Path { name: "multi_get of 16, a key", operations: PROBES / TOGETHER * TOGETHER, run: multi_get, repeats: true },
     Path { name: "scan of 50 rows", operations: PROBES, run: short_scans, repeats: true },
     Path { name: "full scan, a row", operations: ROWS, run: |tables| scan(&tables.one), repeats: true },
@@ -84,6 +85,8 @@ pub const ALL: [Path; 19] = [
     Path { name: "compaction, a row", operations: 4 * OVERLAPPING_ROWS, run: compact, repeats: false },
     Path { name: "compaction of clusters, a row", operations: CLUSTERED_ROWS, run: compact_clusters, repeats: false },
     Path { name: "import, a row", operations: ROWS, run: import, repeats: false },
+    // Last: it writes the rows again that other paths read.
+    Path { name: "transaction of a get and an insert", operations: WRITTEN_ROWS, run: transact, repeats: false },
 ];
 
 struct Tables {
@@ -272,6 +275,29 @@ fn insert(tables: &Tables, together: u64) -> Result<u64> {
         batch.commit()?;
     }
     Ok(WRITTEN_ROWS)
+}
+
+/// As [`get`], each in a transaction of its own.
+fn transact_get(tables: &Tables) -> Result<u64> {
+    let mut bytes = 0;
+    for i in 0..PROBES {
+        let tx = tables.db.begin()?;
+        bytes += tx.get(&tables.one, key(scattered(i, ROWS)))?.map_or(1, |value| value.len() as u64);
+        tx.commit()??;
+    }
+    Ok(bytes)
+}
+
+/// Transactions that each read a row and write one.
+fn transact(tables: &Tables) -> Result<u64> {
+    let mut bytes = 0;
+    for i in 0..WRITTEN_ROWS {
+        let mut tx = tables.db.begin()?;
+        bytes += tx.get(&tables.one, key(scattered(i, ROWS)))?.map_or(1, |value| value.len() as u64);
+        tx.insert(&tables.written, key(scattered(i, WRITTEN_ROWS)), value(i))?;
+        tx.commit()??;
+    }
+    Ok(bytes)
 }
 
 fn flush(tables: &Tables) -> Result<u64> {

@@ -85,16 +85,6 @@ pub enum Error {
         /// Length of the longest value allowed.
         max: u64,
     },
-    /// A batch is too large for the write buffer.
-    #[error(
-        "a batch that takes {bytes} bytes of memory is larger than {max}, half of the write buffer; commit it in parts or enlarge the write buffer"
-    )]
-    BatchTooLarge {
-        /// Memory that its rows would take.
-        bytes: u64,
-        /// Largest batch allowed.
-        max: u64,
-    },
     /// No table can have this name.
     #[error("a table cannot be named {0:?}; a name has 1 to 255 bytes")]
     BadTableName(String),

@@ -441,9 +441,7 @@ fn broken(error: Error) -> Failure {
         Error::Locked(_) => Failure::session("locked", text),
         Error::WritesStopped(_) => Failure::session("writes_stopped", text),
         Error::BadOptions(_) => Failure::session("target", text),
-        Error::KeyTooLong { .. } | Error::ValueTooLong { .. } | Error::BatchTooLarge { .. } => {
-            Failure::request("too_long", text)
-        }
+        Error::KeyTooLong { .. } | Error::ValueTooLong { .. } => Failure::request("too_long", text),
         _ => Failure::session("larch", text),
     }
 }

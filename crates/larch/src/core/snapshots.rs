@@ -16,8 +16,13 @@ pub struct Snapshots {
     gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
+/// Most readers keep the newest version for a short time, which changes the first count only.
 #[derive(Debug, Default)]
 struct PinCounts {
+    /// A version that is kept, or was; no version after it is kept.
+    last: Version,
+    last_count: usize,
+    /// The versions before it.
     counts: BTreeMap<Version, usize>,
     /// A compaction waits until no reader reads at this version or an older one.
     watched: Option<Version>,
@@ -54,7 +59,7 @@ impl Snapshots {
     fn pin_with(self: &Arc<Self>, view: Option<Arc<View>>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         let mut pinned = self.pinned.lock();
         let version = newest();
-        *pinned.counts.entry(version).or_insert(0) += 1;
+        pinned.add(version);
         PinnedVersion { version, snapshots: self.clone(), view }
     }
 
@@ -62,19 +67,20 @@ impl Snapshots {
     pub fn boundaries(&self, newest: impl FnOnce() -> Version) -> Vec<Version> {
         let pinned = self.pinned.lock();
         let newest = newest();
-        let mut all: Vec<Version> = pinned.counts.keys().copied().filter(|&version| version < newest).collect();
+        let mut all: Vec<Version> = pinned.versions().filter(|&version| version < newest).collect();
         all.push(newest);
         all
     }
 
     /// The oldest version that is kept; `None` if no reader keeps one.
     pub fn oldest(&self) -> Option<Version> {
-        self.pinned.lock().counts.first_key_value().map(|(version, _)| *version)
+        self.pinned.lock().versions().next()
     }
 
     /// How many pins there are.
     pub fn count(&self) -> usize {
-        self.pinned.lock().counts.values().sum()
+        let pinned = self.pinned.lock();
+        pinned.last_count + pinned.counts.values().sum::<usize>()
     }
 
     /// Calls `gone` from now on each time when the watched readers are gone. The thread that drops the last of them
@@ -87,8 +93,42 @@ impl Snapshots {
     /// later, so the caller looks at [`Snapshots::boundaries`] again after this.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();
-        let first = pinned.counts.first_key_value().map(|(version, _)| *version);
+        let first = pinned.versions().next();
         pinned.watched = oldest.filter(|oldest| first.is_some_and(|first| first <= *oldest));
+    }
+}
+
+impl PinCounts {
+    #[inline]
+    fn add(&mut self, version: Version) {
+        if version > self.last {
+            if self.last_count > 0 {
+                self.counts.insert(self.last, self.last_count);
+            }
+            (self.last, self.last_count) = (version, 0);
+        }
+        if version == self.last {
+            self.last_count += 1;
+        } else {
+            *self.counts.entry(version).or_insert(0) += 1;
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, version: Version) {
+        if version == self.last {
+            self.last_count -= 1;
+        } else if let Some(count) = self.counts.get_mut(&version) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&version);
+            }
+        }
+    }
+
+    /// The versions that are kept, ascending.
+    fn versions(&self) -> impl Iterator<Item = Version> {
+        self.counts.keys().copied().chain((self.last_count > 0).then_some(self.last))
     }
 }
 
@@ -107,13 +147,8 @@ impl PinnedVersion {
 impl Drop for PinnedVersion {
     fn drop(&mut self) {
         let mut pinned = self.snapshots.pinned.lock();
-        if let Some(count) = pinned.counts.get_mut(&self.version) {
-            *count -= 1;
-            if *count == 0 {
-                pinned.counts.remove(&self.version);
-            }
-        }
-        let oldest = pinned.counts.first_key_value().map(|(version, _)| *version);
+        pinned.remove(self.version);
+        let oldest = pinned.versions().next();
         let are_gone = pinned.watched.take_if(|watched| oldest.is_none_or(|oldest| oldest > *watched)).is_some();
         drop(pinned);
         if are_gone && let Some(gone) = self.snapshots.gone.get() {

@@ -159,14 +159,15 @@ impl Batch {
     ///
     /// The work of a commit grows with its bytes and with the logarithm of the rows in the memtables of its tables.
     /// Once a commit, one record is written to the log, and one sync is shared by concurrent commits. The number of
-    /// tables in the database does not matter. The commit waits while the write buffer, or level 0 of a table, is full.
+    /// tables in the database does not matter. A batch that takes more than half of the write buffer is written to files instead,
+    /// is durable when the commit returns, and makes other commits wait while the rows in memory of its tables go to files, too.
+    /// The commit waits while the write buffer, or level 0 of a table, is full.
     ///
     /// # Errors
     ///
     /// After an error none of the writes has taken effect, except after [`Error::OutcomeUnknown`]: a sync failed, and
     /// only opening the database again shows whether they have.
     ///
-    /// * [`Error::BatchTooLarge`] if the rows take more than half of the write buffer. Commit them in several batches.
     /// * [`Error::ForeignTable`] if a table belongs to another database.
     /// * [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::Grouped`] or [`Error::PartCount`] for the first row
     ///   that its table cannot take.

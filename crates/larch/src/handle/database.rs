@@ -98,7 +98,7 @@ impl Builder {
     }
 
     /// Memory for rows that are not in files yet, in bytes, from 1 KiB to 8 GiB. Default 64 MiB. A value has at most a
-    /// quarter of it, a batch at most half.
+    /// quarter of it.
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.options.write_buffer_bytes = bytes;
         self

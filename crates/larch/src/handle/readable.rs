@@ -6,7 +6,8 @@ use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
-use crate::read::{Range, Reader, Scan, Tried, Value};
+use crate::read::{Prefetched, Range, Reader, Scan, Tried, Value};
+use sst::{Direction, Limits};
 
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, or a
 /// [`Snapshot`](crate::Snapshot) of it.
@@ -112,6 +113,17 @@ pub trait Readable: Sync {
     ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
         let keys = Vec::from_iter(keys);
         async move { self.reader(table)?.multi_get_async(&keys).await }
+    }
+
+    /// Loads the pages that reading `range` of `table` from its start will need, see [`Table::prefetch`]. A transaction does not depend
+    /// on what it has only loaded.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Table::prefetch`].
+    fn prefetch(&self, table: &Table, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
+        self.reader(table)?.prefetch(bounds::owned(&range), limits, Direction::Forward, table.all_groups())
     }
 
     /// The rows of `table` with keys in `range`, in the order of the keys, from either end. See [`Table::range`]. If

@@ -688,7 +688,8 @@ impl Table {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.all_groups())
     }
 
-    fn all_groups(&self) -> Groups {
+    /// All column groups of the table.
+    pub(super) fn all_groups(&self) -> Groups {
         Groups::first(self.identity().options.groups.len().max(1))
     }
 

@@ -11,15 +11,13 @@ use crate::options::Durability;
 use crate::read::{Reader, Value};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::expected::Expected;
-use crate::transaction::own_writes::OwnWrites;
-use crate::transaction::read_set::ReadSet;
 use crate::transaction::reserved::Reservation;
 use crate::transaction::validation::Validation;
 use crate::transaction::work::Work;
 use crate::write::batch::{BatchMark, BatchOps};
 use crate::write::{commit, limits};
+use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
-use os::sync::{Arc, Mutex};
 use sst::{KeyRange, Version};
 
 /// What a transaction is protected from.
@@ -130,11 +128,8 @@ impl Transaction {
         core.writes.recent.enter();
         let pin = Arc::new(core.views.pin());
         let most_bytes = core.env.options.write_buffer_bytes / READS_SHARE;
-        let work = Work {
-            writes: OwnWrites::new(pin.version()),
-            reads: Arc::new(Mutex::new(ReadSet::new(most_bytes as usize))),
-            notes_reads: options.isolation == Isolation::Serializable,
-        };
+        let notes_reads = options.isolation == Isolation::Serializable;
+        let work = Work::new(pin.version(), notes_reads, most_bytes as usize);
         let durability = options.durability.unwrap_or(core.env.options.durability);
         let (handle, isolation, savepoints) = (handle.clone(), options.isolation, Vec::new());
         Ok(Self { handle, pin, isolation, durability, work, savepoints, reservation })
@@ -239,13 +234,11 @@ impl Transaction {
         table.inner().check_handle(&self.handle)?;
         let (reserved, may_wait) = (&self.handle.core().writes.reserved, self.handle.core().may_wait());
         reserved.reserve(&mut self.reservation, [(table.id(), key)].into_iter(), may_wait);
-        if self.is_empty() && self.work.reads.lock().is_empty() && self.work.notes_reads {
+        if self.is_empty() && self.work.has_read_nothing() {
             self.pin = Arc::new(self.handle.core().views.pin());
             self.work.writes.rebase(self.pin.version());
         }
-        if !self.work.notes_reads {
-            self.work.reads.lock().add_key(table.id(), key);
-        }
+        self.work.depend_on(table.id(), key);
         self.get(table, key)
     }
 
@@ -306,9 +299,10 @@ impl Transaction {
             return Ok(Ok(self.version()));
         }
         let (began, core) = (self.version(), self.handle.core());
-        let reads = self.work.reads.lock();
-        let validation = Validation::new(began, Some(&reads), self.isolation == Isolation::Snapshot);
-        let (ops, tables) = self.work.writes.parts_mut();
+        let (writes, keys, ranges) = self.work.finish();
+        let reads = [Some(keys), ranges.as_ref()];
+        let validation = Validation::new(began, reads, self.isolation == Isolation::Snapshot);
+        let (ops, tables) = writes.parts_mut();
         core.writes.reserved.wait_for(ops, Some(&self.reservation), core.may_wait());
         commit::commit_valid(core, ops, tables, self.durability, Some(validation))
     }
@@ -317,10 +311,9 @@ impl Transaction {
     /// reservation.
     pub(super) fn reserve_all(&mut self) -> Reservation {
         let core = self.handle.core();
-        let reads = self.work.reads.lock();
-        let written = self.work.writes.ops().iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
-        core.writes.reserved.reserve(&mut self.reservation, written.chain(reads.keys()), core.may_wait());
-        drop(reads);
+        let (writes, keys, _) = self.work.finish();
+        let written = writes.ops().iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
+        core.writes.reserved.reserve(&mut self.reservation, written.chain(keys.keys()), core.may_wait());
         std::mem::take(&mut self.reservation)
     }
 

@@ -85,7 +85,7 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
             memory.note_commit(version, 0);
             apply(&memory, version, &known_tables(ops, files), 0);
             if memory.used_bytes() > core.env.options.write_buffer_bytes / 2 {
-                recovered.files.append(flush::write_files(core, &memory)?);
+                recovered.files.append(flush::write_files(core, &memory, &core.views.boundaries())?);
                 memory = MemSet::new(number, Arc::default());
             }
         }
@@ -96,7 +96,7 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
         }
         rewrite_tail(machine, &path, reader.proven_end()..reader.end())?;
         recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
-        recovered.files.append(flush::write_files(core, &memory)?);
+        recovered.files.append(flush::write_files(core, &memory, &core.views.boundaries())?);
         if is_short {
             // The commits of the newest log come after commits that are lost. The next log continues this one.
             break;

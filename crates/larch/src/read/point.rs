@@ -8,6 +8,7 @@ use super::view::TableView;
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use crate::memtable::Memtable;
+use crate::transaction::own_writes::OwnRows;
 use pages::{PageCache, PageSource, Stop, retry};
 use sst::{Approach, Row, RowKind, SoughtKey, Version};
 
@@ -156,13 +157,19 @@ pub fn load<S: PageSource + ?Sized>(
 /// What the memtables say.
 pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
     if let Some(own) = table.own {
-        let answer = ask_memtable(&own.memtable, own.at, key);
-        if !matches!(answer, Answer::Silent) {
-            return answer;
-        }
+        return ask_own(own, table, key);
     }
     let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
+}
+
+/// What the writes of the transaction say, or else the memtables. It is never part of its caller, where most reads have no transaction.
+#[inline(never)]
+fn ask_own(own: &OwnRows, table: TableView<'_>, key: &[u8]) -> Answer<'static> {
+    match ask_memtable(&own.memtable, own.at, key) {
+        Answer::Silent => ask_memory(table.under(None), key),
+        decided => decided,
+    }
 }
 
 /// What a memtable says.

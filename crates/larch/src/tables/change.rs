@@ -33,27 +33,28 @@ impl<'c> TableChange<'c> {
         Self::take(core, None)
     }
 
-    /// Waits until level 0 has room for the rows in memory, and for one more file of `target` if there is one. Then takes the
-    /// locks of levels and of the writer, writes the rows in memory of `table` to files, and makes all commits durable:
-    /// the durable commits are a prefix of all commits, and this change comes after them.
+    /// Waits until level 0 has room for the rows in memory, and for one more file of each of `targets`. Then takes the locks of
+    /// levels and of the writer, writes the rows in memory of `tables` to files, and makes all commits durable: the durable
+    /// commits are a prefix of all commits, and this change comes after them.
     ///
     /// # Errors
     ///
     /// As [`TableChange::begin`]; why a flush or a compaction fails; the error of `check`, which is called under the locks
-    /// before anything is written.
-    pub fn begin_with_levels(
+    /// before anything is written, with the version of the last commit. Reads see that version by then.
+    pub fn begin_with_levels<E: From<Error>>(
         core: &'c Core,
-        table: &TableInfo,
-        target: Option<&TableInfo>,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<Self> {
+        tables: &[&TableInfo],
+        targets: &[&TableInfo],
+        check: impl FnOnce(Version) -> Result<(), E>,
+    ) -> Result<Self, E> {
         core.check_writable()?;
-        wait_for_level0(core, target.map(|target| target.id))?;
+        wait_for_level0(core, None)?;
+        targets.iter().try_for_each(|target| wait_for_level0(core, Some(target.id)))?;
         let levels = core.writes.levels.own();
         let mut change = Self::take(core, Some(levels))?;
-        check()?;
-        let writer = change.writer.as_mut().expect("it was there above");
-        table_to_files(core, writer, table.id)?;
+        let writer = change.writer();
+        check(writer.last_version())?;
+        tables.iter().try_for_each(|table| table_to_files(core, writer, table.id))?;
         core.sync(writer.unsynced())?;
         Ok(change)
     }

@@ -338,7 +338,7 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: SortedRun) -> Result<()>
         return Ok(());
     };
     // Rows in memory are older than the import, so they must be in a file below it.
-    let mut change = TableChange::begin_with_levels(core, table, Some(table), || Ok(()))?;
+    let mut change = TableChange::begin_with_levels(core, &[table], &[table], |_| Ok::<_, Error>(()))?;
     let view = core.views.newest();
     let files = view.files_of(table)?;
     let level = deepest_free_level(files, &bounds);

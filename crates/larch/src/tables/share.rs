@@ -42,7 +42,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         SharedPart::From(key) => Some(key),
         SharedPart::Copy | SharedPart::Whole => None,
     };
-    let mut change = TableChange::begin_with_levels(core, table, None, || {
+    let mut change = TableChange::begin_with_levels(core, &[table], &[], |_| {
         let view = core.views.newest();
         view.files_of(table)?;
         match view.files.tables.named(name) {

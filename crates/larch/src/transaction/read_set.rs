@@ -28,6 +28,9 @@ pub type TableRange = (TableId, KeyRange);
 
 const HEADER_BYTES: usize = 8;
 
+/// Memory that is asked for at least: enough for the few keys that most transactions read.
+const FIRST_BYTES: usize = 64;
+
 impl ReadSet {
     /// Nothing was read. Keys are joined to ranges beyond `most_bytes`.
     pub fn new(most_bytes: usize) -> Self {
@@ -42,9 +45,9 @@ impl ReadSet {
     /// Adds a key.
     #[inline]
     pub fn add_key(&mut self, table: TableId, key: &[u8]) {
-        self.keys.reserve(HEADER_BYTES + key.len());
-        self.keys.extend_from_slice(&table.0.to_le_bytes());
-        self.keys.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        self.keys.reserve((HEADER_BYTES + key.len()).max(FIRST_BYTES));
+        let header = u64::from(table.0) | (key.len() as u64) << 32;
+        self.keys.extend_from_slice(&header.to_le_bytes());
         self.keys.extend_from_slice(key);
         self.bound();
     }
@@ -149,14 +152,15 @@ impl OpenRead {
     /// Begins to read a part of the range apart from it; `None` if no key is in `bounds`.
     pub fn another(&self, (low, high): &bounds::Owned) -> Option<Self> {
         let keys = KeyRange::between(low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))?;
-        let table = self.reads.lock().open[self.number].as_ref().map(|(table, _)| *table)?;
+        let table = self.reads.lock().open.get(self.number)?.as_ref().map(|(table, _)| *table)?;
         Some(Self::begin(&self.reads, table, keys))
     }
 
     /// Ends the read. Of its range, the keys between `low` and `high` were not read; `None` if all were.
     pub fn close(self, left: Option<bounds::Borrowed<'_>>) {
         let mut set = self.reads.lock();
-        let Some((table, range)) = set.open[self.number].take() else { return };
+        // A transaction that is being committed has taken what was open.
+        let Some((table, range)) = set.open.get_mut(self.number).and_then(Option::take) else { return };
         let Some((low, high)) = left else { return set.add_range(table, range) };
         let Some(left) = KeyRange::between(low, high) else { return set.add_range(table, range) };
         if let Some(front) = KeyRange::new(range.start, Some(left.start)) {

@@ -18,7 +18,7 @@ use sst::{KeyRange, Version};
 #[derive(Debug)]
 pub struct Validation<'t> {
     began: Version,
-    reads: Option<&'t ReadSet>,
+    reads: [Option<&'t ReadSet>; 2],
     /// Whether another commit may have written what the transaction writes.
     guards_writes: bool,
     /// Commits up to this version were compared.
@@ -32,14 +32,14 @@ struct Commits<'v> {
 }
 
 impl<'t> Validation<'t> {
-    /// Of a transaction that began at `began` and has read `reads`. If it `guards_writes`, it also depends on the keys it writes.
-    pub fn new(began: Version, reads: Option<&'t ReadSet>, guards_writes: bool) -> Self {
-        Self { began, reads: reads.filter(|reads| !reads.is_empty()), guards_writes, compared: began }
+    /// Of a transaction that began at `began` and has read `reads`, which may be in two sets. If it `guards_writes`, it also depends on the keys it writes.
+    pub fn new(began: Version, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
+        Self { began, reads: reads.map(|set| set.filter(|set| !set.is_empty())), guards_writes, compared: began }
     }
 
     /// Whether it depends on nothing.
     fn is_trivial(&self) -> bool {
-        self.reads.is_none() && !self.guards_writes
+        self.reads.iter().all(Option::is_none) && !self.guards_writes
     }
 
     /// Whether there are commits up to `to` with which it was not compared.
@@ -75,7 +75,7 @@ impl<'t> Validation<'t> {
         let since = self.compared;
         let key = |(table, key): (TableId, &[u8])| commits.changed_key(table, key, since);
         let range = |(table, range): (TableId, KeyRange<&[u8]>)| commits.changed_range(table, &range, since);
-        if let Some(reads) = self.reads {
+        for reads in self.reads.into_iter().flatten() {
             let ranges = reads.ranges().map(|(table, keys)| (*table, borrowed(keys)));
             if let Some(found) = reads.keys().find_map(key).or_else(|| { ranges }.find_map(range)) {
                 return Some(found);

@@ -4,26 +4,58 @@ use super::own_writes::{OwnRows, OwnWrites};
 use super::read_set::{OpenRead, ReadSet};
 use crate::bounds;
 use crate::manifest::TableId;
-use os::sync::{Arc, Mutex};
-use sst::KeyRange;
+use os::sync::{Arc, Mutex, OnceLock};
+use sst::{KeyRange, Version};
 
 /// The work of a transaction so far.
 #[derive(Debug)]
 pub struct Work {
     /// What it has written.
     pub writes: OwnWrites,
-    /// What it has read.
-    pub reads: Arc<Mutex<ReadSet>>,
+    keys: Mutex<ReadSet>,
+    /// The ranges that were read, which open ranges share. It is made for the first one.
+    ranges: OnceLock<Arc<Mutex<ReadSet>>>,
+    /// The memory of each of the two.
+    most_bytes: usize,
     /// Whether every read is noted.
-    pub notes_reads: bool,
+    notes_reads: bool,
 }
 
 impl Work {
+    /// No work, of a transaction that reads at `base`. If it `notes_reads`, all of them are noted, in about `most_bytes`.
+    pub fn new(base: Version, notes_reads: bool, most_bytes: usize) -> Self {
+        let (writes, most_bytes) = (OwnWrites::new(base), most_bytes / 2);
+        Self { writes, keys: Mutex::new(ReadSet::new(most_bytes)), ranges: OnceLock::new(), most_bytes, notes_reads }
+    }
+
+    /// Whether it is known that nothing was read.
+    pub fn has_read_nothing(&mut self) -> bool {
+        self.notes_reads && self.keys.get_mut().is_empty() && self.ranges.get().is_none_or(|set| set.lock().is_empty())
+    }
+
+    /// Notes that the transaction depends on `key`, whatever else is noted.
+    pub fn depend_on(&mut self, table: TableId, key: &[u8]) {
+        self.keys.get_mut().add_key(table, key);
+    }
+
+    /// The keys that were read one by one.
+    #[cfg(test)]
+    pub fn keys(&mut self) -> &ReadSet {
+        self.keys.get_mut()
+    }
+
+    /// The writes, with the reads of which no more are noted.
+    pub fn finish(&mut self) -> (&mut OwnWrites, &ReadSet, Option<ReadSet>) {
+        let take = |set: &Arc<Mutex<ReadSet>>| std::mem::replace(&mut *set.lock(), ReadSet::new(self.most_bytes));
+        let ranges = self.ranges.get().map(take);
+        (&mut self.writes, self.keys.get_mut(), ranges)
+    }
+
     /// A read of `key` begins. The rows that lie over it.
     #[inline]
     pub fn read_key(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if self.notes_reads {
-            self.reads.lock().add_key(table, key);
+            self.keys.lock().add_key(table, key);
         }
         self.writes.rows_for(table, key)
     }
@@ -31,8 +63,8 @@ impl Work {
     /// A read of `keys` begins. The rows that lie over the table.
     pub fn read_keys<K: AsRef<[u8]>>(&self, table: TableId, keys: &[K]) -> Option<OwnRows> {
         if self.notes_reads {
-            let mut reads = self.reads.lock();
-            keys.iter().for_each(|key| reads.add_key(table, key.as_ref()));
+            let mut noted = self.keys.lock();
+            keys.iter().for_each(|key| noted.add_key(table, key.as_ref()));
         }
         self.writes.rows(table)
     }
@@ -41,6 +73,8 @@ impl Work {
     pub fn read_range(&self, table: TableId, (low, high): &bounds::Owned) -> (Option<OwnRows>, Option<OpenRead>) {
         let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
         let keys = KeyRange::between(low, high).filter(|_| self.notes_reads);
-        (self.writes.rows(table), keys.map(|keys| OpenRead::begin(&self.reads, table, keys)))
+        let ranges = || Arc::new(Mutex::new(ReadSet::new(self.most_bytes)));
+        let open = keys.map(|keys| OpenRead::begin(self.ranges.get_or_init(ranges), table, keys));
+        (self.writes.rows(table), open)
     }
 }

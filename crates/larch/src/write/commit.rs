@@ -10,7 +10,9 @@
 //! Any thread may call it.
 
 use super::batch::BatchOps;
+use super::large;
 use super::log_job;
+use super::not_committed::NotCommitted;
 use super::pace;
 use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::stall::StalledCommit;
@@ -51,9 +53,14 @@ pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
 ///
 /// # Errors
 ///
-/// [`Error::BatchTooLarge`]; [`Error::Full`] with the cause, if there is no room and background work fails; that a table was
+/// [`Error::Full`] with the cause, if there is no room and background work fails; that a table was
 /// dropped; as [`sync`].
-pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durability: Durability) -> Result<Version> {
+pub fn commit(
+    core: &Arc<Core>,
+    ops: &mut BatchOps,
+    tables: &[Arc<TableInfo>],
+    durability: Durability,
+) -> Result<Version> {
     if ops.is_empty() {
         return sync(core, durability);
     }
@@ -68,18 +75,22 @@ pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durabi
 ///
 /// As [`commit`].
 pub fn commit_valid(
-    core: &Core,
+    core: &Arc<Core>,
     ops: &mut BatchOps,
     tables: &[Arc<TableInfo>],
     durability: Durability,
     mut validation: Option<Validation<'_>>,
 ) -> Result<Result<Version, Conflict>> {
-    let (bytes, max) = (memory_bytes(ops), core.env.options.write_buffer_bytes / 2);
-    if bytes > max {
-        return Err(Error::BatchTooLarge { bytes, max });
-    }
+    let bytes = memory_bytes(ops);
     core.check_writable()?;
     ops.resolve();
+    if bytes > core.env.options.write_buffer_bytes / 2 {
+        return match large::commit(core, ops, tables, validation.as_mut()) {
+            Ok(version) => Ok(Ok(version)),
+            Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),
+            Err(NotCommitted::Failed(error)) => Err(error),
+        };
+    }
     slow_down(core, bytes);
     if let Some(validation) = &mut validation
         && let Err(conflict) = compare(core, validation, ops)
@@ -88,8 +99,8 @@ pub fn commit_valid(
     }
     let (unsynced, version) = match append(core, ops, tables, validation.as_mut()) {
         Ok(logged) => logged,
-        Err(NotLogged::Conflict(conflict)) => return Ok(Err(conflict)),
-        Err(NotLogged::Failed(error)) => return Err(error),
+        Err(NotCommitted::Conflict(conflict)) => return Ok(Err(conflict)),
+        Err(NotCommitted::Failed(error)) => return Err(error),
     };
     if durability == Durability::Synced {
         core.sync(unsynced)?;
@@ -106,18 +117,6 @@ fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Resu
     let visible = core.views.visible();
     let view = core.views.newest();
     validation.compare(&view, &core.writes.recent, ops, visible)
-}
-
-/// Why a commit is not in the log.
-enum NotLogged {
-    Conflict(Conflict),
-    Failed(Error),
-}
-
-impl From<Error> for NotLogged {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
 }
 
 /// Makes a commit of `bytes` wait if background work is behind.
@@ -140,10 +139,10 @@ fn append(
     ops: &BatchOps,
     tables: &[Arc<TableInfo>],
     mut validation: Option<&mut Validation<'_>>,
-) -> Result<(Unsynced, Version), NotLogged> {
+) -> Result<(Unsynced, Version), NotCommitted> {
     loop {
         match append_once(core, ops, tables, validation.as_deref_mut()) {
-            Err(NotLogged::Failed(error))
+            Err(NotCommitted::Failed(error))
                 if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() =>
             {
                 if matches!(error, Error::Full { .. }) {
@@ -169,7 +168,7 @@ fn append_once(
     ops: &BatchOps,
     tables: &[Arc<TableInfo>],
     validation: Option<&mut Validation<'_>>,
-) -> Result<(Unsynced, Version), NotLogged> {
+) -> Result<(Unsynced, Version), NotCommitted> {
     let bytes = memory_bytes(ops);
     // After a panic in here it is unknown what log and memtables hold of the commit.
     let _guard = StopOnPanic(core);
@@ -186,7 +185,7 @@ fn log<'c>(
     bytes: u64,
     tables: &[Arc<TableInfo>],
     mut validation: Option<&mut Validation<'_>>,
-) -> Result<Logged<'c>, NotLogged> {
+) -> Result<Logged<'c>, NotCommitted> {
     let mut stalled: Option<StalledCommit<'_>> = None;
     loop {
         let seen = core.background.progress_seen();
@@ -237,7 +236,7 @@ fn log<'c>(
             // What is in the log by now is applied soon, and nothing comes after it before the lock is released.
             core.wait_for_commits(writer)?;
             let compared = validation.compare(&view, &core.writes.recent, ops, writer.last_version());
-            compared.map_err(NotLogged::Conflict)?;
+            compared.map_err(NotCommitted::Conflict)?;
         }
         let visible = core.views.visible_versions();
         visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;

@@ -73,7 +73,7 @@ fn oldest_frozen(core: &Core) -> Option<Arc<MemSet>> {
 pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let begin = core.env.machine.clock.now();
     core.env.report(|| Event::FlushStarted { bytes: memory.bytes() });
-    let new = write_files(core, memory)?;
+    let new = write_files(core, memory, &core.views.boundaries())?;
     let (files, bytes) = (new.files.len() as u64, new.bytes());
     let view = core.views.newest();
     core.writes.fill.note_flush(memory.used_bytes(), view.memory[0].used_bytes());
@@ -100,20 +100,19 @@ fn flushed_with(core: &Core, memory: &MemSet) -> Version {
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
-/// Writes a file for level 0 for every table that has rows in `memory`.
+/// Writes a file for level 0 for every table that has rows in `memory`, with what readers see at the `boundaries`.
 ///
 /// # Errors
 ///
 /// A file could not be written.
-pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<NewFiles> {
-    let boundaries = core.views.boundaries();
+pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
     let mut all = NewFiles::none(&core.env);
     for (table, memtable) in memory.all() {
         if memtable.is_empty() {
             continue;
         }
         let Some(info) = core.views.table_info(table) else { continue };
-        all.append(write_table(core, &info, &memtable, &boundaries)?);
+        all.append(write_table(core, &info, &memtable, boundaries)?);
     }
     Ok(all)
 }

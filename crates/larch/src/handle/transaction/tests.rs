@@ -331,16 +331,16 @@ fn a_transaction_that_reads_very_much_keeps_ranges() {
     let (machine, _) = Machine::simulated(1);
     let db = Database::builder("db").machine(machine).write_buffer_bytes(64 << 10).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
-    let read = |tx: &Transaction| {
+    let read = |tx: &mut Transaction| {
         for i in 0..1000 {
             tx.get(&table, format!("k{i:04}")).expect("the disk works");
         }
-        let reads = tx.work.reads.lock();
-        assert!(reads.bytes() <= 1 << 10, "{} bytes", reads.bytes());
+        let bytes = tx.work.keys().bytes();
+        assert!(bytes <= 1 << 10, "{bytes} bytes");
     };
     for (written, conflicts) in [("k0500", true), ("k0000", true), ("k0999", true), ("j", false), ("l", false)] {
         let mut tx = db.begin().expect("it begins");
-        read(&tx);
+        read(&mut tx);
         tx.insert(&table, "z", "1").expect("it is taken");
         table.insert(written, "1").expect("the disk works");
         assert_eq!(tx.commit().expect("the disk works").is_err(), conflicts, "{written}");

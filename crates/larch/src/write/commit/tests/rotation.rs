@@ -28,8 +28,8 @@ fn put(db: &Database, number: u64, value: &[u8]) -> Result<Unsynced> {
     ops.put(table.id.0, &number.to_be_bytes(), value);
     match append(db.core(), &ops, &[table], None) {
         Ok((unsynced, _)) => Ok(unsynced),
-        Err(NotLogged::Failed(error)) => Err(error),
-        Err(NotLogged::Conflict(conflict)) => panic!("it is no transaction, and {conflict}"),
+        Err(NotCommitted::Failed(error)) => Err(error),
+        Err(NotCommitted::Conflict(conflict)) => panic!("it is no transaction, and {conflict}"),
     }
 }
 

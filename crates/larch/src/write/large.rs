@@ -1,0 +1,66 @@
+//! Commits a batch that is too large for the write buffer: its rows go into files of level 0, and become visible and durable
+//! with them. It does not know which rows they are.
+//!
+//! The files are written before any lock is taken, with version 0 for all rows, as those of an import. Under the lock of the
+//! writer the rows in memory of the same tables go to files, which are older, and then the files of the batch are installed as
+//! one commit, in all tables at once. A batch that fails, or a crash, leaves nothing.
+
+use super::batch::BatchOps;
+use super::flush::write_files;
+use super::not_committed::NotCommitted;
+use super::room::memory_bytes;
+use super::writer::apply;
+use crate::core::Core;
+use crate::manifest::{Edit, TableInfo};
+use crate::memtable::set::MemSet;
+use crate::tables::change::TableChange;
+use crate::transaction::validation::Validation;
+use os::sync::Arc;
+use sst::Version;
+
+/// The version that the rows have in the files. The offset that the install gives to the files makes it that of the commit.
+const FILE_VERSION: Version = Version(0);
+
+/// Commits `ops`, which are resolved, on `tables`, if no commit contradicts `validation`. They are durable when this returns.
+///
+/// # Errors
+///
+/// The conflict; that a table was dropped; why files could not be written or installed. Then nothing has taken effect.
+pub fn commit(
+    core: &Arc<Core>,
+    ops: &BatchOps,
+    tables: &[Arc<TableInfo>],
+    validation: Option<&mut Validation<'_>>,
+) -> Result<Version, NotCommitted> {
+    core.check_writable()?;
+    let rows = MemSet::new(0, Arc::default());
+    let bytes = memory_bytes(ops);
+    rows.note_commit(FILE_VERSION, bytes);
+    apply(&rows, FILE_VERSION, ops, bytes);
+    let mut new = write_files(core, &rows, &[FILE_VERSION])?;
+    drop(rows);
+    let changed: Vec<&TableInfo> = tables.iter().map(|table| &**table).collect();
+    let mut change = TableChange::begin_with_levels(core, &changed, &changed, |last| {
+        let view = core.views.newest();
+        changed.iter().try_for_each(|table| view.files_of(table).map(drop))?;
+        match validation {
+            Some(validation) => {
+                validation.compare(&view, &core.writes.recent, ops, last).map_err(NotCommitted::Conflict)
+            }
+            None => Ok(()),
+        }
+    })?;
+    let version = change.version();
+    for file in &mut new.files {
+        file.version_offset = version.0;
+    }
+    let edits = new.files.drain(..).map(Edit::AddFile).collect();
+    let outcome = change.commit(edits, new.fresh);
+    // The compaction job may have found its lock taken.
+    core.background.wake_compact();
+    outcome?;
+    Ok(version)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
