@@ -34,7 +34,7 @@
 //! * [`Table::get_async`], [`Table::multi_get_async`] and [`Table::scan_async`] are futures for any executor, so that one
 //!   thread can have thousands of reads under way. A future can be dropped at any time.
 //!
-//! Snapshots and [selections](Selection) have all three forms.
+//! Snapshots and [selections](Selection) have all three forms, and so have the moves of a [`Cursor`].
 //!
 //! # Transactions
 //!
@@ -128,7 +128,9 @@ pub use os::Machine;
 pub use os::real::ThreadPool;
 pub use os::sim::SimDisk;
 pub use pages::{Admit, CacheUsage, PageKind, Reason};
-pub use read::{Content, Key, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowRef, Scan, Tried, Value};
+pub use read::{
+    Content, Cursor, Key, PartCursor, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowRef, Scan, Tried, Value,
+};
 pub use release::Release;
 pub use repair::{Loss, RepairReport, repair, repair_on};
 pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};

@@ -5,6 +5,7 @@ pub mod again;
 pub mod ahead;
 mod content;
 mod cover;
+mod cursor;
 mod found;
 pub mod frontier;
 pub mod level;
@@ -22,6 +23,7 @@ mod value;
 pub mod view;
 
 pub use content::Content;
+pub use cursor::Cursor;
 pub use found::FoundRow;
 pub use part_list::PartList;
 pub use precharge::Prefetched;
@@ -35,6 +37,9 @@ pub use view::View;
 
 /// A [`Range`] that gives some parts of each row, see [`Selection`](crate::Selection).
 pub type PartRange = Range<Parts>;
+
+/// A [`Cursor`] that lends some parts of each row, see [`Selection`](crate::Selection).
+pub type PartCursor = Cursor<Parts>;
 
 /// A [`Scan`] that gives some parts of each row, see [`Selection`](crate::Selection).
 pub type PartScan = Scan<Parts>;

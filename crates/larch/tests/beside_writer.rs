@@ -180,6 +180,7 @@ fn check_steps(rng: &mut StdRng, writer: &mut Writer, (db, table): (&Database, &
         close_files(db);
         check_rows(rng, &mut open, newest, counts);
         check_snapshot_range(rng, (&snapshot, table), &model, newest);
+        check_snapshot_cursor(rng, (&snapshot, table), &model, newest);
     }
 }
 
@@ -241,6 +242,55 @@ fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table)
             }
             Err(error) => return check_outdated(error, snapshot.version(), newest),
         }
+    }
+}
+
+/// Some rows around a key, by a cursor, or the error.
+fn check_snapshot_cursor(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
+    let (mut cursor, from) = (snapshot.cursor(table), key(rng.random_range(0..600)));
+    let mut expected = model.range(from.clone()..);
+    let mut moved = cursor.seek(&from);
+    for _ in 0..rng.random_range(0..20) {
+        match moved {
+            Ok(is_at_row) => {
+                let row = expected.next().map(|(key, value)| (&key[..], &value[..]));
+                assert_eq!((cursor.key_value(), is_at_row), (row, row.is_some()));
+            }
+            Err(error) => {
+                check_outdated(error, snapshot.version(), newest);
+                assert!(cursor.prev().is_err() && cursor.key().is_none(), "it stays failed");
+                return;
+            }
+        }
+        moved = cursor.next();
+    }
+}
+
+/// A cursor that stood in a file which is replaced moves both ways in the new files.
+#[test]
+fn a_cursor_goes_on_in_new_files_of_the_same_version() {
+    let disk = SimDisk::new(1);
+    let mut writer = Writer::new(&disk);
+    for seed in 0..4 {
+        writer.change(&mut StdRng::seed_from_u64(seed));
+        writer.db().flush().expect("the disk works");
+    }
+    let db = reader_of(&Machine::simulated_on(disk.clone(), 2));
+    let table = db.existing_table("t").expect("a name").expect("it is there");
+    let rows: Vec<_> = writer.now.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    let middle = rows.len() / 2;
+    let mut cursor = table.cursor();
+    assert!(cursor.seek(rows[middle].0).expect("the files are there"));
+    writer.db().compact().expect("the disk works");
+    assert_eq!(cursor.key_value(), Some(rows[middle]));
+    for row in &rows[middle + 1..] {
+        assert!(cursor.next().expect("the version is the same"));
+        assert_eq!(cursor.key_value(), Some(*row));
+    }
+    assert!(!cursor.next().expect("the version is the same"));
+    for row in rows.iter().rev() {
+        assert!(cursor.prev().expect("the version is the same"));
+        assert_eq!(cursor.key_value(), Some(*row));
     }
 }
 

@@ -6,7 +6,7 @@ use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
-use crate::read::{Prefetched, Range, Reader, Scan, Tried, Value};
+use crate::read::{Cursor, Prefetched, Range, Reader, Scan, Tried, Value};
 use sst::{Direction, Limits};
 
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, or a
@@ -170,6 +170,20 @@ pub trait Readable: Sync {
     /// All rows of `table`, see [`Readable::range`].
     fn iter(&self, table: &Table) -> Range {
         self.range(table, ..)
+    }
+
+    /// A cursor over all rows of `table`. See [`Table::cursor`]. If the table belongs to another database, the cursor answers
+    /// with [`Error::ForeignTable`](crate::Error::ForeignTable).
+    fn cursor(&self, table: &Table) -> Cursor {
+        self.cursor_in(table, ..)
+    }
+
+    /// A cursor over the rows of `table` with keys in `range`, see [`Readable::cursor`].
+    fn cursor_in(&self, table: &Table, range: impl IntoKeyRange) -> Cursor {
+        match self.reader(table) {
+            Ok(reader) => reader.cursor(bounds::owned(&range)),
+            Err(error) => table.reader().cursor(bounds::owned(&range)).failed(error),
+        }
     }
 }
 

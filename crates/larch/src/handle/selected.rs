@@ -2,7 +2,7 @@
 
 use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
-use crate::read::{PartRange, PartScan, Parts, Reader, Tried};
+use crate::read::{PartCursor, PartRange, PartScan, Parts, Reader, Tried};
 
 /// A [`Selection`](crate::Selection) as a [`Readable`](crate::Readable) shows it, made by
 /// [`Readable::select`](crate::Readable::select). Its functions do what those of the selection with the same names do.
@@ -82,5 +82,15 @@ impl<'r> Selected<'r> {
     /// As [`Selected::range`], for futures.
     pub fn scan_async(&self, range: impl IntoKeyRange) -> PartScan {
         self.range(range).into()
+    }
+
+    /// A cursor over all rows, see [`Table::cursor`](crate::Table::cursor).
+    pub fn cursor(&self) -> PartCursor {
+        self.cursor_in(..)
+    }
+
+    /// A cursor over the rows with keys in `range`, see [`Table::cursor_in`](crate::Table::cursor_in).
+    pub fn cursor_in(&self, range: impl IntoKeyRange) -> PartCursor {
+        self.reader.cursor(bounds::owned(&range))
     }
 }

@@ -5,7 +5,7 @@ use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
-use crate::read::{Key, PartList, PartRange, PartScan, Parts, Prefetched, Reader, Tried};
+use crate::read::{Key, PartCursor, PartList, PartRange, PartScan, Parts, Prefetched, Reader, Tried};
 use os::sync::Arc;
 use sst::{Direction, Limits};
 
@@ -222,6 +222,30 @@ impl Selection {
     /// All rows.
     pub fn iter(&self) -> PartRange {
         self.range(..)
+    }
+
+    /// A cursor over all rows, as of now or of the snapshot, see [`Table::cursor`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// let groups = ["name", "life"].map(str::to_owned).to_vec();
+    /// let people = db.table_with("people", larch::TableOptions { groups, ..Default::default() })?;
+    /// people.insert_parts("ada", &["Ada Lovelace", "1815-1852"])?;
+    /// let mut cursor = people.select(["life", "name"])?.cursor();
+    /// assert!(cursor.seek("a")?);
+    /// assert_eq!(cursor.part(1), Some(&b"Ada Lovelace"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cursor(&self) -> PartCursor {
+        self.cursor_in(..)
+    }
+
+    /// A cursor over the rows with keys in `range`, see [`Table::cursor_in`].
+    pub fn cursor_in(&self, range: impl IntoKeyRange) -> PartCursor {
+        self.reader().cursor(bounds::owned(&range))
     }
 
     /// The row with the least key, or `None` if there is no row.

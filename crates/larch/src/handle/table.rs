@@ -12,7 +12,7 @@ use crate::inspect::dump;
 use crate::inspect::metrics::TableStats;
 use crate::manifest::{DbFile, TableId, TableInfo};
 use crate::options::TableOptions;
-use crate::read::{Key, PartList, Prefetched, Range, Reader, Scan, Tried, Value};
+use crate::read::{Cursor, Key, PartList, Prefetched, Range, Reader, Scan, Tried, Value};
 use crate::tables::import::Import;
 use crate::tables::{define, share};
 use crate::warm::loader::{PageLoader, Warmed};
@@ -609,6 +609,38 @@ impl Table {
     /// All rows, see [`Table::range`].
     pub fn iter(&self) -> Range {
         self.range(..)
+    }
+
+    /// A cursor over all rows, which seeks and moves both ways. It shows the rows of this moment.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, "ripe")?;
+    /// }
+    /// let mut cursor = fruit.cursor();
+    /// assert!(cursor.seek("b")? && cursor.next()?);
+    /// assert_eq!(cursor.key(), Some(&b"cherry"[..]));
+    /// assert!(cursor.prev()? && cursor.prev()?);
+    /// assert_eq!(cursor.key(), Some(&b"apple"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Making a cursor never fails. Its moves answer with the errors of [`Table::get`].
+    pub fn cursor(&self) -> Cursor {
+        self.cursor_in(..)
+    }
+
+    /// As [`Table::cursor`], over the rows with keys in `range`. A seek to a key outside of the range goes to the first or the
+    /// last row in it, or finds no row. Nothing is read ahead beyond the range.
+    pub fn cursor_in(&self, range: impl IntoKeyRange) -> Cursor {
+        self.reader().cursor(bounds::owned(&range))
     }
 
     /// The row with the least key, or `None` if the table is empty.

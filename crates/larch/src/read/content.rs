@@ -43,6 +43,9 @@ pub trait GivesRows: Sized + Send + 'static {
 
     /// Loads what was asked for of a row. A step.
     fn load(row: &RowRef<'_>) -> Result<Self, Stop>;
+
+    /// Part `i`; a whole value is its only part.
+    fn part(&self, i: usize) -> &[u8];
 }
 
 impl GivesRows for Value {
@@ -73,6 +76,10 @@ impl GivesRows for Value {
 
     fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
         row.load_part(0)
+    }
+
+    fn part(&self, _: usize) -> &[u8] {
+        self
     }
 }
 
@@ -108,6 +115,10 @@ impl GivesRows for Parts {
 
     fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
         row.load_all()
+    }
+
+    fn part(&self, i: usize) -> &[u8] {
+        &self[i]
     }
 }
 

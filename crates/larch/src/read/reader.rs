@@ -3,6 +3,7 @@
 
 use super::again::Again;
 use super::content::Content;
+use super::cursor::Cursor;
 use super::multi::{self, MultiRead};
 use super::point::PointRead;
 use super::precharge;
@@ -174,12 +175,22 @@ impl<'r> Reader<'r> {
 
     /// The rows with keys in `bounds`, in order, from either end.
     pub(crate) fn range<V: Content>(&self, bounds: bounds::Owned) -> Range<V> {
+        Range::new(self.rows::<V>(bounds))
+    }
+
+    /// A cursor over the rows with keys in `bounds`.
+    pub(crate) fn cursor<V: Content>(&self, bounds: bounds::Owned) -> Cursor<V> {
+        Cursor::new(self.rows::<V>(bounds.clone()), bounds)
+    }
+
+    /// What gives the rows with keys in `bounds`.
+    fn rows<V: Content>(&self, bounds: bounds::Owned) -> RangeRows {
         let (own, read) = self.work.map_or((None, None), |work| work.read_range(self.table.id(), &bounds));
         let session = self.table.session(Reason::Scan);
         let rows = RangeRows::new(session, self.table, self.wanted, self.pin(), bounds).within(own, read);
         match V::check(self.table) {
-            Ok(()) => Range::new(rows),
-            Err(error) => Range::new(rows.failed(error)),
+            Ok(()) => rows,
+            Err(error) => rows.failed(error),
         }
     }
 

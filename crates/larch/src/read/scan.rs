@@ -11,7 +11,6 @@ use crate::error::Result;
 use futures_core::Stream;
 use sst::Direction;
 use std::fmt;
-use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -44,15 +43,6 @@ pub struct Scan<V = Value> {
     content: PhantomData<fn() -> V>,
 }
 
-/// A future that waits for a row. When it is dropped, no future waits any more.
-struct AbandonOnDrop<'r>(&'r mut RangeRows);
-
-impl Drop for AbandonOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.abandon();
-    }
-}
-
 impl<V: Content> Scan<V> {
     /// At most `rows` of the rows, from both ends together, see [`Range::limit`].
     pub fn limit(self, rows: u64) -> Self {
@@ -78,8 +68,7 @@ impl<V: Content> Scan<V> {
     }
 
     async fn wait(&mut self, direction: Direction) -> Option<Result<(Key, V)>> {
-        let waiting = AbandonOnDrop(&mut self.rows);
-        poll_fn(|context| waiting.0.poll(context, direction, content::owned)).await.transpose()
+        self.rows.wait_async(direction, content::owned).await.transpose()
     }
 }
 

@@ -26,6 +26,7 @@ use std::ops::Bound;
 
 mod following;
 mod forms;
+mod moving;
 
 type Row = Vec<Vec<u8>>;
 type Model = BTreeMap<Vec<u8>, Row>;

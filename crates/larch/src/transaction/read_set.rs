@@ -9,6 +9,7 @@ use crate::bounds;
 use crate::manifest::TableId;
 use os::sync::{Arc, Mutex};
 use sst::KeyRange;
+use std::ops::Bound;
 
 /// What a transaction has read.
 #[derive(Debug)]
@@ -76,6 +77,33 @@ impl ReadSet {
         self.ranges.iter().chain(self.open.iter().flatten())
     }
 
+    /// Adds a range that is being read. Its number.
+    fn open(&mut self, table: TableId, range: KeyRange) -> usize {
+        let free = self.open.iter().position(Option::is_none);
+        let number = free.unwrap_or_else(|| {
+            self.open.push(None);
+            self.open.len() - 1
+        });
+        self.open[number] = Some((table, range));
+        number
+    }
+
+    /// The range with this number is read no more. Of its keys, those between the bounds `left` were not read.
+    fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
+        // A transaction that is being committed has taken what was open.
+        let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
+        let Some((low, high)) = left else { return self.add_range(table, range) };
+        let Some(left) = KeyRange::between(low, high) else { return self.add_range(table, range) };
+        if let Some(front) = KeyRange::new(range.start, Some(left.start)) {
+            self.add_range(table, front);
+        }
+        if let Some(end) = left.end
+            && let Some(back) = KeyRange::new(end, range.end)
+        {
+            self.add_range(table, back);
+        }
+    }
+
     /// Its memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.keys.len() + self.range_bytes
@@ -133,44 +161,40 @@ fn range_bytes(range: &KeyRange) -> usize {
 #[derive(Debug)]
 pub struct OpenRead {
     reads: Arc<Mutex<ReadSet>>,
+    table: TableId,
     number: usize,
 }
 
 impl OpenRead {
     /// Begins to read `range` of `table`.
     pub fn begin(reads: &Arc<Mutex<ReadSet>>, table: TableId, range: KeyRange) -> Self {
-        let mut set = reads.lock();
-        let free = set.open.iter().position(Option::is_none);
-        let number = free.unwrap_or_else(|| {
-            set.open.push(None);
-            set.open.len() - 1
-        });
-        set.open[number] = Some((table, range));
-        Self { reads: reads.clone(), number }
+        let number = reads.lock().open(table, range);
+        Self { reads: reads.clone(), table, number }
     }
 
     /// Begins to read a part of the range apart from it; `None` if no key is in `bounds`.
     pub fn another(&self, (low, high): &bounds::Owned) -> Option<Self> {
         let keys = KeyRange::between(low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))?;
-        let table = self.reads.lock().open.get(self.number)?.as_ref().map(|(table, _)| *table)?;
-        Some(Self::begin(&self.reads, table, keys))
+        Some(Self::begin(&self.reads, self.table, keys))
     }
 
     /// Ends the read. Of its range, the keys between `low` and `high` were not read; `None` if all were.
     pub fn close(self, left: Option<bounds::Borrowed<'_>>) {
-        let mut set = self.reads.lock();
-        // A transaction that is being committed has taken what was open.
-        let Some((table, range)) = set.open.get_mut(self.number).and_then(Option::take) else { return };
-        let Some((low, high)) = left else { return set.add_range(table, range) };
-        let Some(left) = KeyRange::between(low, high) else { return set.add_range(table, range) };
-        if let Some(front) = KeyRange::new(range.start, Some(left.start)) {
-            set.add_range(table, front);
-        }
-        if let Some(end) = left.end
-            && let Some(back) = KeyRange::new(end, range.end)
-        {
-            set.add_range(table, back);
-        }
+        self.reads.lock().close(self.number, left);
+    }
+
+    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If there are none, it counts as a read
+    /// of the key of a bound: the transaction knows that somebody reads at its version.
+    pub fn restart(&mut self, left: Option<bounds::Borrowed<'_>>, (low, high): bounds::Borrowed<'_>) {
+        let range = KeyRange::between(low, high).unwrap_or_else(|| match (low, high) {
+            (Bound::Included(key) | Bound::Excluded(key), _) | (_, Bound::Included(key) | Bound::Excluded(key)) => {
+                KeyRange::of_key(key)
+            }
+            (Bound::Unbounded, Bound::Unbounded) => KeyRange::ALL,
+        });
+        let mut reads = self.reads.lock();
+        reads.close(self.number, left);
+        self.number = reads.open(self.table, range);
     }
 }
 

@@ -150,6 +150,71 @@ fn a_range_counts_only_as_far_as_it_was_read() {
 }
 
 #[test]
+fn a_cursor_counts_only_where_it_was() {
+    let around = |tx: &mut Transaction, table: &Table| {
+        let mut cursor = tx.cursor(table);
+        assert!(cursor.seek("d")? && cursor.prev()?);
+        assert_eq!(cursor.key(), Some(&b"c"[..]));
+        Ok(())
+    };
+    serializable(around, |table| table.insert("dd", "1"), Some("t dd"));
+    serializable(around, |table| table.insert("cc", "1"), Some("t cc"));
+    serializable(around, |table| table.insert("e", "1"), Some("t e"));
+    serializable(around, |table| table.insert("c", "1"), Some("t c"));
+    serializable(around, |table| table.insert("b", "1"), None);
+    serializable(around, |table| table.insert("f", "1"), None);
+    let two_places = |tx: &mut Transaction, table: &Table| {
+        let mut cursor = tx.cursor(table);
+        assert!(cursor.seek("b")? && cursor.seek_back("h")?);
+        assert_eq!(cursor.key(), Some(&b"g"[..]));
+        Ok(())
+    };
+    serializable(two_places, |table| table.insert("b", "1"), Some("t b"));
+    serializable(two_places, |table| table.insert("gg", "1"), Some("t gg"));
+    serializable(two_places, |table| table.insert("d", "1"), None);
+    serializable(two_places, |table| table.insert("x", "1"), None);
+    let to_the_end = |tx: &mut Transaction, table: &Table| {
+        let mut cursor = tx.cursor(table);
+        assert!(!cursor.seek("h")? && cursor.seek("a")?);
+        Ok(())
+    };
+    serializable(to_the_end, |table| table.insert("x", "1"), Some("t x"));
+    serializable(to_the_end, |table| table.insert("c", "1"), None);
+    let in_bounds = |tx: &mut Transaction, table: &Table| {
+        let mut cursor = tx.cursor_in(table, "b".."d");
+        assert!(!cursor.seek("x")? && cursor.seek("a")? && !cursor.next()?);
+        Ok(())
+    };
+    serializable(in_bounds, |table| table.insert("b", "1"), Some("t b"));
+    serializable(in_bounds, |table| table.insert("cc", "1"), Some("t cc"));
+    serializable(in_bounds, |table| table.insert("d", "1"), None);
+    let unmoved = |tx: &mut Transaction, table: &Table| {
+        drop(tx.cursor(table));
+        Ok(())
+    };
+    serializable(unmoved, |table| table.insert("c", "1"), None);
+}
+
+/// A cursor that has found nothing still reads at the version of its transaction.
+#[test]
+fn a_transaction_with_a_cursor_does_not_begin_again_at_another_version() {
+    let (db, table) = with_table();
+    table.insert("c", "old").expect("the disk works");
+    let mut tx = db.begin().expect("it begins");
+    let mut cursor = tx.cursor_in(&table, "b".."d");
+    assert!(!cursor.seek("x").expect("the disk works"));
+    table.insert("c", "new").expect("the disk works");
+    let version = tx.version();
+    tx.get_for_update(&table, "k").expect("the disk works");
+    assert_eq!(tx.version(), version);
+    assert!(cursor.prev().expect("the disk works"));
+    assert_eq!(cursor.value(), Some(&b"old"[..]));
+    drop(cursor);
+    tx.insert(&table, "k", "1").expect("it is taken");
+    assert!(tx.commit().expect("the disk works").is_err(), "what the cursor has shown was changed");
+}
+
+#[test]
 fn a_range_that_is_open_at_the_commit_counts_as_read_whole() {
     let (db, table) = with_table();
     table.insert("a", "0").expect("the disk works");
@@ -235,6 +300,12 @@ fn own_writes_are_seen_by_every_form_of_a_read() {
     assert_eq!(back, b"edb");
     assert!(matches!(tx.iter(&table).try_next(), Ok(Tried::Ready(Some(_)))));
     assert_eq!(keys(tx.range(&table, "c".."e")), "d");
+    let mut cursor = tx.cursor(&table);
+    assert!(cursor.seek("c").expect("the disk works"));
+    assert_eq!(cursor.key_value(), Some((&b"d"[..], &b"new"[..])));
+    assert!(cursor.prev().expect("the disk works"));
+    assert_eq!(cursor.key_value(), Some((&b"b"[..], &b"new"[..])));
+    drop(cursor);
     assert_eq!(keys(table.iter()), "a b c d", "others do not see them");
     tx.commit().expect("the disk works").expect("nothing else was written");
     assert_eq!(keys(table.iter()), "b d e");

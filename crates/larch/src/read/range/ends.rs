@@ -68,6 +68,12 @@ impl RangeEnds {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
 
+    /// Takes both places, of which no reader waits for one any more.
+    pub fn take_both(&mut self) -> [Option<End>; 2] {
+        self.is_asked = false;
+        [self.front.take(), self.back.take()]
+    }
+
     /// Takes both places, unless a reader waits.
     pub fn take_all(&mut self) -> impl Iterator<Item = End> + use<> {
         self.take_old(u64::MAX)

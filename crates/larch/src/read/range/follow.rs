@@ -110,7 +110,8 @@ impl Following {
     }
 
     /// Goes to the next row, and to the same one again until it was [given](Self::give); false if the merge has to find it.
-    #[inline]
+    /// It is part of its callers, as is [`Following::row`].
+    #[inline(always)]
     pub fn next(&mut self) -> bool {
         loop {
             self.pass_done();
@@ -136,6 +137,12 @@ impl Following {
             StreakRows::Copied(rows) => Spot::Copied(rows.value(start, end)),
         };
         FollowedRow { key: beside.rows.key(), spot }
+    }
+
+    /// The key of this row.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.sources[self.now].beside.rows.key()
     }
 
     /// The row that came next was given.
@@ -184,13 +191,22 @@ impl Following {
 
     /// Lets `near`, the bound of this end, close in on the row given last.
     pub fn close_in(&self, near: &mut Bound<Vec<u8>>) {
-        let Some((source, row)) = self.given else { return };
+        if self.given.is_none() {
+            return;
+        }
         let mut key = match std::mem::replace(near, Bound::Unbounded) {
             Bound::Excluded(key) | Bound::Included(key) => key,
             Bound::Unbounded => Vec::new(),
         };
-        self.sources[source].beside.rows.read_key(row, &mut key);
+        self.read_given(&mut key);
         *near = Bound::Excluded(key);
+    }
+
+    /// Replaces `key` with the key of the row given last; false if none was given.
+    pub fn read_given(&self, key: &mut Vec<u8>) -> bool {
+        let Some((source, row)) = self.given else { return false };
+        self.sources[source].beside.rows.read_key(row, key);
+        true
     }
 
     /// Reads the row at which `source` stands.

@@ -30,6 +30,7 @@ use sst::precharge::{ReadPlan, is_empty};
 use sst::{Direction, Limits, Readahead, StoredValue};
 use std::cell::{Cell, OnceCell};
 use std::fmt;
+use std::future::poll_fn;
 use std::ops::{Bound, ControlFlow};
 use std::task::{Context, Poll, ready};
 
@@ -55,6 +56,15 @@ pub(crate) struct RangeRows {
     is_fetching: bool,
     /// Where a transaction notes what was read.
     read: Option<OpenRead>,
+}
+
+/// A future that waits for a row. When it is dropped, no future waits any more.
+struct AbandonOnDrop<'r>(&'r mut RangeRows);
+
+impl Drop for AbandonOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
 }
 
 /// Where the row lies that was given last.
@@ -106,6 +116,12 @@ impl RangeRows {
         &self.loader.session
     }
 
+    /// Which parts of them were asked for.
+    #[inline]
+    pub fn wanted(&self) -> &PartList {
+        &self.loader.wanted
+    }
+
     /// At most `rows` of them.
     pub fn limit(mut self, rows: u64) -> Self {
         self.limit = self.limit.at_most(rows);
@@ -117,6 +133,34 @@ impl RangeRows {
     pub fn failed(mut self, error: Error) -> Self {
         self.loader.failed = OnceCell::from(error);
         self
+    }
+
+    /// The first error, if there was one.
+    ///
+    /// # Errors
+    ///
+    /// This error.
+    pub fn check(&self) -> Result<()> {
+        self.loader.failed.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// From now on the rows between other bounds, at the same version and with the same session. There must be no limit.
+    pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
+        debug_assert!(!self.limit.is_set(), "a limit counts the rows of one range");
+        self.abandon();
+        if let Some(mut read) = self.read.take() {
+            read.restart(self.left(), (low, high));
+            self.read = Some(read);
+        }
+        self.loader.session.release();
+        let gone = self.ends.as_ref().map(|ends| ends.lock().take_both());
+        drop(gone);
+        self.following = None;
+        self.followed_pins.set(0);
+        self.beside_main.clear();
+        self.ended = is_empty(&low, &high);
+        replace(&mut self.low, low);
+        replace(&mut self.high, high);
     }
 
     /// The rest in at most `parts` parts.
@@ -161,13 +205,21 @@ impl RangeRows {
     }
 
     /// The key of the row that a merge found last in a direction, which was given.
-    fn last_key(&self, direction: Direction) -> &[u8] {
+    pub fn last_key(&self, direction: Direction) -> &[u8] {
         let bound = match direction {
             Direction::Forward => &self.low,
             Direction::Backward => &self.high,
         };
         let Bound::Excluded(key) = bound else { unreachable!("giving a row moves the bound to it") };
         key
+    }
+
+    /// Replaces `key` with the key of the row that was given last in a direction.
+    pub fn read_last_key(&self, direction: Direction, key: &mut Vec<u8>) {
+        if !self.following.as_ref().is_some_and(|following| following.read_given(key)) {
+            key.clear();
+            key.extend_from_slice(self.last_key(direction));
+        }
     }
 
     /// The next row, without the parts that lie outside their pages. It waits for pages.
@@ -302,6 +354,17 @@ impl RangeRows {
         }
     }
 
+    /// As [`RangeRows::poll`], as a future. It can be dropped at any time; then no row was given, and no future waits any
+    /// more.
+    pub async fn wait_async<T>(
+        &mut self,
+        direction: Direction,
+        mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Result<Option<T>> {
+        let waiting = AbandonOnDrop(self);
+        poll_fn(|context| waiting.0.poll(context, direction, &mut take)).await
+    }
+
     /// No future waits for pages any more: releases the pages that were fetched for the row, and the view if there is a
     /// newer one.
     pub fn abandon(&mut self) {
@@ -404,6 +467,13 @@ impl RangeRows {
         self.ended && self.limit.rows() > 0
     }
 
+    /// The bounds of what was not read yet; `None` if all was.
+    fn left(&mut self) -> Option<bounds::Borrowed<'_>> {
+        self.stop_following();
+        let (low, high) = (self.low.as_ref().map(Vec::as_slice), self.high.as_ref().map(Vec::as_slice));
+        (!self.has_come_to_end()).then_some((low, high))
+    }
+
     /// What `take` makes of the next row, if it needs no merging.
     #[inline]
     pub fn follow<T>(
@@ -421,8 +491,8 @@ impl RangeRows {
         Some(taken)
     }
 
-    /// Goes to the next row, if it needs no merging.
-    #[inline]
+    /// Goes to the next row, if it needs no merging. It is part of its callers, because each row of a scan goes through it.
+    #[inline(always)]
     fn reach_followed(&mut self, direction: Direction) -> bool {
         let Self { loader, following: Some(following), ended, .. } = self else { return false };
         if *ended || following.direction() != direction || loader.failed.get().is_some() {
@@ -435,12 +505,28 @@ impl RangeRows {
         self.following.as_mut().is_some_and(Following::next)
     }
 
+    /// Goes to the next row and gives it, if it needs no merging. It can be lent until the next row is asked for.
+    #[inline]
+    pub fn step_followed(&mut self, direction: Direction) -> bool {
+        if !self.reach_followed(direction) {
+            return false;
+        }
+        self.give_followed();
+        true
+    }
+
     /// The row that was reached without merging.
     #[inline]
-    fn followed(&self) -> RowRef<'_> {
+    pub fn followed(&self) -> RowRef<'_> {
         let FollowedRow { key, spot } = self.following.as_ref().expect("the row was reached").row();
         // Rows that are followed have no part outside their page.
         RowRef { loader: &self.loader, beside_main: &[], key, spot }
+    }
+
+    /// The key of the row that was reached without merging.
+    #[inline]
+    pub fn followed_key(&self) -> &[u8] {
+        self.following.as_ref().expect("the row was reached").key()
     }
 
     /// The row that was reached without merging is given.
@@ -561,9 +647,7 @@ impl RangeRows {
 impl Drop for RangeRows {
     fn drop(&mut self) {
         if let Some(read) = self.read.take() {
-            self.stop_following();
-            let (low, high) = (self.low.as_ref().map(Vec::as_slice), self.high.as_ref().map(Vec::as_slice));
-            read.close((!self.has_come_to_end()).then_some((low, high)));
+            read.close(self.left());
         }
     }
 }
@@ -679,4 +763,17 @@ fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
         }
         Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(key.to_vec()),
     }
+}
+
+/// Replaces a bound, and uses its memory again.
+fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>) {
+    let mut key = match std::mem::replace(bound, Bound::Unbounded) {
+        Bound::Included(key) | Bound::Excluded(key) => key,
+        Bound::Unbounded => Vec::new(),
+    };
+    key.clear();
+    *bound = with.map(|with| {
+        key.extend_from_slice(with);
+        key
+    });
 }

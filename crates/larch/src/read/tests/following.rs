@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 const KEYS: usize = 1_000;
 
-fn numbered(i: usize) -> Vec<u8> {
+pub(super) fn numbered(i: usize) -> Vec<u8> {
     format!("k{i:04}").into_bytes()
 }
 
@@ -64,7 +64,7 @@ fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Mo
 
 /// Rows of five files and of memory, where they are few or many, lie between each other; many keys are in several, erased in
 /// some, and ranges are erased in some. What some snapshots show, the newest last.
-fn interleaved(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
+pub(super) fn interleaved(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
     for to in [Some(6), Some(0), Some(0), Some(0), Some(0), None] {

@@ -74,3 +74,26 @@ fn a_range_counts_whole_until_it_is_closed_and_then_what_was_read() {
     open.close(Some((Bound::Excluded(b"m"), Bound::Excluded(b"m"))));
     assert_eq!(ranges().last(), Some(&whole));
 }
+
+#[test]
+fn a_read_that_goes_elsewhere_counts_where_it_was_and_where_it_is() {
+    let set = Arc::new(Mutex::new(ReadSet::new(1000)));
+    let range = |start: &[u8], end: Option<&[u8]>| KeyRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec) };
+    let ranges = || set.lock().ranges().map(|(_, keys)| keys.clone()).collect::<Vec<_>>();
+    let mut open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
+    // Nothing was read yet.
+    open.restart(Some((Bound::Unbounded, Bound::Unbounded)), (Bound::Included(b"m"), Bound::Unbounded));
+    assert_eq!(ranges(), [range(b"m", None)]);
+    let read = range(b"m", Some(b"p\0"));
+    open.restart(Some((Bound::Excluded(b"p"), Bound::Unbounded)), (Bound::Included(b"b"), Bound::Excluded(b"b")));
+    let bound = KeyRange::of_key(b"b");
+    assert_eq!(ranges(), [read.clone(), bound.clone()], "no key is being read, but somebody reads");
+    let another = OpenRead::begin(&set, TableId(2), range(b"x", None));
+    open.restart(None, (Bound::Unbounded, Bound::Excluded(b"c")));
+    let all = ranges();
+    assert_eq!(all.len(), 4);
+    assert!([&read, &bound, &range(b"x", None), &range(b"", Some(b"c"))].iter().all(|range| all.contains(range)));
+    open.close(Some((Bound::Unbounded, Bound::Excluded(b"a"))));
+    another.close(Some((Bound::Included(b"x"), Bound::Unbounded)));
+    assert_eq!(ranges(), [read, bound, range(b"a", Some(b"c"))]);
+}

@@ -72,6 +72,26 @@ fn read_range(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) 
     }
 }
 
+/// Moves a cursor.
+fn move_cursor(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) {
+    let bounds = bounds(rng);
+    let rows = in_bounds(model, &bounds);
+    let (mut cursor, mut place) = (tx.cursor_in(table, bounds), 0);
+    for _ in 0..rng.random_range(0..30) {
+        let key = key(rng);
+        let (is_at_row, now) = match rng.random_range(0..8) {
+            0 => (cursor.seek(&key), 1 + rows.partition_point(|(row, _)| *row < key)),
+            1 => (cursor.seek_back(&key), rows.partition_point(|(row, _)| *row <= key)),
+            2..6 => (cursor.next(), (place + 1).min(rows.len() + 1)),
+            _ => (cursor.prev(), usize::saturating_sub(place, 1)),
+        };
+        place = now;
+        let expected = place.checked_sub(1).and_then(|at| rows.get(at)).map(|(key, value)| (&key[..], &value[..]));
+        assert_eq!(cursor.key_value(), expected);
+        assert_eq!(is_at_row.expect("the disk works"), expected.is_some());
+    }
+}
+
 fn write(rng: &mut StdRng, tx: &mut Transaction, table: &Table, model: &mut Model, step: usize) {
     match rng.random_range(0..10) {
         0 => {
@@ -109,6 +129,7 @@ fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
             }
             2..5 => read(rng, &tx, table, &own),
             5 => read_range(rng, &tx, table, &own),
+            6 => move_cursor(rng, &tx, table, &own),
             _ => write(rng, &mut tx, table, &mut own, step),
         }
     }
