@@ -6,6 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a thread is waited for at once, so that a run can be repeated")]
 
+use crate::history::moves::{Move, Moved};
 use crate::history::reader::{Reader, Scanned, Seen, Wanted};
 use crate::history::{DIRECTORY, History};
 use larch::{Database, Result, Snapshot, Version};
@@ -133,11 +134,11 @@ impl Crowd {
         self.tasks.len().checked_sub(1).map(|last| self.rng.random_range(0..=last))
     }
 
-    /// A point, some points or a range, of a table and of what is wanted of its rows.
+    /// A point, some points, a range or moves of a cursor, of a table and of what is wanted of its rows.
     fn begin(&mut self) -> Read {
         let (reader, name) = self.reader();
         let newest = self.history.model().newest();
-        match self.rng.random_range(0..4) {
+        match self.rng.random_range(0..5) {
             0 | 1 => {
                 let key = self.history.key();
                 let expected = seen(&reader, self.history.model().get(&name, &key, newest));
@@ -157,8 +158,24 @@ impl Crowd {
                     Ok(())
                 })
             }
+            3 => self.begin_moves(&reader, &name, newest),
             _ => self.begin_scan(reader, name, newest),
         }
+    }
+
+    /// A cursor, moved some times.
+    fn begin_moves(&mut self, reader: &Reader, name: &str, newest: Version) -> Read {
+        let range = self.history.range();
+        let mut moved =
+            Moved::new(reader, name, range.clone(), self.history.model().range(name, range.clone(), newest));
+        let count = self.rng.random_range(1..20);
+        let moves: Vec<Move> = (0..count).map(|_| Move::any(&mut self.rng, self.history.key())).collect();
+        Box::pin(async move {
+            for to in &moves {
+                moved.go_async(to).await?;
+            }
+            Ok(())
+        })
     }
 
     /// A range, from both ends, perhaps not to the end.

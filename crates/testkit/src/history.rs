@@ -1,8 +1,9 @@
-//! Random histories of one database on a simulated machine: writes, reads, open iterators and snapshots, flushes,
+//! Random histories of one database on a simulated machine: writes, reads, open iterators, cursors and snapshots, flushes,
 //! compactions, imports, tables coming and going, closing and opening. Everything read is compared with the model.
 //!
 //! A wrong answer is a panic. An error of the disk is returned, and the caller goes on with [`History::recover`]. One seed decides everything.
 
+pub mod moves;
 pub mod reader;
 mod rows;
 mod step;
@@ -10,6 +11,7 @@ mod step;
 use crate::model::Model;
 use crate::options::TinyOptions;
 use larch::{Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
+use moves::{Move, Moved};
 use os::sim::{SimDisk, SimReads};
 use os::sync::Arc;
 use os::{Disk, Machine};
@@ -57,6 +59,7 @@ pub struct History {
 #[derive(Debug)]
 struct Open {
     iterators: Vec<OpenRange>,
+    cursors: Vec<OpenCursor>,
     snapshots: Vec<Snapshot>,
     tables: BTreeMap<String, Table>,
     db: Database,
@@ -68,6 +71,13 @@ struct OpenRange {
     table: String,
     rows: Rows,
     expected: VecDeque<(Vec<u8>, Vec<Vec<u8>>)>,
+}
+
+/// A cursor left open.
+#[derive(Debug)]
+struct OpenCursor {
+    table: String,
+    moved: Moved,
 }
 
 impl History {
@@ -211,7 +221,7 @@ impl History {
         let recovered = self.agree(&db)?;
         (self.durable, self.acknowledged, self.flushed) = (recovered, recovered, recovered);
         let tables = self.known_tables(&db)?;
-        self.open = Some(Open { iterators: Vec::new(), snapshots: Vec::new(), tables, db });
+        self.open = Some(Open { iterators: Vec::new(), cursors: Vec::new(), snapshots: Vec::new(), tables, db });
         self.expect_no_orphans()?;
         self.compare()
     }
@@ -223,7 +233,7 @@ impl History {
         db.flush()?;
         self.acknowledged = self.agree(&db)?;
         let tables = self.known_tables(&db)?;
-        self.open = Some(Open { iterators: Vec::new(), snapshots, tables, db });
+        self.open = Some(Open { iterators: Vec::new(), cursors: Vec::new(), snapshots, tables, db });
         self.compare()
     }
 
@@ -277,7 +287,7 @@ impl History {
 
     /// Compares every table in both directions, at every version that is still read, and checks every file.
     pub fn compare(&mut self) -> Result<()> {
-        let Open { db, snapshots, tables, iterators } = self.open.as_mut().expect("the database is open");
+        let Open { db, snapshots, tables, iterators, cursors } = self.open.as_mut().expect("the database is open");
         assert_eq!(db.tables(), self.model.tables(), "tables");
         assert_eq!(db.version(), self.model.newest(), "version");
         for (name, table) in tables.iter() {
@@ -303,6 +313,11 @@ impl History {
                 expect_row(&what, shown(&row), Some((key, parts)));
             }
             expect_row::<Value>(&what, shown(&rows.next().transpose()?), None);
+        }
+        for OpenCursor { mut moved, .. } in cursors.drain(..) {
+            moved.go(&Move::Next)?;
+            moved.go(&Move::Prev)?;
+            moved.go(&Move::Last)?;
         }
         let report = db.check(&mut |_| {})?;
         if let Some(problem) = report.problems.into_iter().next() {

@@ -4,7 +4,8 @@
 use super::rows::parts;
 use crate::model::KeyRange;
 use larch::{
-    Key, PartRange, PartScan, Parts, Range, Readable, Result, RowRef, Scan, Selection, Snapshot, Table, Value, Version,
+    Cursor, Key, PartCursor, PartRange, PartScan, Parts, Range, Readable, Result, RowRef, Scan, Selection, Snapshot,
+    Table, Value, Version,
 };
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
@@ -181,6 +182,15 @@ impl Reader {
         }
     }
 
+    /// A cursor over the rows with keys in `range`.
+    pub fn cursor(&self, range: KeyRange) -> AnyCursor {
+        match (&self.selection, &self.snapshot) {
+            (Some(selection), _) => AnyCursor::Parts(selection.cursor_in(range)),
+            (None, Some(snapshot)) => AnyCursor::Whole(snapshot.cursor_in(&self.table, range)),
+            (None, None) => AnyCursor::Whole(self.table.cursor_in(range)),
+        }
+    }
+
     /// Rows whose keys begin with `prefix`.
     pub fn prefix(&self, prefix: &[u8]) -> Rows {
         match (&self.selection, &self.snapshot) {
@@ -242,6 +252,15 @@ impl Rows {
             Self::Parts(rows) => rows.next_row_back(),
         }
     }
+}
+
+/// A cursor over rows.
+#[derive(Debug)]
+pub enum AnyCursor {
+    /// With their values.
+    Whole(Cursor),
+    /// With parts of them.
+    Parts(PartCursor),
 }
 
 /// As [`Rows`], without a thread that waits.

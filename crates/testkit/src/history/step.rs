@@ -1,8 +1,9 @@
 //! The steps a history is made of.
 
+use super::moves::{Move, Moved};
 use super::reader::{Reader, Wanted};
 use super::rows::{batch_insert, import_add, insert, parts};
-use super::{History, Open, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
+use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
 use larch::{Compression, Durability, Error, Result, TableOptions};
 use rand::RngExt;
@@ -26,8 +27,10 @@ impl History {
             430..600 => self.write_batch(),
             600..690 => self.read_point(),
             690..760 => self.read_range(),
-            760..790 => self.open_iterator(),
-            790..870 => self.advance_iterator(),
+            760..783 => self.open_iterator(),
+            783..795 => self.open_cursor(),
+            795..840 => self.advance_iterator(),
+            840..870 => self.move_cursor(),
             870..890 => self.take_snapshot(),
             890..905 => self.drop_snapshot(),
             905..920 => self.flush(),
@@ -275,6 +278,31 @@ impl History {
         Ok(())
     }
 
+    fn open_cursor(&mut self) -> Result<()> {
+        if self.opened().cursors.len() >= 3 {
+            self.open.as_mut().expect("the database is open").cursors.swap_remove(0);
+        }
+        let (table, bounds) = (self.table(), self.range());
+        let reader = self.reader(&table);
+        let expected = self.model.range(&table, bounds.clone(), reader.at(self.model.newest()));
+        let moved = Moved::new(&reader, &table, bounds, expected);
+        self.open.as_mut().expect("the database is open").cursors.push(OpenCursor { table, moved });
+        Ok(())
+    }
+
+    /// A cursor moves among the rows of its own version, whatever happened since it was made.
+    fn move_cursor(&mut self) -> Result<()> {
+        let Some(last) = self.opened().cursors.len().checked_sub(1) else { return Ok(()) };
+        let i = self.rng.random_range(0..=last);
+        for _ in 0..self.rng.random_range(1..12) {
+            let key = self.key();
+            let (to, tries) = (Move::any(&mut self.rng, key), self.rng.random_range(0..4) == 0);
+            let OpenCursor { moved, .. } = &mut self.open.as_mut().expect("the database is open").cursors[i];
+            if tries { moved.try_go(&to)? } else { moved.go(&to)? }
+        }
+        Ok(())
+    }
+
     fn take_snapshot(&mut self) -> Result<()> {
         let Open { db, snapshots, .. } = self.open.as_mut().expect("the database is open");
         if snapshots.len() < 4 {
@@ -427,8 +455,9 @@ impl History {
     fn drop_table(&mut self) -> Result<()> {
         let name = self.table();
         self.table_in_doubt = Some(name.clone());
-        let Open { db, tables, iterators, .. } = self.open.as_mut().expect("the database is open");
+        let Open { db, tables, iterators, cursors, .. } = self.open.as_mut().expect("the database is open");
         iterators.retain(|iterator| iterator.table != name);
+        cursors.retain(|cursor| cursor.table != name);
         let table = tables.remove(&name).expect("the model has it");
         assert!(db.drop_table(&name)?, "the table was there");
         assert!(db.existing_table(&name)?.is_none(), "a dropped table is gone");
