@@ -2,7 +2,7 @@
 
 use crate::Result;
 use kit::callgrind::counted_region;
-use larch::{Database, LevelOptions, Range, Readable, Table, TableOptions};
+use larch::{Cursor, Database, LevelOptions, Range, Readable, Table, TableOptions};
 use os::Machine;
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ pub struct Path {
 }
 
 /// Every path, in the order in which they run.
-pub const ALL: [Path; 21] = [
+pub const ALL: [Path; 26] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
         name: "get, four files",
@@ -54,6 +54,20 @@ pub const ALL: [Path; 21] = [
         run: |tables| handed_over(tables.one.iter()),
         repeats: true,
     },
+    Path { name: "full walk of a cursor, a row", operations: ROWS, run: |tables| walk(&tables.one), repeats: true },
+    Path {
+        name: "cursor seek",
+        operations: PROBES,
+        run: |tables| seeks(tables, |cursor, key| cursor.seek(key)),
+        repeats: true,
+    },
+    Path {
+        name: "cursor seek back",
+        operations: PROBES,
+        run: |tables| seeks(tables, |cursor, key| cursor.seek_back(key)),
+        repeats: true,
+    },
+    Path { name: "first row of a new range", operations: PROBES, run: first_rows, repeats: true },
     // After the other reads of this table: filters are asked where look-ups found nothing.
     Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
@@ -66,6 +80,12 @@ pub const ALL: [Path; 21] = [
         name: "full scan, four files, lent, a row",
         operations: 4 * OVERLAPPING_ROWS,
         run: |tables| scan_lent(&tables.four),
+        repeats: true,
+    },
+    Path {
+        name: "full walk of a cursor, four files, a row",
+        operations: 4 * OVERLAPPING_ROWS,
+        run: |tables| walk(&tables.four),
         repeats: true,
     },
     Path { name: "insert", operations: WRITTEN_ROWS, run: |tables| insert(tables, 1), repeats: false },
@@ -255,6 +275,37 @@ fn handed_over(mut rows: Range) -> Result<u64> {
         ControlFlow::<()>::Continue(())
     })?;
     assert!(end.is_continue(), "nothing breaks it");
+    Ok(bytes)
+}
+
+/// As [`scan_lent`], by a cursor.
+fn walk(table: &Table) -> Result<u64> {
+    let (mut cursor, mut bytes) = (table.cursor(), 0);
+    while cursor.next()? {
+        let (key, value) = cursor.key_value().expect("it is at a row");
+        bytes += black_box(key).len() as u64 + black_box(value).len() as u64;
+    }
+    Ok(bytes)
+}
+
+/// Seeks of one cursor.
+fn seeks(tables: &Tables, seek: fn(&mut Cursor, [u8; 20]) -> larch::Result<bool>) -> Result<u64> {
+    let (mut cursor, mut bytes) = (tables.one.cursor(), 0);
+    for i in 0..PROBES {
+        seek(&mut cursor, key(scattered(i, ROWS)))?;
+        bytes += black_box(cursor.value()).map_or(0, |value| value.len() as u64);
+    }
+    Ok(bytes)
+}
+
+/// What seeks of a cursor do, by a new range each time.
+fn first_rows(tables: &Tables) -> Result<u64> {
+    let mut bytes = 0;
+    for i in 0..PROBES {
+        let mut rows = tables.one.range(key(scattered(i, ROWS))..);
+        let row = rows.next_row()?;
+        bytes += row.and_then(|row| row.inline_value().map(|value| black_box(value).len() as u64)).unwrap_or(0);
+    }
     Ok(bytes)
 }
 
