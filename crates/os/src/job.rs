@@ -26,6 +26,8 @@ pub trait Job: Send + Sync {
 /// [`crate::real::ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
+    /// Work of a moment that callers wait for, such as a sync. It waits for no other class.
+    Urgent,
     /// Short work that others soon wait for.
     High,
     /// Long work that must go on.
@@ -36,7 +38,7 @@ pub enum Priority {
 
 impl Priority {
     /// Every class, the first to be served first.
-    pub const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+    pub const ALL: [Priority; 4] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
 }
 
 /// The right to have one job polled. At most one poll of a job runs at a time. Dropping a worker stops it.
@@ -59,8 +61,14 @@ pub trait Worker: Send + Sync + Debug {
 
 /// Where workers come from.
 pub trait Threads: Send + Sync + Debug {
+    /// Makes a worker that polls `job` when it is woken.
+    fn sleeping_worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker>;
     /// Makes a worker that polls `job`, as if woken once already.
-    fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker>;
+    fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
+        let worker = self.sleeping_worker(priority, job);
+        worker.wake();
+        worker
+    }
     /// Makes sure that there is a thread to poll jobs.
     ///
     /// # Errors

@@ -174,8 +174,8 @@ fn dropping_the_last_handle_elsewhere_waits_for_what_runs() {
 struct NoThreads(Arc<dyn Threads>);
 
 impl Threads for NoThreads {
-    fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
-        self.0.worker(priority, job)
+    fn sleeping_worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
+        self.0.sleeping_worker(priority, job)
     }
 
     fn start(&self) -> io::Result<()> {

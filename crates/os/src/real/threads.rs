@@ -11,6 +11,7 @@
 //! * At most `n - 1` of the `n` threads poll jobs of high priority, at most `n - 1` poll others, and at most `n - 2`,
 //!   but at least one, poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other
 //!   class.
+//! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only.
 //! * Within a class jobs take turns, a step each, but for those that were woken first.
 //! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
 //!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays.
@@ -106,7 +107,8 @@ enum Status {
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less.
+    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less. There is one thread more while all of
+    /// these are busy and commits wait for a sync of the background.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
             thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())
@@ -138,11 +140,9 @@ impl ThreadPool {
 }
 
 impl Threads for ThreadPool {
-    fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
+    fn sleeping_worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
         let id = self.shared.state.lock().add(priority, PoolWork::Job(job));
-        let worker = PoolWorker { shared: self.shared.clone(), id };
-        worker.wake();
-        Box::new(worker)
+        Box::new(PoolWorker { shared: self.shared.clone(), id })
     }
 
     fn start(&self) -> io::Result<()> {
@@ -210,11 +210,13 @@ impl ThreadPoolState {
 
     /// Whether one more job of this class may be polled by a pool of `size` threads.
     fn has_room_for(&self, priority: Priority, size: usize) -> bool {
-        let [high, normal, low] = self.running;
+        let [_, high, normal, low] = self.running;
+        let has_thread = high + normal + low < size;
         match priority {
-            Priority::High => high < size - 1,
-            Priority::Normal => normal + low < size - 1,
-            Priority::Low => normal + low < size - 1 && low < (size - 2).max(1),
+            Priority::Urgent => true,
+            Priority::High => has_thread && high < size - 1,
+            Priority::Normal => has_thread && normal + low < size - 1,
+            Priority::Low => has_thread && normal + low < size - 1 && low < (size - 2).max(1),
         }
     }
 
@@ -305,12 +307,14 @@ impl TakenWork {
 impl ThreadPoolShared {
     /// Makes sure that a thread takes what can be taken: an idle thread, or a new one.
     fn hire(self: &Arc<Self>, state: &mut ThreadPoolState) {
-        if state.due.is_empty() && state.next_class(self.size).is_none() {
+        let class = state.next_class(self.size);
+        if state.due.is_empty() && class.is_none() {
             return;
         }
+        let most = self.size + usize::from(class == Some(Priority::Urgent));
         if state.idle > 0 {
             self.changed.notify_one();
-        } else if state.threads < self.size {
+        } else if state.threads < most {
             // A job for which the system has no thread waits for one that is busy, for the next call, or for a thread
             // that drives it.
             self.spawn(state).ok();

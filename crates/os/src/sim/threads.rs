@@ -22,11 +22,11 @@ impl SimThreads {
 }
 
 impl Threads for SimThreads {
-    fn worker(&self, _priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
+    fn sleeping_worker(&self, _priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
         Box::new(SimWorker {
             clock: self.clock.clone(),
             job,
-            woken: AtomicBool::new(true),
+            woken: AtomicBool::new(false),
             due: Mutex::new(None),
             polling: AtomicBool::new(false),
             stopped: AtomicBool::new(false),

@@ -212,6 +212,27 @@ fn jobs_of_one_class_leave_a_thread_to_the_others() {
 }
 
 #[test]
+fn an_urgent_job_waits_for_no_other_class() {
+    for threads in [2, 3] {
+        let pool = ThreadPool::new(threads);
+        let door = Arc::new(Door::default());
+        let classes = [Priority::High, Priority::Normal];
+        let blocked: Vec<Box<dyn Worker>> =
+            (0..10).map(|i| pool.worker(classes[i % 2], Arc::new(AtDoor(door.clone())))).collect();
+        door.wait_for(threads as u64);
+        let pieces = Arc::new(Pieces::default());
+        pieces.waiting.store(5, Ordering::Release);
+        let urgent = pool.worker(Priority::Urgent, pieces.clone());
+        pieces.wait_for(5);
+        urgent.join();
+        assert_eq!(door.state.lock().0, threads as u64, "the thread for urgent jobs polls no others");
+        assert_eq!(pool.running_threads(), threads + 1);
+        door.open();
+        door.wait_for(blocked.len() as u64);
+    }
+}
+
+#[test]
 fn jobs_take_turns_and_those_that_were_woken_first_go_first() {
     let pool = ThreadPool::new(2);
     let door = Arc::new(Door::default());

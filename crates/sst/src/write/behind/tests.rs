@@ -24,7 +24,7 @@ impl Later {
 }
 
 impl Threads for Later {
-    fn worker(&self, _: Priority, _: Arc<dyn Job>) -> Box<dyn Worker> {
+    fn sleeping_worker(&self, _: Priority, _: Arc<dyn Job>) -> Box<dyn Worker> {
         unreachable!("nothing is polled")
     }
 
