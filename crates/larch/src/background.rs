@@ -1,7 +1,8 @@
 //! The background work of one open database: wakes its jobs in the pool of threads, lets threads wait for their progress, and
 //! ends them. It does not know what the jobs do.
 //!
-//! Flushes and syncs of a growing log have high priority, compactions normal, other work low. The last handle ends the work: it stops the jobs and waits
+//! Syncs that commits wait for are urgent, flushes and syncs of a growing log have high priority, compactions normal, other work
+//! low. The last handle ends the work: it stops the jobs and waits
 //! for those that are running. A thread on [`Duty`] must not wait, because a job may be waiting for this thread. Then the pool
 //! finishes the close in the background, and an open that finds the directory locked waits for such closes in its process.
 //!
@@ -40,6 +41,7 @@ pub struct Background {
 
 #[derive(Debug)]
 struct Workers {
+    sync: Arc<dyn Worker>,
     flush: Box<dyn Worker>,
     log: Box<dyn Worker>,
     compact: Arc<[Box<dyn Worker>]>,
@@ -51,7 +53,10 @@ struct Workers {
 impl Workers {
     fn all(&self) -> impl Iterator<Item = &dyn Worker> {
         let others = [&*self.warm, &*self.scrub, &*self.idle];
-        [&*self.flush, &*self.log].into_iter().chain(self.compact.iter().map(|worker| &**worker)).chain(others)
+        [&*self.sync, &*self.flush, &*self.log]
+            .into_iter()
+            .chain(self.compact.iter().map(|worker| &**worker))
+            .chain(others)
     }
 }
 

@@ -67,7 +67,7 @@ impl Core {
     pub fn new(env: Environment, lock: Option<Box<dyn Lock>>, view: View, visible: Version) -> Self {
         let reserve = Reserve::new(env.machine.disk.clone(), &env.directory, env.options.reserve_bytes);
         Self {
-            writes: Writes::new(&view, reserve, env.options.write_buffer_bytes),
+            writes: Writes::new(&view, visible, reserve, env.options.write_buffer_bytes),
             views: Views::new(view, visible, env.options.read_only),
             env,
             background: Background::default(),
@@ -85,7 +85,36 @@ impl Core {
         error
     }
 
-    /// Makes what was committed up to `unsynced` durable. A sync that fails is final for all writes.
+    /// Whether every commit up to `version` is durable. A database opened read-only shows nothing else.
+    pub fn is_durable(&self, version: Version) -> bool {
+        self.writes.sync.is_durable(version) || self.env.options.read_only
+    }
+
+    /// Makes every commit up to `version`, which reads see, durable. It is also for a read that is to be acknowledged: nothing that
+    /// has read a commit may be, before that commit is durable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutcomeUnknown`], which is final for all writes; [`Error::Forked`].
+    pub fn make_durable(&self, version: Version) -> Result<()> {
+        if self.is_durable(version) {
+            return Ok(());
+        }
+        self.env.check_origin()?;
+        self.writes.sync.wait(version).map_err(|error| self.sync_failed(error))
+    }
+
+    /// What became of every commit up to `version`, if it is known: it is durable, or whether it is stays unknown because a sync
+    /// failed.
+    pub fn durable_outcome(&self, version: Version) -> Option<Result<()>> {
+        if self.env.options.read_only {
+            return Some(Ok(()));
+        }
+        let outcome = self.writes.sync.outcome(version)?;
+        Some(outcome.map_err(|error| self.sync_failed(error)))
+    }
+
+    /// Makes everything in the log up to `unsynced` durable. A sync that fails is final for all writes.
     ///
     /// # Errors
     ///
@@ -94,8 +123,9 @@ impl Core {
         unsynced.sync().map_err(|error| self.sync_failed(error))
     }
 
-    /// Refuses writes after a sync of the log has failed, and says what that means for the commits that waited for it.
+    /// Refuses writes after a sync of the log has failed, and says what that means for the commits that wait for one.
     pub fn sync_failed(&self, cause: LogError) -> Error {
+        self.writes.sync.fail(&cause);
         self.stop_writes(Error::OutcomeUnknown { what: "the latest commits are durable", cause })
     }
 

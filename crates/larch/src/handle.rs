@@ -4,6 +4,7 @@
 pub mod attempts;
 pub mod batch;
 pub mod cache;
+pub mod commit;
 pub mod conditional;
 pub mod database;
 pub mod readable;

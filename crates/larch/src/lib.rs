@@ -56,7 +56,8 @@
 //! # Durability
 //!
 //! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating system
-//! has it ([`Durability::Buffered`]). After a crash the database has a prefix of all commits in their order, which
+//! has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a [`Commit`], which can be waited for later: as a
+//! thread, as a future, or with a callback. After a crash the database has a prefix of all commits in their order, which
 //! contains every synced commit that has returned. After a failed sync the database refuses writes until it is opened
 //! again.
 //!
@@ -106,6 +107,7 @@ pub use error::{Error, Result};
 pub use event::{CompactionReason, Event, EventLevel, StallReason};
 pub use handle::batch::Batch;
 pub use handle::cache::Cache;
+pub use handle::commit::Commit;
 pub use handle::database::{Builder, Database};
 pub use handle::readable::Readable;
 pub use handle::selected::Selected;

@@ -153,8 +153,8 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     let compat = core.env.options.compat;
     let manifest = ManifestLog::create(&core.env.log_machine, &core.env.directory, manifest_number, &files, compat)?;
     let active = Arc::new(MemSet::new(log_number, core.env.held.rows.clone()));
-    let (previous, next) = (recovered.previous, Version(newest.0 + 1));
-    let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, next)?;
+    let (previous, sync, next) = (recovered.previous, core.writes.sync.clone(), Version(newest.0 + 1));
+    let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, sync, next)?;
     *core.writes.manifest.lock() = Some(manifest);
     *core.writes.writer.lock() = Some(writer);
     core.views.change(|view| {
@@ -166,6 +166,7 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     let mut edits: Vec<Edit> = files.into_iter().map(Edit::AddFile).collect();
     edits.extend([Edit::OldestLog(log_number), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
     core.install(&edits, fresh, |_| {})?;
+    core.writes.sync.note_durable(newest);
     Ok((manifest_number, log_number))
 }
 

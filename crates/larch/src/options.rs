@@ -10,7 +10,7 @@ use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, IndexKind};
 use std::fmt;
 
-/// When a commit returns.
+/// When a commit returns. [`Batch::submit`](crate::Batch::submit) returns before it is durable, whatever is chosen here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
     /// When it is on stable storage: it survives a power failure. The default.

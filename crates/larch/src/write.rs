@@ -14,4 +14,5 @@ pub mod pace;
 pub mod reserve;
 pub mod room;
 pub mod stall;
+pub mod sync_job;
 pub mod writer;

@@ -1,7 +1,7 @@
 //! What reads allocate when all is in memory, counted by an allocator that counts.
 
 use kit::allocations::{Counting, Thread};
-use larch::{Database, Tried};
+use larch::{Database, Durability, Tried};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -57,6 +57,21 @@ fn bytes_with_tables(tables: u32) -> (u64, u64) {
         table.alter(|options| options.metadata = i.to_be_bytes().to_vec()).expect("the disk works");
     });
     (commit, install)
+}
+
+#[test]
+fn a_commit_in_flight_allocates_what_a_commit_does() {
+    let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
+    let db = Database::builder("db").machine(machine).reserve_bytes(0).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let batch = |i: u32| {
+        let mut batch = db.batch().durability(Durability::Buffered);
+        batch.insert(&table, i.to_be_bytes(), [7; 10]);
+        batch
+    };
+    let commit = least_bytes(|i| _ = batch(i).commit().expect("the disk works"));
+    let submit = least_bytes(|i| drop(batch(i).submit().expect("the disk works")));
+    assert_eq!(submit, commit);
 }
 
 #[test]

@@ -6,7 +6,11 @@
 use larch::{Database, Error};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
+use os::sync::atomic::{AtomicBool, Ordering};
 use std::io::Read;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 #[test]
 fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
@@ -16,6 +20,9 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
     table.insert("a", "1").expect("the disk works");
     let mut import = table.import().expect("the disk works");
     import.add(b"b", b"2").expect("the disk works");
+    let mut submitted = db.batch();
+    submitted.insert(&table, "a", "1");
+    let mut commit = submitted.submit().expect("the disk works");
     // SAFETY: until it exits the child only does what is promised to take no lock that another thread may have held, and
     // allocates, which the C library allows.
     match unsafe { fork() }.expect("the system forks") {
@@ -24,6 +31,13 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
             let mut refused = is_refused(table.insert("c", "3"));
             refused &= is_refused(db.batch().commit().map(drop));
             refused &= is_refused(db.flush());
+            refused &= is_refused(commit.wait().map(drop));
+            let polled = Pin::new(&mut commit).poll(&mut Context::from_waker(Waker::noop()));
+            refused &= matches!(polled, Poll::Ready(Err(Error::Forked)));
+            let was_called = Arc::new(AtomicBool::new(false));
+            let called = was_called.clone();
+            commit.on_durable(move |outcome| called.store(is_refused(outcome.map(drop)), Ordering::Relaxed));
+            refused &= was_called.load(Ordering::Relaxed);
             refused &= is_refused(db.table("u").map(drop));
             refused &= is_refused(db.drop_table("t").map(drop));
             refused &= is_refused(table.alter(|options| options.metadata = vec![1]));
@@ -38,6 +52,8 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
         }
     }
     table.insert("d", "4").expect("the parent writes on");
+    commit.wait().expect("the parent has its threads");
+    drop(commit);
     import.finish(&mut |_, _| {}).expect("the child has removed nothing");
     db.flush().expect("the disk works");
     drop((table, db));

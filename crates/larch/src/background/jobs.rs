@@ -8,6 +8,7 @@ use crate::inspect::scrub::ScrubJob;
 use crate::warm::job::WarmJob;
 use crate::write::flush::FlushJob;
 use crate::write::log_job::LogJob;
+use crate::write::sync_job::SyncJob;
 use os::Priority;
 use os::process::ProcessOrigin;
 use os::sync::Arc;
@@ -21,6 +22,7 @@ pub fn begin(core: &Arc<Core>) {
     let threads = &core.env.machine.threads;
     let weak = || Arc::downgrade(core);
     let workers = Workers {
+        sync: threads.sleeping_worker(Priority::Urgent, Arc::new(SyncJob(weak()))).into(),
         flush: threads.worker(Priority::High, Arc::new(FlushJob(weak()))),
         log: threads.worker(Priority::High, Arc::new(LogJob(weak()))),
         compact: (0..MOST_COMPACTIONS)
@@ -37,6 +39,7 @@ pub fn begin(core: &Arc<Core>) {
             compact.iter().for_each(|worker| worker.wake());
         }
     });
+    core.writes.sync.begin(workers.sync.clone());
     core.background.begin(workers);
     let weak = weak();
     core.env.log_disk.on_open(move || {

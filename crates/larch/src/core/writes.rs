@@ -7,6 +7,7 @@
 use crate::compact::levels_lock::LevelsLock;
 use crate::compact::picks::Picks;
 use crate::error::{Error, Result};
+use crate::log::wal::SyncPoint;
 use crate::manifest::ManifestLog;
 use crate::read::View;
 use crate::transaction::recent::Recent;
@@ -17,7 +18,8 @@ use crate::write::pace::Pace;
 use crate::write::reserve::Reserve;
 use crate::write::writer::Writer;
 use os::sync::atomic::{AtomicU64, Ordering};
-use os::sync::{Mutex, OnceLock, RwLock};
+use os::sync::{Arc, Mutex, OnceLock, RwLock};
+use sst::Version;
 
 /// What changes one open database.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub struct Writes {
     pub pace: Pace,
     /// How full memtables get.
     pub fill: Fill,
+    /// Makes commits durable.
+    pub sync: Arc<SyncPoint>,
     /// What is done ahead of the next rotation of the log.
     pub ahead: LogAhead,
     /// The commits that running transactions are compared with and that are not in memory any more.
@@ -56,8 +60,8 @@ pub struct Writes {
 const RECENT_SHARE: u64 = 16;
 
 impl Writes {
-    /// No writer and no manifest yet.
-    pub fn new(view: &View, reserve: Reserve, write_buffer_bytes: u64) -> Self {
+    /// No writer and no manifest yet. Everything up to `durable` is in files.
+    pub fn new(view: &View, durable: Version, reserve: Reserve, write_buffer_bytes: u64) -> Self {
         Self {
             writer: Mutex::new(None),
             manifest: Mutex::new(None),
@@ -69,6 +73,7 @@ impl Writes {
             picks: Picks::of(&view.files),
             pace: Pace::default(),
             fill: Fill::default(),
+            sync: Arc::new(SyncPoint::new(durable)),
             ahead: LogAhead::new(write_buffer_bytes),
             recent: Recent::new(write_buffer_bytes / RECENT_SHARE),
             reserved: Reserved::default(),

@@ -1,6 +1,7 @@
 //! Writes that are committed together. It checks the rows and gathers them; committing is `write/`.
 
 use super::attempts::transact;
+use super::commit::Commit;
 use super::table::Table;
 use super::transaction::TransactionOptions;
 use crate::bounds::{self, IntoKeyRange};
@@ -138,7 +139,7 @@ impl Batch {
         self.conditions.push((table.clone(), key.into(), expected));
     }
 
-    /// When the commit returns, if not as the database's [`durability`](crate::Builder::durability) says.
+    /// When [`Batch::commit`] returns, if not as the database's [`durability`](crate::Builder::durability) says.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -203,5 +204,37 @@ impl Batch {
             Ok::<_, Error>(Ok(()))
         })?;
         Ok(met.map(|()| version))
+    }
+
+    /// Commits all writes, and returns when reads see them: the returned [`Commit`] says when they are durable, and can be waited
+    /// for. No sync begins before somebody asks for one, whatever the durability of the batch. An empty batch gives a handle of
+    /// the newest commit, whoever made it.
+    ///
+    /// The cost is that of [`Batch::commit`] without the sync. It waits as that does while the write buffer, or level 0 of a table, is
+    /// full.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut batch = db.batch();
+    /// batch.insert(&fruit, "apple", "red");
+    /// let commit = batch.submit()?;
+    /// assert!(fruit.contains_key("apple")?);
+    /// commit.wait()?; // It survives a power failure from now on.
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::commit`]. None of the writes has taken effect; a sync that fails is an error of the returned handle.
+    pub fn submit(mut self) -> Result<Commit> {
+        if let Some(error) = self.bad {
+            return Err(error);
+        }
+        let version = commit::submit(self.handle.core(), &mut self.ops, &self.tables)?;
+        Ok(Commit::new(self.handle, version))
     }
 }

@@ -79,7 +79,8 @@ impl Builder {
     }
 
     /// The threads that flush, compact and warm in the background. By default all databases of a process share one
-    /// pool, which has one thread more than the machine has processors. Databases that share a pool take turns. A pool
+    /// pool, which has one thread more than the machine has processors, and yet another one while [`Commit`](crate::Commit)s in
+    /// flight wait for a sync and all others are busy. Databases that share a pool take turns. A pool
     /// of its own keeps the background work of one database, or of a few, apart from that of the others.
     ///
     /// ```
@@ -507,6 +508,28 @@ impl Database {
     /// The newest version that reads see. In a database opened read-only, the newest version that is in files.
     pub fn version(&self) -> Version {
         self.core().views.visible()
+    }
+
+    /// The newest version that is durable: this commit and all before it survive a power failure. In a database opened read-only,
+    /// the newest version that is in files.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut batch = db.batch();
+    /// batch.insert(&fruit, "apple", "red");
+    /// let commit = batch.submit()?;
+    /// assert!(db.durable_version() < commit.version());
+    /// db.sync()?;
+    /// assert_eq!(db.durable_version(), commit.version());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn durable_version(&self) -> Version {
+        let core = self.core();
+        if core.env.options.read_only { core.views.visible() } else { core.writes.sync.durable() }
     }
 
     /// Makes all commits so far durable, those with [`Durability::Buffered`] included.

@@ -129,7 +129,7 @@ impl Database {
         loop {
             let mut tx = attempts.begin()?;
             let done = body(&mut tx).await?;
-            match tx.try_commit()? {
+            match tx.try_commit_async().await? {
                 Ok(_) => return Ok(done),
                 Err(conflict) => drop(attempts.failed(tx, conflict)?),
             }

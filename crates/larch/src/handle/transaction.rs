@@ -1,5 +1,6 @@
 //! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `transaction/` says what they mean.
 
+use super::commit::Commit;
 use super::readable::Readable;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
@@ -280,7 +281,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits all writes, or finds a conflict: the inner result. A transaction without writes never conflicts.
+    /// Commits all writes, or finds a conflict: the inner result. A transaction without writes never conflicts. With
+    /// [`Durability::Synced`] it waits, if necessary, until the commits that it has read are durable.
     ///
     /// The cost is that of the commit of a [`Batch`](crate::Batch), and of a look into memory for each key that was read since the
     /// transaction began, if there were other commits meanwhile.
@@ -295,6 +297,62 @@ impl Transaction {
 
     /// As [`Transaction::commit`]. After a conflict the transaction can say what it depended on.
     pub(super) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
+        let applied = self.apply()?;
+        if let Ok(version) = applied
+            && self.durability == Durability::Synced
+        {
+            self.handle.core().make_durable(version)?;
+        }
+        Ok(applied)
+    }
+
+    /// As [`Transaction::try_commit`], as a future.
+    pub(super) async fn try_commit_async(&mut self) -> Result<Result<Version, Conflict>> {
+        let applied = self.apply()?;
+        match applied {
+            Ok(version) if self.durability == Durability::Synced => {
+                Commit::new(self.handle.clone(), version).await.map(Ok)
+            }
+            _ => Ok(applied),
+        }
+    }
+
+    /// As [`Transaction::commit`], as a future: no thread waits for the sync.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`].
+    pub async fn commit_async(mut self) -> Result<Result<Version, Conflict>> {
+        self.try_commit_async().await
+    }
+
+    /// As [`Transaction::commit`], and returns when reads see the writes: the returned [`Commit`] says when they are durable, see
+    /// [`Batch::submit`](crate::Batch::submit). Without writes it is the commit that the transaction has read.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut tx = db.begin()?;
+    /// tx.insert(&fruit, "apple", "red")?;
+    /// let commit = tx.submit()??;
+    /// assert!(fruit.contains_key("apple")?);
+    /// commit.wait()?; // It survives a power failure from now on.
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`]; a sync that fails is an error of the returned handle.
+    pub fn submit(mut self) -> Result<Result<Commit, Conflict>> {
+        let applied = self.apply()?;
+        Ok(applied.map(|version| Commit::new(self.handle.clone(), version)))
+    }
+
+    /// Makes reads see the writes, or finds a conflict. The keys are free again then, because others need not wait for a sync.
+    fn apply(&mut self) -> Result<Result<Version, Conflict>> {
         if self.is_empty() {
             return Ok(Ok(self.version()));
         }
@@ -304,7 +362,11 @@ impl Transaction {
         let validation = Validation::new(began, reads, self.isolation == Isolation::Snapshot);
         let (ops, tables) = writes.parts_mut();
         core.writes.reserved.wait_for(ops, Some(&self.reservation), core.may_wait());
-        commit::commit_valid(core, ops, tables, self.durability, Some(validation))
+        let applied = commit::submit_valid(core, ops, tables, validation)?;
+        if applied.is_ok() {
+            core.writes.reserved.free(&mut self.reservation);
+        }
+        Ok(applied)
     }
 
     /// Reserves the keys that the transaction has read one by one or written, and `conflict`'s key, for the next attempt. Takes the

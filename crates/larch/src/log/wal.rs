@@ -9,15 +9,15 @@
 //! A log names the log before it in its header, once that is durable, or in its first record, the begin record, without waiting
 //! for that.
 //!
-//! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::durable`] has returned for the
-//! end that [`LogWriter::append_commit`] gave.
+//! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::wait`] has returned for its
+//! version.
 
 mod reader;
 mod sync;
 mod writer;
 
 pub use reader::LogReader;
-pub use sync::SyncPoint;
+pub use sync::{SyncPoint, Ticket};
 pub use writer::LogWriter;
 
 /// How many bytes of a payload come before the ops.

@@ -115,6 +115,7 @@ impl<'c> TableChange<'c> {
         if let (Ok(()), Some(version)) = (&outcome, version) {
             core.writes.recent.note_change_of_tables(version);
             self.writer().take_version();
+            core.writes.sync.note_durable(version);
             core.views.publish(version);
         }
         drop(self);

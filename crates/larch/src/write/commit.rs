@@ -1,11 +1,12 @@
-//! Commits a batch: it gets a version, a record in the log, rows in the memtables and, if the durability asks for one, a sync.
+//! Commits a batch: it gets a version, a record in the log and rows in the memtables and, if the caller asks for it, waits until this is
+//! durable.
 //! It does not know how rows get into files.
 //!
 //! One short lock, the writer's, orders commits. Under it a batch gets its version and is appended to the log, so that version
 //! order and log order are the same. Without it the batch is applied to the memtables, beside other commits, and becomes
-//! visible once all older commits are (decision 48). The sync is shared by all commits that wait. Reads may see a commit before
-//! it is durable. But a thread that has read it and then commits something durable waits for a sync of everything before,
-//! because a log is synced as a whole, and the log before it first.
+//! visible once all older commits are (decision 48). Syncs are shared by all commits that wait, and are no part of this file
+//! (decision 65). Reads may see a commit before it is durable. But a thread that has read it and then commits something durable
+//! waits for a sync of everything before, because a log is synced as a whole, and the log before it first.
 //!
 //! Any thread may call it.
 
@@ -16,7 +17,7 @@ use super::not_committed::NotCommitted;
 use super::pace;
 use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::stall::StalledCommit;
-use super::writer::{Unsynced, apply};
+use super::writer::apply;
 use crate::core::visible::Applying;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
@@ -37,19 +38,22 @@ use sst::Version;
 /// Why writes are refused; [`Error::ReadOnly`]; [`Error::OutcomeUnknown`] if the sync failed.
 pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     core.check_writable()?;
-    let (unsynced, newest) = {
-        let guard = core.writes.writer.lock();
-        let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
-        (writer.unsynced(), writer.last_version())
-    };
-    core.views.visible_versions().wait(newest).map_err(|broken| core.commit_broke(broken))?;
+    let newest = newest(core)?;
     if durability == Durability::Synced {
-        core.sync(unsynced)?;
+        core.make_durable(newest)?;
     }
     Ok(newest)
 }
 
-/// Commits `ops` on `tables` and returns their version. Without ops it is a [`sync`].
+/// The newest commit, once reads see it.
+fn newest(core: &Core) -> Result<Version> {
+    let newest = core.writes.writer.lock().as_ref().ok_or(Error::ReadOnly)?.last_version();
+    core.views.visible_versions().wait(newest).map_err(|broken| core.commit_broke(broken))?;
+    Ok(newest)
+}
+
+/// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without ops it is a
+/// [`sync`].
 ///
 /// # Errors
 ///
@@ -61,24 +65,62 @@ pub fn commit(
     tables: &[Arc<TableInfo>],
     durability: Durability,
 ) -> Result<Version> {
-    if ops.is_empty() {
-        return sync(core, durability);
+    let version = apply_ops(core, ops, tables)?;
+    if durability == Durability::Synced {
+        core.make_durable(version)?;
     }
-    core.writes.reserved.wait_for(ops, None, core.may_wait());
-    let committed = commit_valid(core, ops, tables, durability, None)?;
-    Ok(committed.expect("only a transaction conflicts with others"))
+    work_if_simulated(core);
+    Ok(version)
 }
 
-/// As [`commit`], of `ops` that are not empty, if no commit contradicts `validation`.
+/// Commits `ops` on `tables` and returns their version, which reads see and which need not be durable. Without ops it is the newest
+/// version.
 ///
 /// # Errors
 ///
-/// As [`commit`].
-pub fn commit_valid(
+/// As [`commit`], except those of a sync.
+pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version> {
+    let version = apply_ops(core, ops, tables)?;
+    work_if_simulated(core);
+    Ok(version)
+}
+
+/// On a machine without threads, does the background work that a commit has left.
+fn work_if_simulated(core: &Core) {
+    if !core.env.machine.threads.are_real() {
+        core.background.drive();
+    }
+}
+
+fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version> {
+    if ops.is_empty() {
+        return sync(core, Durability::Buffered);
+    }
+    core.writes.reserved.wait_for(ops, None, core.may_wait());
+    let applied = apply_valid(core, ops, tables, None)?;
+    Ok(applied.expect("only a transaction conflicts with others"))
+}
+
+/// As [`submit`], of `ops` that are not empty, if no commit contradicts `validation`.
+///
+/// # Errors
+///
+/// As [`submit`].
+pub fn submit_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
     tables: &[Arc<TableInfo>],
-    durability: Durability,
+    validation: Validation<'_>,
+) -> Result<Result<Version, Conflict>> {
+    let applied = apply_valid(core, ops, tables, Some(validation))?;
+    work_if_simulated(core);
+    Ok(applied)
+}
+
+fn apply_valid(
+    core: &Arc<Core>,
+    ops: &mut BatchOps,
+    tables: &[Arc<TableInfo>],
     mut validation: Option<Validation<'_>>,
 ) -> Result<Result<Version, Conflict>> {
     let bytes = memory_bytes(ops);
@@ -97,18 +139,11 @@ pub fn commit_valid(
     {
         return Ok(Err(conflict));
     }
-    let (unsynced, version) = match append(core, ops, tables, validation.as_mut()) {
-        Ok(logged) => logged,
-        Err(NotCommitted::Conflict(conflict)) => return Ok(Err(conflict)),
-        Err(NotCommitted::Failed(error)) => return Err(error),
-    };
-    if durability == Durability::Synced {
-        core.sync(unsynced)?;
+    match append(core, ops, tables, validation.as_mut()) {
+        Ok(version) => Ok(Ok(version)),
+        Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),
+        Err(NotCommitted::Failed(error)) => Err(error),
     }
-    if !core.env.machine.threads.are_real() {
-        core.background.drive();
-    }
-    Ok(Ok(version))
 }
 
 /// Compares a transaction with the commits that are visible by now.
@@ -139,7 +174,7 @@ fn append(
     ops: &BatchOps,
     tables: &[Arc<TableInfo>],
     mut validation: Option<&mut Validation<'_>>,
-) -> Result<(Unsynced, Version), NotCommitted> {
+) -> Result<Version, NotCommitted> {
     loop {
         match append_once(core, ops, tables, validation.as_deref_mut()) {
             Err(NotCommitted::Failed(error))
@@ -160,7 +195,6 @@ struct Logged<'c> {
     applying: Applying<'c>,
     version: Version,
     memory: Arc<MemSet>,
-    unsynced: Unsynced,
 }
 
 fn append_once(
@@ -168,14 +202,14 @@ fn append_once(
     ops: &BatchOps,
     tables: &[Arc<TableInfo>],
     validation: Option<&mut Validation<'_>>,
-) -> Result<(Unsynced, Version), NotCommitted> {
+) -> Result<Version, NotCommitted> {
     let bytes = memory_bytes(ops);
     // After a panic in here it is unknown what log and memtables hold of the commit.
     let _guard = StopOnPanic(core);
-    let Logged { applying, version, memory, unsynced } = log(core, ops, bytes, tables, validation)?;
+    let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation)?;
     apply(&memory, version, ops, bytes);
     applying.finish().map_err(|broken| core.commit_broke(broken))?;
-    Ok((unsynced, version))
+    Ok(version)
 }
 
 /// Puts a commit into the log, once there is room for it, if no other commit contradicts `validation`.
@@ -244,8 +278,7 @@ fn log<'c>(
         core.env.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
         core.env.held.log.store(writer.buffer_bytes(), Ordering::Relaxed);
         log_job::appended(core, writer);
-        let (memory, unsynced) = (writer.memory().clone(), writer.unsynced());
-        return Ok(Logged { applying: visible.begin(version), version, memory, unsynced });
+        return Ok(Logged { applying: visible.begin(version), version, memory: writer.memory().clone() });
     }
 }
 

@@ -85,6 +85,7 @@ pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let edits = |added: Vec<Edit>| added.into_iter().chain(state).collect();
     let change = |view: &mut View| view.memory.retain(|other| other.log != memory.log);
     warm::install::install(core, new, Vec::new(), edits, change)?;
+    core.writes.sync.note_durable(flushed);
     core.env.written.flushes.fetch_add(1, Ordering::Relaxed);
     core.env.report(|| Event::FlushFinished { files, bytes, time: core.env.machine.clock.now() - begin });
     core.env.opener.leftovers.remove(&log_path(&core.env.directory, memory.log));

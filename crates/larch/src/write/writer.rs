@@ -4,7 +4,7 @@
 //! commits to the memtables meanwhile.
 
 use super::batch::{BatchOps, Op};
-use crate::log::record::{EmptyLog, KnownEnd, LogError, Previous};
+use crate::log::record::{EmptyLog, KnownEnd, LogError, LogFile, Previous};
 use crate::log::wal::{LogWriter, SyncPoint};
 use crate::manifest::TableId;
 use crate::memtable::set::MemSet;
@@ -25,21 +25,22 @@ pub struct Writer {
     is_ended: bool,
 }
 
-/// The end of what was appended to a log. It can be made durable without the writer.
+/// The end of what was appended to a log, with the records that are no commits. It can be made durable without the writer.
 #[derive(Debug)]
 pub struct Unsynced {
     sync: Arc<SyncPoint>,
+    log: Arc<LogFile>,
     end: u64,
 }
 
 impl Unsynced {
-    /// Makes everything up to the end durable. Threads that wait for one log share a sync.
+    /// Makes everything up to the end durable. All who wait share a sync.
     ///
     /// # Errors
     ///
     /// The sync failed, now or before. Then it is unknown which commits are durable, and the log takes no more.
     pub fn sync(self) -> Result<(), LogError> {
-        self.sync.durable(self.end)
+        self.sync.sync_log(&self.log, self.end)
     }
 }
 
@@ -126,7 +127,8 @@ impl NextLog {
 }
 
 impl Writer {
-    /// A writer that begins the log with the number of `memory`. The first commit gets `next_version`. `previous` is durable.
+    /// A writer that begins the log with the number of `memory`, whose commits `sync` makes durable. The first commit gets
+    /// `next_version`. `previous` is durable.
     ///
     /// # Errors
     ///
@@ -136,15 +138,17 @@ impl Writer {
         directory: &Path,
         memory: Arc<MemSet>,
         previous: Option<Previous>,
+        sync: Arc<SyncPoint>,
         next_version: Version,
     ) -> Result<Self, LogError> {
         let file = EmptyLog::create(&*machine.disk, &log_path(directory, memory.log))?;
         let log = LogWriter::begin(file, log_id(machine), memory.log, previous)?;
-        Ok(Self::new(log, memory, next_version))
+        sync.note_appended(Version(next_version.0 - 1));
+        Ok(Self::new(log, memory, sync, next_version))
     }
 
-    fn new(log: LogWriter, memory: Arc<MemSet>, next_version: Version) -> Self {
-        let sync = Arc::new(SyncPoint::new(log.file().clone()));
+    fn new(log: LogWriter, memory: Arc<MemSet>, sync: Arc<SyncPoint>, next_version: Version) -> Self {
+        sync.continue_in(log.file());
         Self { log, sync, memory, next_version, is_ended: false }
     }
 
@@ -171,7 +175,7 @@ impl Writer {
             }
         };
         let log = begun.map_err(|error| self.not_appended(error))?;
-        Ok(Self::new(log, memory, self.next_version))
+        Ok(Self::new(log, memory, self.sync.clone(), self.next_version))
     }
 
     /// Puts a commit into the log, reserves `bytes` of the memtables for it, and returns its version. The caller [applies](apply) it
@@ -196,9 +200,9 @@ impl Writer {
         }
     }
 
-    /// What has to be synced so that every commit so far is durable.
+    /// What has to be synced so that everything in the log so far is durable.
     pub fn unsynced(&self) -> Unsynced {
-        Unsynced { sync: self.sync.clone(), end: self.log.end() }
+        Unsynced { sync: self.sync.clone(), log: self.log.file().clone(), end: self.log.end() }
     }
 
     /// Where the next record of the log will start.
@@ -218,6 +222,7 @@ impl Writer {
 
     /// Uses up the next version. A change that does not go through the log calls it once it is installed.
     pub fn take_version(&mut self) {
+        self.sync.note_appended(self.next_version);
         self.next_version = Version(self.next_version.0 + 1);
     }
 

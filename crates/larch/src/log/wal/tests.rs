@@ -16,7 +16,7 @@ use sst::Version;
 
 use super::*;
 use crate::log::record::tests::seeds;
-use crate::log::record::{EmptyLog, Header, KnownEnd, LogError, LogKind, Previous, RecordWriter};
+use crate::log::record::{EmptyLog, Header, KnownEnd, LogError, LogFile, LogKind, Previous, RecordWriter};
 use crate::write::batch::{BatchOps, Op};
 
 const PATH: &str = "000003.log";
@@ -167,6 +167,20 @@ fn a_first_record_that_names_no_log_is_corruption() {
     }
 }
 
+/// What makes the commits of a log durable. No commit of it is.
+fn sync_point(log: &Arc<LogFile>) -> SyncPoint {
+    let point = SyncPoint::new(Version(0));
+    point.continue_in(log);
+    point
+}
+
+/// Appends a commit, as a database does.
+fn append(writer: &mut LogWriter, point: &SyncPoint, version: u64) -> Result<Version, LogError> {
+    writer.append_commit(Version(version), &ops_of(version))?;
+    point.note_appended(Version(version));
+    Ok(Version(version))
+}
+
 #[test]
 fn a_sync_of_a_log_makes_the_one_before_durable_first_and_once() {
     let disk = SimDisk::new(1);
@@ -175,11 +189,11 @@ fn a_sync_of_a_log_makes_the_one_before_durable_first_and_once() {
     let mut next = follower(&*disk, &writer);
     assert!(!next.is_begin_durable());
     assert_eq!(writer.file().synced_end(), 64, "nothing was synced for the log that follows");
-    let point = SyncPoint::new(next.file().clone());
+    let point = sync_point(next.file());
     let before = disk.counts_of(PATH).syncs;
     for version in 2..5 {
-        let end = next.append_commit(Version(version), &ops_of(version)).expect("the disk works");
-        point.durable(end).expect("the disk works");
+        let version = append(&mut next, &point, version).expect("the disk works");
+        point.wait(version).expect("the disk works");
     }
     assert_eq!(writer.file().synced_end(), end);
     assert!(next.is_begin_durable());
@@ -192,13 +206,13 @@ fn a_failed_sync_of_the_log_before_refuses_everything() {
     let mut writer = writer(&*disk);
     writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
     let mut next = follower(&*disk, &writer);
-    let end = next.append_commit(Version(2), &ops_of(2)).expect("the disk works");
-    let point = SyncPoint::new(next.file().clone());
+    let point = sync_point(next.file());
+    let version = append(&mut next, &point, 2).expect("the disk works");
     disk.fail_sync(1, ErrorKind::Other);
-    let error = point.durable(end).expect_err("the sync fails").to_string();
+    let error = point.wait(version).expect_err("the sync fails").to_string();
     assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
     disk.clear_faults();
-    assert_eq!(point.durable(end).expect_err("it stays refused").to_string(), error);
+    assert_eq!(point.wait(version).expect_err("it stays refused").to_string(), error);
     assert_eq!(next.append_commit(Version(3), &ops_of(3)).expect_err("it stays refused").to_string(), error);
     assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
 }
@@ -258,21 +272,21 @@ fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
         let mut random = StdRng::seed_from_u64(seed);
         let disk = SimDisk::new(seed);
         let mut writer = writer(&*disk);
-        let point = SyncPoint::new(writer.file().clone());
+        let point = sync_point(writer.file());
         let (mut version, mut versions, mut durable) = (0, Vec::new(), 0);
         if random.random() {
             disk.crash_at_sync(random.random_range(1..6));
         }
-        let mut ends = Vec::new();
         for _ in 0..random.random_range(0..30) {
             version += random.random_range(1..4);
-            let Ok(end) = writer.append_commit(Version(version), &ops_of(version)) else { break };
+            if append(&mut writer, &point, version).is_err() {
+                break;
+            }
             versions.push(version);
-            ends.push(end);
             if random.random_bool(0.3) {
                 // Somebody waits for a commit that need not be the last.
-                let index = random.random_range(0..ends.len());
-                match point.durable(ends[index]) {
+                let index = random.random_range(0..versions.len());
+                match point.wait(Version(versions[index])) {
                     Ok(()) => durable = durable.max(index + 1),
                     Err(error) => {
                         assert!(matches!(error, LogError::Io { action: "sync", .. }), "seed {seed}: {error}");
@@ -292,15 +306,16 @@ fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
 fn one_sync_covers_everything_appended_before_it() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&*disk);
-    let point = SyncPoint::new(writer.file().clone());
-    point.durable(writer.end()).expect("the disk works");
+    let point = sync_point(writer.file());
+    point.wait(Version(0)).expect("it is durable");
     let before = disk.counts_of(PATH).syncs;
-    let ends: Vec<u64> = (1..=3)
-        .map(|version| writer.append_commit(Version(version), &ops_of(version)).expect("the disk works"))
-        .collect();
-    for end in [ends[0], ends[2], ends[1]] {
-        point.durable(end).expect("the disk works");
-        assert_eq!(writer.file().synced_end(), ends[2]);
+    for version in 1..=3 {
+        append(&mut writer, &point, version).expect("the disk works");
+    }
+    for version in [1, 3, 2] {
+        point.wait(Version(version)).expect("the disk works");
+        assert_eq!(point.durable(), Version(3));
+        assert_eq!(writer.file().synced_end(), writer.end());
     }
     assert_eq!(disk.counts_of(PATH).syncs, before + 1);
 }
@@ -309,20 +324,21 @@ fn one_sync_covers_everything_appended_before_it() {
 fn a_failed_sync_refuses_everything_after_it() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&*disk);
-    let point = SyncPoint::new(writer.file().clone());
-    let first = writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
-    point.durable(first).expect("the disk works");
+    let point = sync_point(writer.file());
+    let first = append(&mut writer, &point, 1).expect("the disk works");
+    point.wait(first).expect("the disk works");
+    let first_end = writer.end();
     assert!(writer.file().check().is_ok());
-    let second = writer.append_commit(Version(2), &ops_of(2)).expect("the disk works");
+    let second = append(&mut writer, &point, 2).expect("the disk works");
     disk.fail_operation(1, ErrorKind::Other);
-    let error = point.durable(second).expect_err("the sync fails").to_string();
+    let error = point.wait(second).expect_err("the sync fails").to_string();
     assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
-    // The disk works again, and the first commit is durable. It does not matter.
-    for end in [first, second] {
-        assert_eq!(point.durable(end).expect_err("it stays refused").to_string(), error);
-    }
+    // The disk works again. It does not matter.
+    assert_eq!(point.wait(second).expect_err("it stays refused").to_string(), error);
+    assert_eq!(append(&mut writer, &point, 3).expect_err("it stays refused").to_string(), error);
+    point.wait(first).expect("it was durable before");
     assert_eq!(writer.file().check().expect_err("it is known").to_string(), error);
-    assert_eq!(writer.file().synced_end(), first);
+    assert_eq!(writer.file().synced_end(), first_end);
 }
 
 /// A disk whose syncs, once it is shut, wait until it is opened again.
@@ -436,22 +452,21 @@ fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
     let gate = Gate::new(fails);
     let disk = GatedDisk(SimDisk::new(1), gate.clone());
     let mut writer = writer(&disk);
-    let point = SyncPoint::new(writer.file().clone());
+    let point = sync_point(writer.file());
     let syncs_before = gate.arrived();
     gate.set(false);
     let started = &AtomicUsize::new(0);
     let outcomes = thread::scope(|scope| {
-        let first = writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
         let point = &point;
-        let mut waiting = vec![scope.spawn(move || point.durable(first))];
+        let first = append(&mut writer, point, 1).expect("the disk works");
+        let mut waiting = vec![scope.spawn(move || point.wait(first))];
         gate.wait_for_arrivals(syncs_before + 1);
-        let ends: Vec<u64> = (2..12)
-            .map(|version| writer.append_commit(Version(version), &ops_of(version)).expect("the disk works"))
-            .collect();
-        waiting.extend(ends.into_iter().map(|end| {
+        let versions: Vec<Version> =
+            (2..12).map(|version| append(&mut writer, point, version).expect("the disk works")).collect();
+        waiting.extend(versions.into_iter().map(|version| {
             scope.spawn(move || {
                 started.fetch_add(1, Ordering::SeqCst);
-                point.durable(end)
+                point.wait(version)
             })
         }));
         // All of them are about to wait; that the gate may open before some do only makes it easier.

@@ -65,7 +65,7 @@ impl LogWriter {
         self.file().synced_end() >= self.begin_end
     }
 
-    /// Appends a commit, and returns the end of its record for [`super::SyncPoint::durable`].
+    /// Appends a commit, and returns the end of its record.
     ///
     /// # Errors
     ///

@@ -22,19 +22,19 @@ fn values(db: &Database) -> Vec<u64> {
 }
 
 /// Commits row `number` of table "t" without the background work that follows commits here.
-fn put(db: &Database, number: u64, value: &[u8]) -> Result<Unsynced> {
+fn put(db: &Database, number: u64, value: &[u8]) -> Result<Version> {
     let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
     let mut ops = BatchOps::new();
     ops.put(table.id.0, &number.to_be_bytes(), value);
     match append(db.core(), &ops, &[table], None) {
-        Ok((unsynced, _)) => Ok(unsynced),
+        Ok(version) => Ok(version),
         Err(NotCommitted::Failed(error)) => Err(error),
         Err(NotCommitted::Conflict(conflict)) => panic!("it is no transaction, and {conflict}"),
     }
 }
 
 /// Commits row `number` with itself as its value.
-fn put_number(db: &Database, number: u64) -> Unsynced {
+fn put_number(db: &Database, number: u64) -> Version {
     put(db, number, &number.to_be_bytes()).expect("the disk works")
 }
 
@@ -115,9 +115,9 @@ impl Storm {
         let mut value = self.tried.to_be_bytes().to_vec();
         value.resize(8 + self.random.random_range(0..600), 1);
         match put(db, self.accepted.len() as u64, &value) {
-            Ok(unsynced) => {
+            Ok(version) => {
                 self.accepted.push(self.tried);
-                if self.random.random_bool(0.1) && db.core().sync(unsynced).is_ok() {
+                if self.random.random_bool(0.1) && db.core().make_durable(version).is_ok() {
                     self.durable = self.accepted.len();
                 }
             }
@@ -210,7 +210,7 @@ fn two_logs(disk: &Arc<SimDisk>, is_synced: bool) -> [PathBuf; 2] {
     let db = Database::builder("db").machine(machine).open().expect("it opens");
     let log = |db: &Database| log_path(Path::new("db"), db.core().views.newest().memory[0].log);
     db.table("t").expect("the disk works");
-    (0..5).for_each(|number| drop(put_number(&db, number)));
+    (0..5).for_each(|number| _ = put_number(&db, number));
     let older = log(&db);
     begin_log(&db).expect("the disk works");
     put_number(&db, 5);
@@ -252,12 +252,12 @@ fn a_log_says_that_the_one_before_it_is_durable_though_no_commit_follows() {
     let db = Database::builder("db").machine(machine).open().expect("it opens");
     db.table("t").expect("the disk works");
     let older = db.core().views.newest().memory[0].log;
-    (0..5).for_each(|number| drop(put_number(&db, number)));
+    (0..5).for_each(|number| _ = put_number(&db, number));
     begin_log(&db).expect("the disk works");
-    let unsynced = put_number(&db, 5);
+    let version = put_number(&db, 5);
     let job = log_job::LogJob(Arc::downgrade(db.core()));
     job.poll();
-    unsynced.sync().expect("it is durable already");
+    assert!(db.core().is_durable(version));
     killed(&disk, db);
     let path = log_path(Path::new("db"), older);
     cut(&disk, &path);

@@ -1,0 +1,156 @@
+//! A commit that was applied and may become durable later. It only asks whether it is durable, and waits; who runs the sync is in
+//! `log/wal/sync.rs`.
+//!
+//! A handle keeps its database open. It may be sent to another thread, and be dropped at any time.
+
+use crate::core::Core;
+use crate::core::handle::DatabaseHandle;
+use crate::error::Result;
+use crate::log::wal::Ticket;
+use os::sync::Arc;
+use sst::Version;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A commit that reads see, and that becomes durable later. Made by [`Batch::submit`](crate::Batch::submit).
+///
+/// The commit becomes durable when somebody asks for it, in one of three ways: [`Commit::wait`] waits on this thread, `.await`
+/// in a task of any executor, and [`Commit::on_durable`] has a function called. One sync makes all commits durable that were
+/// applied before it, so a thread can have thousands of commits in flight, and they cost a few syncs. If nobody asks, the commit
+/// becomes durable with a later one, or when its rows are written to a file.
+///
+/// Commits become durable in the order of their versions. Dropping the handle does nothing to the commit. While there is a
+/// handle the database is open.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// let fruit = db.table("fruit")?;
+/// let mut commits = Vec::new();
+/// for (name, color) in [("apple", "red"), ("banana", "yellow"), ("cherry", "red")] {
+///     let mut batch = db.batch();
+///     batch.insert(&fruit, name, color);
+///     commits.push(batch.submit()?);
+/// }
+/// assert!(fruit.contains_key("cherry")?); // Reads see it.
+/// for commit in &commits {
+///     commit.wait()?; // The first one syncs for all.
+/// }
+/// assert_eq!(db.durable_version(), commits[2].version());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// If a sync of the log fails, all commits that are not durable end with [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown),
+/// however they are waited for: only opening the database again shows which of them are durable. The database takes no more
+/// writes until then. In a process that was forked after the database was opened, they end with
+/// [`Error::Forked`](crate::Error::Forked).
+#[derive(Debug)]
+pub struct Commit {
+    handle: Arc<DatabaseHandle>,
+    version: Version,
+    /// The place among those that wait, once it was polled.
+    ticket: Option<Ticket>,
+}
+
+impl Commit {
+    pub(super) fn new(handle: Arc<DatabaseHandle>, version: Version) -> Self {
+        Self { handle, version, ticket: None }
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.handle.core()
+    }
+
+    /// The place of the commit in the order of all commits.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Whether the commit, and all before it, are on stable storage. It asks for nothing and does not wait.
+    pub fn is_durable(&self) -> bool {
+        self.core().is_durable(self.version)
+    }
+
+    /// Returns the version once the commit is durable, whatever the durability of its batch. This thread runs the sync, or waits for
+    /// one that another thread runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync failed, and [`Error::Forked`](crate::Error::Forked), see
+    /// [`Commit`].
+    pub fn wait(&self) -> Result<Version> {
+        self.core().make_durable(self.version).map(|()| self.version)
+    }
+
+    /// Has `callback` called with the version once the commit is durable, or with the error if that stays unknown, see
+    /// [`Commit`]. It is called exactly once, and the database is open until it returns.
+    ///
+    /// If the outcome is known already, the callback is called before this function returns. Otherwise a thread of the
+    /// background calls it, without any lock, after the callbacks of older commits that wait. It may use the database, but it should
+    /// return soon: others wait for the same thread. It must not block until another callback is called or another `Commit` is
+    /// ready as a future; [`Commit::wait`] is allowed. If it panics, the panic is caught, and the others are called.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let (sender, durable) = std::sync::mpsc::channel();
+    /// let mut batch = db.batch();
+    /// batch.insert(&fruit, "apple", "red");
+    /// batch.submit()?.on_durable(move |outcome| {
+    ///     sender.send(outcome).ok();
+    /// });
+    /// assert_eq!(durable.recv()??, db.version());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_durable(self, callback: impl FnOnce(Result<Version>) + Send + 'static) {
+        let (core, version) = (self.core().clone(), self.version);
+        if !core.is_durable(version)
+            && let Err(forked) = core.env.check_origin()
+        {
+            return callback(Err(forked));
+        }
+        let call = Box::new(move || {
+            let outcome = self.core().durable_outcome(version).expect("it is called when there is an outcome");
+            callback(outcome.map(|()| version));
+        });
+        if let Some(call) = core.writes.sync.call_later(version, call) {
+            call();
+        }
+    }
+}
+
+impl Future for Commit {
+    type Output = Result<Version>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { handle, version, ticket } = &mut *self;
+        let (core, version) = (handle.core(), *version);
+        if !core.is_durable(version) {
+            if let Err(forked) = core.env.check_origin() {
+                return Poll::Ready(Err(forked));
+            }
+            // Where there are no threads, this syncs.
+            core.writes.sync.wake_later(version, ticket, context.waker().clone());
+        }
+        match core.durable_outcome(version) {
+            Some(outcome) => Poll::Ready(outcome.map(|()| version)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Commit {
+    fn drop(&mut self) {
+        // In a forked child a thread that is not there may hold the lock of those that wait.
+        if let Some(ticket) = self.ticket.filter(|_| self.core().env.check_origin().is_ok()) {
+            self.core().writes.sync.forget(ticket);
+        }
+    }
+}
