@@ -10,7 +10,8 @@ mod step;
 
 use crate::model::Model;
 use crate::options::TinyOptions;
-use larch::{Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
+use larch::{Commit, Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
+use moves::{Move, Moved};
 use moves::{Move, Moved};
 use os::sim::{SimDisk, SimReads};
 use os::sync::Arc;
@@ -58,6 +59,8 @@ pub struct History {
 /// An open database and what holds on to it. Fields are dropped in this order.
 #[derive(Debug)]
 struct Open {
+    /// Commits that somebody may still wait for, by their versions.
+    commits: Vec<Commit>,
     iterators: Vec<OpenRange>,
     cursors: Vec<OpenCursor>,
     snapshots: Vec<Snapshot>,
@@ -144,8 +147,21 @@ impl History {
     pub fn go_on(&mut self, steps: usize) -> Result<()> {
         for _ in 0..steps {
             self.step()?;
+            self.see_what_is_durable();
         }
         self.compare()
+    }
+
+    /// What the database says is durable must survive a crash. It knows of all that is.
+    fn see_what_is_durable(&mut self) {
+        let Open { db, commits, .. } = self.opened();
+        let durable = db.durable_version();
+        assert!(durable >= self.durable, "{:?} is durable, the database says {durable:?}", self.durable);
+        assert!(durable <= db.version(), "{durable:?} is durable, and {:?} is the newest", db.version());
+        for commit in commits {
+            assert_eq!(commit.is_durable(), commit.version() <= durable, "{commit:?}, and {durable:?} is durable");
+        }
+        self.durable = durable;
     }
 
     /// Lets go of the database as it is. What is in memory only is gone.
@@ -221,19 +237,20 @@ impl History {
         let recovered = self.agree(&db)?;
         (self.durable, self.acknowledged, self.flushed) = (recovered, recovered, recovered);
         let tables = self.known_tables(&db)?;
-        self.open = Some(Open { iterators: Vec::new(), cursors: Vec::new(), snapshots: Vec::new(), tables, db });
+        let (commits, iterators, cursors, snapshots) = Default::default();
+        self.open = Some(Open { commits, iterators, cursors, snapshots, tables, db });
         self.expect_no_orphans()?;
         self.compare()
     }
 
     /// Goes on in the open database after an error that was not final. What failed had no effect, or all of its effect.
     pub fn resume(&mut self) -> Result<()> {
-        let Open { db, snapshots, .. } = self.open.take().expect("the database is open");
+        let Open { db, snapshots, commits, .. } = self.open.take().expect("the database is open");
         // Else a flush that failed is only tried again after some time.
         db.flush()?;
         self.acknowledged = self.agree(&db)?;
         let tables = self.known_tables(&db)?;
-        self.open = Some(Open { iterators: Vec::new(), cursors: Vec::new(), snapshots, tables, db });
+        self.open = Some(Open { commits, iterators: Vec::new(), cursors: Vec::new(), snapshots, tables, db });
         self.compare()
     }
 
@@ -287,7 +304,7 @@ impl History {
 
     /// Compares every table in both directions, at every version that is still read, and checks every file.
     pub fn compare(&mut self) -> Result<()> {
-        let Open { db, snapshots, tables, iterators, cursors } = self.open.as_mut().expect("the database is open");
+        let Open { db, snapshots, tables, iterators, cursors, .. } = self.open.as_mut().expect("the database is open");
         assert_eq!(db.tables(), self.model.tables(), "tables");
         assert_eq!(db.version(), self.model.newest(), "version");
         for (name, table) in tables.iter() {

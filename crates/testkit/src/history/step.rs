@@ -5,11 +5,14 @@ use super::reader::{Reader, Wanted};
 use super::rows::{batch_insert, import_add, insert, parts};
 use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
-use larch::{Compression, Durability, Error, Result, TableOptions};
+use larch::{Commit, Compression, Durability, Error, Result, TableOptions};
+use os::sync::{Arc, Mutex};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
 const TABLES: [&str; 4] = ["apples", "beans", "cherries", "dates"];
 
@@ -24,7 +27,8 @@ impl History {
         }
         match self.rng.random_range(0..1000) {
             0..430 => self.write_one(),
-            430..600 => self.write_batch(),
+            430..575 => self.write_batch(),
+            575..600 => self.wait_for_commit(),
             600..690 => self.read_point(),
             690..760 => self.read_range(),
             760..783 => self.open_iterator(),
@@ -121,15 +125,59 @@ impl History {
             }
         }
         assert_eq!(batch.is_empty(), is_void);
-        let version = batch.commit()?;
+        let is_waited_for = self.rng.random();
+        let version = if is_waited_for {
+            batch.commit()?
+        } else {
+            let commit = batch.submit()?;
+            let version = commit.version();
+            self.keep_commit(commit);
+            version
+        };
         assert_eq!(version, self.model.newest(), "version of {ops:?}");
-        self.acknowledge(durability);
+        self.acknowledge(if is_waited_for { durability } else { Durability::Buffered });
         for op in &ops {
             if let Op::Put { table, key, .. } | Op::Erase { table, key } = op {
                 let everything = Wanted::everything(self.stored[table].groups.len());
                 self.expect_point(&Reader::new(&self.opened().tables[table], None, everything), table, key)?;
             }
         }
+        Ok(())
+    }
+
+    /// Keeps a commit to be waited for later, or forgets it.
+    fn keep_commit(&mut self, commit: Commit) {
+        if self.rng.random_range(0..4) > 0 {
+            let Open { commits, .. } = self.open.as_mut().expect("the database is open");
+            commits.push(commit);
+        }
+    }
+
+    /// Makes a commit durable that was submitted, as one of those who can wait for it.
+    fn wait_for_commit(&mut self) -> Result<()> {
+        let way = self.rng.random_range(0..3);
+        let count = self.opened().commits.len();
+        let Some(last) = count.checked_sub(1) else { return Ok(()) };
+        let i = self.rng.random_range(0..=last);
+        let mut commit = self.open.as_mut().expect("the database is open").commits.swap_remove(i);
+        let version = commit.version();
+        let waited = match way {
+            0 => commit.wait()?,
+            1 => match Pin::new(&mut commit).poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(outcome) => outcome?,
+                Poll::Pending => panic!("without threads, a poll syncs"),
+            },
+            _ => {
+                let told = Arc::new(Mutex::new(None));
+                let outcome = told.clone();
+                commit.on_durable(move |is| *outcome.lock() = Some(is));
+                let outcome = told.lock().take();
+                outcome.expect("without threads, a callback is called at once")?
+            }
+        };
+        assert_eq!(waited, version, "the version that was waited for");
+        self.durable = self.durable.max(version);
+        assert!(self.opened().db.durable_version() >= version, "{version:?} was waited for");
         Ok(())
     }
 
