@@ -3,7 +3,7 @@
 //! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of the
 //! program (progress callbacks, the change of an alter) runs under `levels` or `altering` only, and a panic in it
 //! does no harm to what these locks protect. Nothing waits for background work while it holds a lock, with one
-//! exception: an import waits for flushes under `levels` and `writer`. This is safe because a flush takes only
+//! exception: an import, a large batch and a shared table wait for flushes under `levels` and `writer`. This is safe because a flush takes only
 //! `manifest` and `numbering`.
 
 pub mod environment;
@@ -18,13 +18,12 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::log::record::LogError;
 use crate::read::View;
-use crate::transaction::reserved::MayWait;
 use crate::warm::state;
 use crate::write::reserve::Reserve;
 use crate::write::writer::{NotAppended, Unsynced, Writer, log_path};
 use environment::Environment;
-use os::Lock;
 use os::sync::Mutex;
+use os::{Clock, Lock};
 use sst::Version;
 use views::Views;
 use visible::Broken;
@@ -162,9 +161,9 @@ impl Core {
         self.writes.check()
     }
 
-    /// Whether a thread may wait for others.
-    pub fn may_wait(&self) -> MayWait {
-        if self.env.machine.threads.are_real() { MayWait::Yes } else { MayWait::No }
+    /// The clock by which a thread waits for others; `None` on a machine without threads, where nothing would happen meanwhile.
+    pub fn patient_clock(&self) -> Option<&dyn Clock> {
+        self.env.machine.threads.are_real().then_some(&*self.env.machine.clock)
     }
 
     /// Waits until background work has made progress since `seen`; on a machine without threads, does the work here.

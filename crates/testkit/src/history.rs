@@ -12,7 +12,6 @@ use crate::model::Model;
 use crate::options::TinyOptions;
 use larch::{Commit, Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
 use moves::{Move, Moved};
-use moves::{Move, Moved};
 use os::sim::{SimDisk, SimReads};
 use os::sync::Arc;
 use os::{Disk, Machine};

@@ -59,6 +59,9 @@ pub struct Writes {
 /// The keys that are kept for running transactions after their rows were flushed may take the write buffer divided by this number.
 const RECENT_SHARE: u64 = 16;
 
+/// They may always take so many bytes.
+const LEAST_RECENT_BYTES: u64 = 64 << 10;
+
 impl Writes {
     /// No writer and no manifest yet. Everything up to `durable` is in files.
     pub fn new(view: &View, durable: Version, reserve: Reserve, write_buffer_bytes: u64) -> Self {
@@ -75,7 +78,7 @@ impl Writes {
             fill: Fill::default(),
             sync: Arc::new(SyncPoint::new(durable)),
             ahead: LogAhead::new(write_buffer_bytes),
-            recent: Recent::new(write_buffer_bytes / RECENT_SHARE),
+            recent: Recent::new((write_buffer_bytes / RECENT_SHARE).max(LEAST_RECENT_BYTES)),
             reserved: Reserved::default(),
             stopped: OnceLock::new(),
         }

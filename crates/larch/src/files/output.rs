@@ -13,6 +13,7 @@ use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
 use sst::{CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
+use std::io::ErrorKind;
 
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
@@ -274,8 +275,12 @@ impl Outputs {
         };
         let path = self.core.env.opener.path(number, self.core.env.epoch);
         let disk = &self.core.env.machine.disk;
-        self.fresh.add(path.clone());
-        let file = disk.open(&path, Access::CreateDirect).map_err(|error| Error::io("create", &path, error))?;
+        let file = disk.open(&path, Access::CreateDirect);
+        // A file that was there before is not removed, whoever made it.
+        if !file.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+            self.fresh.add(path.clone());
+        }
+        let file = file.map_err(|error| Error::io("create", &path, error))?;
         let options = &now.as_ref().unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
         let options = options.build(filter, self.core.env.options.compat);

@@ -72,7 +72,8 @@ impl Table {
             }
             match &new {
                 Some(new) => tx.insert(self, key, new)?,
-                None => tx.remove(self, key)?,
+                None if old.is_some() => tx.remove(self, key)?,
+                None => {}
             }
             Ok::<_, Error>(Ok(()))
         })?;

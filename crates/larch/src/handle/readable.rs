@@ -1,4 +1,4 @@
-//! What rows can be read from: the database as it is now, or a snapshot of it. Reading is `read/`.
+//! What rows can be read from: the database as it is now, a snapshot of it, or a transaction. Reading is `read/`.
 
 use super::selected::Selected;
 use super::selection::Selection;
@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::read::{Cursor, Prefetched, Range, Reader, Scan, Tried, Value};
 use sst::{Direction, Limits};
 
-/// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, or a
-/// [`Snapshot`](crate::Snapshot) of it.
+/// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a
+/// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
 /// All functions but one are made of [`Readable::reader`]. They do what the functions of [`Table`] with the same names
 /// do.

@@ -43,7 +43,8 @@ impl Database {
 
     /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a new transaction,
     /// after a random time that grows from one conflict to the next. After eight conflicts the keys of the last attempt are reserved
-    /// first, see [`Transaction::get_for_update`], so that the work is done in the end, however busy its keys are.
+    /// first, see [`Transaction::get_for_update`], so that the work is done in the end, however busy the keys are that it reads one by
+    /// one or writes. Ranges are not reserved.
     ///
     /// `body` may run several times, so what it does outside of the transaction must bear this. If it fails, nothing is
     /// committed.
@@ -86,7 +87,9 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// As [`Database::transact`], for a `body` that awaits. It gives way to other tasks where the blocking form waits.
+    /// As [`Database::transact`], for a `body` that awaits. No thread waits for the sync, and other tasks run before a
+    /// new attempt begins. As every commit, it waits on this thread while the write buffer is full, and for keys that others have
+    /// reserved.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {

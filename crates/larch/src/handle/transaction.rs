@@ -40,7 +40,8 @@ pub enum Isolation {
 pub struct TransactionOptions {
     /// What it is protected from.
     pub isolation: Isolation,
-    /// What its commit waits for. `None`: as the [durability of the database](crate::Builder::durability) says.
+    /// What its commit waits for. `None`: as the [durability of the database](crate::Builder::durability) says. Writes that take
+    /// more than half of the write buffer go into files, and are durable in any case.
     pub durability: Option<Durability>,
     /// How often [`Database::transact_with`](crate::Database::transact_with) runs it at most; at least once. Default 100.
     pub attempts: u32,
@@ -64,7 +65,8 @@ impl TransactionOptions {
 /// It reads the database as it was when the transaction began, with its own writes over it. Reads are those of
 /// [`Readable`]: they come in all forms, and a page that is missing does not make the transaction start again.
 /// [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. A transaction that is dropped has
-/// no effect. Nothing is locked, so a transaction that is slow, or forgotten, makes nobody wait.
+/// no effect. Nothing is locked. Only keys that were read with [`Transaction::get_for_update`] make others wait, for a tenth of a
+/// second at most.
 ///
 /// It keeps its writes in memory, and the keys and ranges that it has read up to a share of the write buffer. A transaction that reads
 /// more keeps ranges in place of single keys, and may then conflict with a commit between the keys that it has read. While it runs,
@@ -117,6 +119,9 @@ static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 /// What a transaction has read may take the write buffer divided by this number.
 const READS_SHARE: u64 = 64;
 
+/// What it has read may always take so many bytes.
+const LEAST_READ_BYTES: u64 = 4 << 10;
+
 impl Transaction {
     /// Begins a transaction that has reserved keys already.
     pub(super) fn begin(
@@ -128,7 +133,7 @@ impl Transaction {
         core.env.check_origin()?;
         core.writes.recent.enter();
         let pin = Arc::new(core.views.pin());
-        let most_bytes = core.env.options.write_buffer_bytes / READS_SHARE;
+        let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
         let notes_reads = options.isolation == Isolation::Serializable;
         let work = Work::new(pin.version(), notes_reads, most_bytes as usize);
         let durability = options.durability.unwrap_or(core.env.options.durability);
@@ -233,8 +238,10 @@ impl Transaction {
     pub fn get_for_update(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
-        let (reserved, may_wait) = (&self.handle.core().writes.reserved, self.handle.core().may_wait());
-        reserved.reserve(&mut self.reservation, [(table.id(), key)].into_iter(), may_wait);
+        let core = self.handle.core();
+        core.env.check_origin()?;
+        let keys = [(table.id(), key)].into_iter();
+        core.writes.reserved.reserve(&mut self.reservation, keys, core.patient_clock());
         if self.is_empty() && self.work.has_read_nothing() {
             self.pin = Arc::new(self.handle.core().views.pin());
             self.work.writes.rebase(self.pin.version());
@@ -361,7 +368,8 @@ impl Transaction {
         let reads = [Some(keys), ranges.as_ref()];
         let validation = Validation::new(began, reads, self.isolation == Isolation::Snapshot);
         let (ops, tables) = writes.parts_mut();
-        core.writes.reserved.wait_for(ops, Some(&self.reservation), core.may_wait());
+        core.check_writable()?;
+        core.writes.reserved.wait_for(ops, Some(&self.reservation), core.patient_clock());
         let applied = commit::submit_valid(core, ops, tables, validation)?;
         if applied.is_ok() {
             core.writes.reserved.free(&mut self.reservation);
@@ -369,13 +377,12 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// Reserves the keys that the transaction has read one by one or written, and `conflict`'s key, for the next attempt. Takes the
-    /// reservation.
+    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, and takes the reservation.
     pub(super) fn reserve_all(&mut self) -> Reservation {
         let core = self.handle.core();
         let (writes, keys, _) = self.work.finish();
         let written = writes.ops().iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
-        core.writes.reserved.reserve(&mut self.reservation, written.chain(keys.keys()), core.may_wait());
+        core.writes.reserved.reserve(&mut self.reservation, written.chain(keys.keys()), core.patient_clock());
         std::mem::take(&mut self.reservation)
     }
 

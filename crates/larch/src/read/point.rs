@@ -154,22 +154,29 @@ pub fn load<S: PageSource + ?Sized>(
     }
 }
 
-/// What the memtables say.
+/// What the memtables say, and the writes of the transaction before them.
+#[inline]
 pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
-    if let Some(own) = table.own {
-        return ask_own(own, table, key);
+    match table.own {
+        None => ask_memtables(table, key),
+        Some(own) => ask_own(own, table, key),
     }
-    let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
-    answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 
-/// What the writes of the transaction say, or else the memtables. It is never part of its caller, where most reads have no transaction.
+/// As [`ask_memory`], in a transaction that has written to the table. It is never part of its caller, because most reads have no
+/// transaction.
 #[inline(never)]
 fn ask_own(own: &OwnRows, table: TableView<'_>, key: &[u8]) -> Answer<'static> {
     match ask_memtable(&own.memtable, own.at, key) {
-        Answer::Silent => ask_memory(table.under(None), key),
+        Answer::Silent => ask_memtables(table, key),
         decided => decided,
     }
+}
+
+#[inline]
+fn ask_memtables(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
+    let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
+    answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 
 /// What a memtable says.

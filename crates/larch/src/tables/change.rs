@@ -1,5 +1,5 @@
-//! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into. It does
-//! not know what the change is.
+//! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into, and in which
+//! large batches go into files. It does not know what the change is.
 //!
 //! It holds the lock of the writer, so that no commit comes between its steps, and the lock of levels if the change
 //! depends on levels. The order of the locks is that of [`writes`](crate::core::writes): levels, writer, manifest.
@@ -112,8 +112,12 @@ impl<'c> TableChange<'c> {
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
+        // What was read of a table under one id, and written under another, cannot be compared. A new table was not read.
+        let is_comparable = edits.iter().all(|edit| matches!(edit, Edit::Table { .. }));
+        if outcome.is_ok() && !is_comparable {
+            core.writes.recent.note_change_of_tables(self.writer().next_version());
+        }
         if let (Ok(()), Some(version)) = (&outcome, version) {
-            core.writes.recent.note_change_of_tables(version);
             self.writer().take_version();
             core.writes.sync.note_durable(version);
             core.views.publish(version);

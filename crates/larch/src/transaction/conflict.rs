@@ -16,7 +16,7 @@ pub enum Conflict {
         key: Box<[u8]>,
     },
     /// The transaction began before the oldest commit with which it can be compared: it took too long, or a table was imported,
-    /// cloned or dropped meanwhile.
+    /// cloned, split, renamed or dropped meanwhile, or a batch that is larger than the write buffer was committed.
     TooOld {
         /// The version at which it began.
         began: Version,
@@ -26,7 +26,7 @@ pub enum Conflict {
 }
 
 /// The bytes of a key that a message shows.
-const SHOWN_KEY_BYTES: usize = 64;
+pub(super) const SHOWN_KEY_BYTES: usize = 64;
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

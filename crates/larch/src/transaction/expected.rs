@@ -1,5 +1,6 @@
 //! What a batch expects of keys. It does not know how keys are looked up.
 
+use super::conflict::SHOWN_KEY_BYTES;
 use crate::read::Key;
 use sst::Version;
 use std::fmt;
@@ -29,7 +30,7 @@ pub struct Unmet {
 impl fmt::Display for Unmet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, key, expected } = self;
-        let key = key[..key.len().min(64)].escape_ascii();
+        let key = key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii();
         match expected {
             Expected::Absent => write!(f, "key {key} of table {table} has a value, and none is expected"),
             Expected::Value(_) => write!(f, "key {key} of table {table} has another value than expected"),

@@ -86,6 +86,8 @@ impl OwnWrites {
     pub fn rewind(&mut self, mark: &BatchMark) {
         self.ops.rewind(mark);
         self.filled.get_mut().retain(|filled| filled.to <= *mark);
+        let ops = &self.ops;
+        self.tables.retain(|table| ops.iter().any(|(of, _)| of == table.id.0));
     }
 
     /// The transaction reads at `base` from now on. It has no writes.

@@ -8,7 +8,7 @@
 use crate::bounds;
 use crate::manifest::TableId;
 use os::sync::{Arc, Mutex};
-use sst::KeyRange;
+use sst::{KeyRange, MAX_KEY_BYTES};
 use std::ops::Bound;
 
 /// What a transaction has read.
@@ -46,6 +46,10 @@ impl ReadSet {
     /// Adds a key.
     #[inline]
     pub fn add_key(&mut self, table: TableId, key: &[u8]) {
+        if key.len() > MAX_KEY_BYTES {
+            // No table ever has such a key.
+            return;
+        }
         self.keys.reserve((HEADER_BYTES + key.len()).max(FIRST_BYTES));
         let header = u64::from(table.0) | (key.len() as u64) << 32;
         self.keys.extend_from_slice(&header.to_le_bytes());

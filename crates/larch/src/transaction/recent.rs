@@ -72,6 +72,8 @@ impl Recent {
         let is_needed = self.running.load(Ordering::SeqCst) > 0 && oldest < memory.newest();
         let kept = if is_needed { keys_after(memory, oldest, self.most_bytes) } else { None };
         let mut commits = self.commits.lock();
+        // The last transaction may have ended meanwhile, and taken along what was kept before.
+        let kept = kept.filter(|_| self.running.load(Ordering::SeqCst) > 0);
         // After a flush that failed, the same memory comes again.
         let is_left = |set: &mut Arc<MemSet>| set.newest() <= oldest || set.log == memory.log;
         let mut gone: Vec<_> = commits.flushed.extract_if(.., is_left).collect();

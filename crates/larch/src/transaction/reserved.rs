@@ -10,8 +10,9 @@
 
 use crate::manifest::TableId;
 use crate::write::batch::BatchOps;
+use os::Clock;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use os::sync::{Condvar, Mutex};
+use os::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -41,14 +42,6 @@ pub struct Reservation {
     keys: Vec<u64>,
 }
 
-/// Whether a thread may wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MayWait {
-    Yes,
-    /// On a machine without threads nothing would happen meanwhile.
-    No,
-}
-
 impl Reserved {
     fn hash(&self, table: TableId, key: &[u8]) -> u64 {
         self.hashes.hash_one((table, key))
@@ -60,7 +53,7 @@ impl Reserved {
         &self,
         reservation: &mut Reservation,
         keys: impl Iterator<Item = (TableId, &'k [u8])>,
-        may_wait: MayWait,
+        clock: Option<&dyn Clock>,
     ) {
         if reservation.holder == 0 {
             reservation.holder = self.next_holder.fetch_add(1, Ordering::Relaxed) + 1;
@@ -68,14 +61,15 @@ impl Reserved {
         let mut hashes: Vec<u64> = keys.map(|(table, key)| self.hash(table, key)).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        let mut patience = Patience::new(may_wait);
+        let mut patience = Patience::new(clock);
         let mut holders = self.holders.lock();
         for hash in hashes {
             if reservation.keys.len() >= MOST_KEYS {
                 break;
             }
-            while holders.get(&hash).is_some_and(|holder| *holder != reservation.holder) && !patience.is_over() {
-                holders = patience.wait(&self.freed, holders);
+            let mut goes_on = true;
+            while goes_on && holders.get(&hash).is_some_and(|holder| *holder != reservation.holder) {
+                (holders, goes_on) = patience.wait(&self.freed, holders);
             }
             if let std::collections::hash_map::Entry::Vacant(place) = holders.entry(hash) {
                 place.insert(reservation.holder);
@@ -101,24 +95,25 @@ impl Reserved {
 
     /// Waits while keys that `ops` write are reserved by other transactions than that of `own`.
     #[inline]
-    pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, may_wait: MayWait) {
+    pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
         if self.count.load(Ordering::Relaxed) > 0 {
-            self.wait(ops, own.map_or(0, |own| own.holder), may_wait);
+            self.wait(ops, own.map_or(0, |own| own.holder), clock);
         }
     }
 
     #[cold]
-    fn wait(&self, ops: &BatchOps, own: u64, may_wait: MayWait) {
-        let mut patience = Patience::new(may_wait);
+    fn wait(&self, ops: &BatchOps, own: u64, clock: Option<&dyn Clock>) {
+        let mut patience = Patience::new(clock);
         for (table, op) in ops {
             let Some(key) = op.key() else { continue };
             let hash = self.hash(TableId(table), key);
             let mut holders = self.holders.lock();
+            let mut goes_on = true;
             while holders.get(&hash).is_some_and(|holder| *holder != own) {
-                if patience.is_over() {
+                if !goes_on {
                     return;
                 }
-                holders = patience.wait(&self.freed, holders);
+                (holders, goes_on) = patience.wait(&self.freed, holders);
             }
         }
     }
@@ -129,35 +124,26 @@ impl Reserved {
     }
 }
 
-/// How long a thread will still wait. It needs no clock.
-struct Patience {
-    /// How often it still waits in vain.
-    timeouts: u32,
-    /// How often it may still be woken although the key was taken again.
-    wakes: u32,
+/// How long a thread will still wait.
+struct Patience<'c> {
+    clock: Option<&'c dyn Clock>,
+    /// When it waits no longer; `None` before it waits first.
+    end: Option<Duration>,
 }
 
-/// A thread waits so many times at most without being woken, a part of the longest wait each time.
-const PARTS: u32 = 20;
-
-/// A thread is woken so many times at most: each time some transaction has ended.
-const MOST_WAKES: u32 = 1000;
-
-impl Patience {
-    fn new(may_wait: MayWait) -> Self {
-        let timeouts = if may_wait == MayWait::Yes { PARTS } else { 0 };
-        Self { timeouts, wakes: MOST_WAKES }
+impl<'c> Patience<'c> {
+    /// The patience of a thread that waits by `clock`, or not at all.
+    fn new(clock: Option<&'c dyn Clock>) -> Self {
+        Self { clock, end: None }
     }
 
-    fn is_over(&self) -> bool {
-        self.timeouts == 0 || self.wakes == 0
-    }
-
-    fn wait<'g, T>(&mut self, freed: &Condvar, guard: os::sync::MutexGuard<'g, T>) -> os::sync::MutexGuard<'g, T> {
-        let (guard, is_timeout) = freed.wait_timeout(guard, LONGEST_WAIT / PARTS);
-        self.timeouts -= u32::from(is_timeout);
-        self.wakes -= 1;
-        guard
+    /// Waits until a key is freed. The second value is false if the time is up, and nothing was waited for.
+    fn wait<'g, T>(&mut self, freed: &Condvar, guard: MutexGuard<'g, T>) -> (MutexGuard<'g, T>, bool) {
+        let Some(clock) = self.clock else { return (guard, false) };
+        let now = clock.now();
+        let end = *self.end.get_or_insert(now + LONGEST_WAIT);
+        let Some(left) = end.checked_sub(now).filter(|left| !left.is_zero()) else { return (guard, false) };
+        (freed.wait_timeout(guard, left).0, true)
     }
 }
 

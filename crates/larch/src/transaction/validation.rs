@@ -25,7 +25,7 @@ pub struct Validation<'t> {
     compared: Version,
 }
 
-/// Some memory with the commits after a floor.
+/// The rows of recent commits: those in memory, and the keys of those that were flushed.
 struct Commits<'v> {
     memory: &'v [Arc<MemSet>],
     flushed: Vec<Arc<MemSet>>,
@@ -63,7 +63,8 @@ impl<'t> Validation<'t> {
         }
         let commits = Commits { memory: &view.memory, flushed };
         if let Some((table, key)) = self.changed(&commits, ops) {
-            let name = view.files.tables.get(&table).map_or_else(String::new, |files| files.info.name.clone());
+            let name =
+                view.files.tables.get(&table).map_or_else(|| "(dropped)".to_owned(), |files| files.info.name.clone());
             return Err(Conflict::Changed { table: name, key: key.into() });
         }
         self.compared = to;

@@ -69,7 +69,7 @@ impl Work {
         self.writes.rows(table)
     }
 
-    /// A read of a range begins. The rows that lie over the table, and what the range ends when it is dropped.
+    /// A read of a range begins. The rows that lie over the table, and the note of the read, which the range closes when it is dropped.
     pub fn read_range(&self, table: TableId, (low, high): &bounds::Owned) -> (Option<OwnRows>, Option<OpenRead>) {
         let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
         let keys = KeyRange::between(low, high).filter(|_| self.notes_reads);

@@ -96,7 +96,8 @@ fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) ->
     if ops.is_empty() {
         return sync(core, Durability::Buffered);
     }
-    core.writes.reserved.wait_for(ops, None, core.may_wait());
+    core.check_writable()?;
+    core.writes.reserved.wait_for(ops, None, core.patient_clock());
     let applied = apply_valid(core, ops, tables, None)?;
     Ok(applied.expect("only a transaction conflicts with others"))
 }
@@ -123,9 +124,17 @@ fn apply_valid(
     tables: &[Arc<TableInfo>],
     mut validation: Option<Validation<'_>>,
 ) -> Result<Result<Version, Conflict>> {
-    let bytes = memory_bytes(ops);
     core.check_writable()?;
+    if core.env.options.read_only {
+        return Err(Error::ReadOnly);
+    }
     ops.resolve();
+    if let Some(validation) = &mut validation
+        && let Err(conflict) = compare(core, validation, ops)
+    {
+        return Ok(Err(conflict));
+    }
+    let bytes = memory_bytes(ops);
     if bytes > core.env.options.write_buffer_bytes / 2 {
         return match large::commit(core, ops, tables, validation.as_mut()) {
             Ok(version) => Ok(Ok(version)),
@@ -134,11 +143,6 @@ fn apply_valid(
         };
     }
     slow_down(core, bytes);
-    if let Some(validation) = &mut validation
-        && let Err(conflict) = compare(core, validation, ops)
-    {
-        return Ok(Err(conflict));
-    }
     match append(core, ops, tables, validation.as_mut()) {
         Ok(version) => Ok(Ok(version)),
         Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),

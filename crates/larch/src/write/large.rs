@@ -21,7 +21,8 @@ use sst::Version;
 /// The version that the rows have in the files. The offset that the install gives to the files makes it that of the commit.
 const FILE_VERSION: Version = Version(0);
 
-/// Commits `ops`, which are resolved, on `tables`, if no commit contradicts `validation`. They are durable when this returns.
+/// Commits `ops`, which are resolved, on `tables`, if no commit contradicts `validation`. They are durable when this returns. If the
+/// disk is full, a commit that only erases takes space from the reserve.
 ///
 /// # Errors
 ///
@@ -30,9 +31,32 @@ pub fn commit(
     core: &Arc<Core>,
     ops: &BatchOps,
     tables: &[Arc<TableInfo>],
-    validation: Option<&mut Validation<'_>>,
+    mut validation: Option<&mut Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
-    core.check_writable()?;
+    let is_erases_only = ops.is_erases_only();
+    loop {
+        let outcome = write_and_install(core, ops, tables, validation.as_deref_mut(), is_erases_only);
+        // The compaction job may have found its lock taken.
+        core.background.wake_compact();
+        match outcome {
+            Err(NotCommitted::Failed(error))
+                if error.is_disk_full() && is_erases_only && core.writes.reserve.give_back() => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn write_and_install(
+    core: &Arc<Core>,
+    ops: &BatchOps,
+    tables: &[Arc<TableInfo>],
+    validation: Option<&mut Validation<'_>>,
+    is_erases_only: bool,
+) -> Result<Version, NotCommitted> {
+    if !core.writes.reserve.is_full() && !is_erases_only {
+        // Otherwise puts would take the space that erases have freed.
+        core.writes.reserve.fill()?;
+    }
     let rows = MemSet::new(0, Arc::default());
     let bytes = memory_bytes(ops);
     rows.note_commit(FILE_VERSION, bytes);
@@ -54,11 +78,8 @@ pub fn commit(
     for file in &mut new.files {
         file.version_offset = version.0;
     }
-    let edits = new.files.drain(..).map(Edit::AddFile).collect();
-    let outcome = change.commit(edits, new.fresh);
-    // The compaction job may have found its lock taken.
-    core.background.wake_compact();
-    outcome?;
+    change.commit(new.files.drain(..).map(Edit::AddFile).collect(), new.fresh)?;
+    core.warm_kept_tables();
     Ok(version)
 }
 

@@ -124,8 +124,11 @@ impl RangeRows {
 
     /// At most `rows` of them.
     pub fn limit(mut self, rows: u64) -> Self {
-        self.limit = self.limit.at_most(rows);
-        self.ended |= self.limit.rows() == 0;
+        // A range that has come to its end has read everything, whatever its limit.
+        if !self.ended {
+            self.limit = self.limit.at_most(rows);
+            self.ended = self.limit.rows() == 0;
+        }
         self
     }
 

@@ -6,7 +6,7 @@ const TABLE: TableId = TableId(1);
 
 fn reserve(reserved: &Reserved, reservation: &mut Reservation, keys: &[&str]) {
     let keys = keys.iter().map(|key| (TABLE, key.as_bytes()));
-    reserved.reserve(reservation, keys, MayWait::No);
+    reserved.reserve(reservation, keys, None);
 }
 
 #[test]

@@ -113,3 +113,27 @@ fn a_large_transaction_conflicts_as_any_other_and_goes_into_files_if_it_does_not
     batch.commit().expect("the disk works");
     assert!(running.commit().expect("the disk works").is_err(), "what it has read was written to files meanwhile");
 }
+
+#[test]
+fn a_database_that_was_opened_read_only_takes_none_and_harms_no_file() {
+    let disk = SimDisk::new(4);
+    let db = open(&disk);
+    let [a, b] = tables(&db);
+    a.insert("a", "1").and_then(|()| db.flush()).expect("the disk works");
+    let machine = Machine::simulated_on(disk.clone(), 2);
+    let builder = Database::builder("db").machine(machine).write_buffer_bytes(BUFFER_BYTES);
+    let reader = builder.read_only(true).open().expect("it has no lock");
+    for i in 0..4 {
+        a.insert(format!("b{i}"), "1").and_then(|()| b.insert(format!("b{i}"), "1")).expect("it is taken");
+        db.flush().expect("the disk works");
+    }
+    let [c, d] = tables(&reader);
+    let mut batch = reader.batch();
+    for i in 0..300 {
+        batch.insert(&c, format!("k{i:03}"), value());
+        batch.insert(&d, format!("k{i:03}"), value());
+    }
+    assert!(matches!(batch.commit(), Err(crate::Error::ReadOnly)));
+    db.check(&mut |_| {}).expect("every file is there");
+    assert_eq!(rows(&db), [5, 4]);
+}
