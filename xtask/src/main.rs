@@ -35,7 +35,8 @@ The project's own commands.
   cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml
   cargo x semver  fails if the tree breaks programs for the last release and its version may not; --list says what it
                   breaks, also where it may
-  cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N] [--samples N]
+  cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N] [--samples N]; random
+                  transactions, checked for isolation: cargo x sim [seed] --transactions N [--threads N]
   cargo x stress  the whole API under threads, executors and a disk with trouble: cargo x stress [--minutes N] [--seed N]
   cargo x tsan    the same under ThreadSanitizer
   cargo x fuzz    bytes that nobody wrote: cargo x fuzz [name] [--minutes N]; all targets, a minute each

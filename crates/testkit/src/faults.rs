@@ -150,7 +150,7 @@ pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
 }
 
 /// Makes the disk fail soon, in one of all ways. Whether the machine counts as crashed from then on.
-fn arm(rng: &mut Xoshiro256PlusPlus, disk: &SimDisk) -> bool {
+pub(crate) fn arm(rng: &mut Xoshiro256PlusPlus, disk: &SimDisk) -> bool {
     // A recovery takes a few dozen operations.
     let soon = rng.random_range(1..60);
     let kind = if rng.random() { ErrorKind::Other } else { ErrorKind::StorageFull };
@@ -224,13 +224,13 @@ fn expect_only_the_crash(history: &History, outcome: Result<()>) {
 }
 
 /// Whether writes are refused until the database is opened again.
-fn is_final(error: &Error) -> bool {
+pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error, Error::WritesStopped(_) | Error::OutcomeUnknown { .. })
 }
 
 /// What an open database says once a fault has passed: nothing, or that writes are refused until it is opened again, or that
 /// they wait for background work which is tried again some time later.
-fn expect_to_go_on(outcome: Result<()>) {
+pub(crate) fn expect_to_go_on(outcome: Result<()>) {
     match outcome {
         Err(error) if !is_final(&error) && !matches!(error, Error::Full { .. }) => {
             panic!("the fault has passed: {error}")

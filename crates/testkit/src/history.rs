@@ -5,7 +5,7 @@
 
 pub mod moves;
 pub mod reader;
-mod rows;
+pub(crate) mod rows;
 mod step;
 
 use crate::model::Model;

@@ -38,9 +38,11 @@
 //!
 //! [`plan`] draws transactions from a seed, [`player`] plays them on a [`store::Store`] and writes down what they saw.
 //! [`reference`] is such a store, correct or broken on purpose, which shows that the rest finds what it should.
+//! [`engine`] is the engine as such a store.
 
 pub mod anomaly;
 mod cycles;
+pub mod engine;
 mod graph;
 mod keys;
 mod notation;

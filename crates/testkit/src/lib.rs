@@ -16,4 +16,5 @@ pub mod simulate;
 pub mod specimen;
 pub mod stress;
 pub mod touched;
+pub mod transactions;
 pub mod twins;

@@ -4,23 +4,31 @@
 #[derive(Debug)]
 pub struct Rerun {
     seed: u64,
-    steps: usize,
-    samples: usize,
+    arguments: String,
 }
 
 impl Rerun {
     /// For the run of `seed` with `steps`, and with `samples` of each kind of fault.
     pub fn of(seed: u64, steps: usize, samples: usize) -> Self {
-        Self { seed, steps, samples }
+        Self { seed, arguments: format!("--count 1 --steps {steps} --samples {samples}") }
+    }
+
+    /// For the transactions of `seed` alone.
+    pub fn of_transactions(seed: u64) -> Self {
+        Self { seed, arguments: "--transactions 1".to_owned() }
+    }
+
+    /// For the transactions of `seed` alone, on so many threads. How the threads interleave does not follow from it.
+    pub fn of_threads(seed: u64, threads: usize) -> Self {
+        Self { seed, arguments: format!("--transactions 1 --threads {threads}") }
     }
 }
 
 impl Drop for Rerun {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let Self { seed, steps, samples } = self;
-            let again = format!("cargo x sim {seed} --count 1 --steps {steps} --samples {samples}");
-            eprintln!("seed {seed} failed; to run it again: {again}");
+            let Self { seed, arguments } = self;
+            eprintln!("seed {seed} failed; to run it again: cargo x sim {seed} {arguments}");
         }
     }
 }

@@ -132,11 +132,13 @@ fn transaction(line: &str) -> Transaction {
     transaction
 }
 
-fn number<N: std::str::FromStr>(text: &str) -> N {
+/// A number. Panics at text that is none.
+pub fn number<N: std::str::FromStr>(text: &str) -> N {
     text.parse().unwrap_or_else(|_| panic!("{text:?} is no number"))
 }
 
-fn operation(word: &str) -> Option<Operation> {
+/// An operation, if the word is one.
+pub fn operation(word: &str) -> Option<Operation> {
     if word == "save" {
         return Some(Operation::Savepoint);
     }

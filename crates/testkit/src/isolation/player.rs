@@ -8,6 +8,7 @@ use super::store::{Commit, OpenTransaction, Store};
 use super::transaction::{Mark, Operation, Outcome, Place, Transaction};
 use os::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Gives numbers to transactions, values and events. Threads share it.
 #[derive(Debug, Default)]
@@ -23,16 +24,18 @@ impl Tally {
         Self::default()
     }
 
-    fn transaction(&self) -> u64 {
+    /// The number of the next transaction.
+    pub fn transaction(&self) -> u64 {
         self.transactions.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn mark(&self) -> Mark {
+    /// A value that nobody wrote yet.
+    pub fn mark(&self) -> Mark {
         Mark(self.marks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// In one order for all threads, in which also what they learn from each other stands.
-    fn event(&self) -> u64 {
+    /// The number of the next event: in one order for all threads, in which also what they learn from each other stands.
+    pub fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::SeqCst)
     }
 }
@@ -40,9 +43,23 @@ impl Tally {
 /// Plays a plan step by step, its first transaction before all others. After an error the transaction that met it is
 /// given up, and the others go on.
 pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction> {
+    play_beside(store, plan, tally, &mut |_| ControlFlow::Continue(()))
+}
+
+/// As [`play`]. Before each step `beside` may do something else with the store and add it to the history, or end the
+/// play. Then the transactions under way are dropped.
+pub fn play_beside<S: Store>(
+    store: &S,
+    plan: &Plan,
+    tally: &Tally,
+    beside: &mut dyn FnMut(&mut Vec<Transaction>) -> ControlFlow<()>,
+) -> Vec<Transaction> {
     let mut history: Vec<Transaction> = Player::play(store, &plan.first, tally).into_iter().collect();
     let mut players: Vec<Option<Player<'_, S::Open<'_>>>> = plan.transactions.iter().map(|_| None).collect();
     for &next in &plan.order {
+        if beside(&mut history).is_break() {
+            break;
+        }
         match &mut players[next] {
             Some(player) => player.step(),
             place => *place = Player::begin(store, &plan.transactions[next], tally).ok(),
@@ -51,7 +68,7 @@ pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction>
             history.push(ended.record);
         }
     }
-    // What the store could not begin at once may not have ended.
+    // Those that the end of the play, or a late beginning, left under way.
     history.extend(players.into_iter().flatten().map(|player| player.record));
     history
 }
@@ -114,6 +131,11 @@ impl<'p, T: OpenTransaction> Player<'p, T> {
         self.open.is_none()
     }
 
+    /// What it did until now.
+    pub fn into_record(self) -> Transaction {
+        self.record
+    }
+
     /// Takes the next step, if the transaction has not ended.
     pub fn step(&mut self) {
         let Some(step) = self.plan.steps.get(self.next) else { return };
@@ -124,7 +146,9 @@ impl<'p, T: OpenTransaction> Player<'p, T> {
             step => {
                 let Some(mut open) = self.open.take() else { return };
                 // A transaction that met an error is not used again.
-                self.open = self.read_or_write(&mut open, step).is_ok().then_some(open);
+                let outcome = self.read_or_write(&mut open, step);
+                self.record.snapshot = open.snapshot();
+                self.open = outcome.is_ok().then_some(open);
             }
         }
     }
@@ -136,7 +160,7 @@ impl<'p, T: OpenTransaction> Player<'p, T> {
                 self.record.acknowledged = Some(self.tally.event());
                 Outcome::Committed(version)
             }
-            Ok(Commit::Conflict) => Outcome::Aborted,
+            Ok(Commit::Conflict | Commit::Failed) => Outcome::Aborted,
             Err(_) => Outcome::Unknown,
         };
     }

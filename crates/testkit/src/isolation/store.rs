@@ -30,6 +30,8 @@ pub enum Commit {
     Done(Option<Version>),
     /// It did not take place, because another one wrote what it read or wrote.
     Conflict,
+    /// It did not take place, because the store could not write it.
+    Failed,
 }
 
 /// A row of a range.
@@ -47,7 +49,7 @@ pub trait OpenTransaction {
     /// A point in the writes of the transaction.
     type Savepoint;
 
-    /// The newest commit that it sees.
+    /// The newest commit that it sees. A step may move it before the transaction has seen anything.
     fn snapshot(&self) -> Version;
 
     /// Reads a row.

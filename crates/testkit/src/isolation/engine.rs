@@ -1,0 +1,462 @@
+//! The engine as a store of marks. It does not judge what the engine shows.
+//!
+//! A value begins with the number of its mark, and the rest of it follows from the number, so that a value that is not
+//! whole is noticed. Table 1 keeps its values in column groups. How a row is read is drawn: by a call that waits, by one
+//! that tries first, or by a future.
+//!
+//! A commit that fails did not take place, unless the engine says that nobody knows. That is the promise of the engine,
+//! and the history is checked with it.
+
+use super::store::{Commit, OpenTransaction, Row, Store};
+use super::transaction::{Direction, Isolation, Mark, Place};
+use crate::history::reader::{Rows, Scanned, Seen};
+use crate::history::rows::parts;
+use crate::model::KeyRange;
+use crate::options::TinyOptions;
+use larch::{
+    Conflict, Database, Durability, Error, Readable, Result, Savepoint, Selection, Table, TableOptions, Tried, Version,
+};
+use os::sim::SimReads;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex};
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
+use std::ops::AddAssign;
+use std::task::{Context, Poll, Waker};
+
+/// How many tables there are for transactions.
+pub const TABLES: u32 = 2;
+
+/// The number of a table that no transaction reads. Its rows fill the write buffer.
+pub const BALLAST: u32 = TABLES;
+
+/// A transaction of as many puts fits into the write buffer.
+const MOST_PUTS: u64 = 16;
+
+/// Bytes that a put takes in memory besides its value, at most.
+const PUT_BYTES: u64 = 160;
+
+/// How often each thing happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// Transactions that began.
+    pub begun: u64,
+    /// Those that took place.
+    pub committed: u64,
+    /// Those that conflicted with another one.
+    pub conflicted: u64,
+    /// Those that began too long ago to be compared.
+    pub too_old: u64,
+    /// Those of which nobody knows whether they took place.
+    pub unknown: u64,
+    /// Those whose commit failed.
+    pub failed: u64,
+}
+
+impl AddAssign for Ends {
+    fn add_assign(&mut self, other: Self) {
+        let Self { begun, committed, conflicted, too_old, unknown, failed } = other;
+        self.begun += begun;
+        self.committed += committed;
+        self.conflicted += conflicted;
+        self.too_old += too_old;
+        self.unknown += unknown;
+        self.failed += failed;
+    }
+}
+
+/// As [`Ends`], while it is counted.
+#[derive(Debug, Default)]
+struct Counting {
+    begun: AtomicU64,
+    committed: AtomicU64,
+    conflicted: AtomicU64,
+    too_old: AtomicU64,
+    unknown: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// An open database with the tables of transactions.
+#[derive(Debug)]
+pub struct EngineStore {
+    db: Database,
+    tables: Vec<EngineTable>,
+    durability: Durability,
+    longest_value: u64,
+    /// Reads that are held back until this thread ends them.
+    reads: Option<Arc<SimReads>>,
+    rng: Mutex<Xoshiro256PlusPlus>,
+    /// How rows are read; each as often as it stands here.
+    forms: &'static [Form],
+    counting: Counting,
+    /// The newest commit that was acknowledged, and the newest one that must survive a crash.
+    acknowledged: AtomicU64,
+    durable: AtomicU64,
+}
+
+/// A table, and all its parts if it has column groups.
+#[derive(Debug)]
+struct EngineTable {
+    table: Table,
+    groups: usize,
+    all_parts: Option<Selection>,
+}
+
+/// How a row is read.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Waits,
+    Tries,
+    Awaits,
+    ForUpdate,
+}
+
+/// All forms, those that wait for no one most often.
+const FORMS: [Form; 8] =
+    [Form::Waits, Form::Waits, Form::Waits, Form::Tries, Form::Tries, Form::Awaits, Form::Awaits, Form::ForUpdate];
+
+impl EngineStore {
+    /// The tables in `db`, which was opened with `options`. What is drawn follows from `seed`.
+    ///
+    /// # Errors
+    ///
+    /// A table cannot be created.
+    pub fn new(db: Database, options: &TinyOptions, reads: Option<Arc<SimReads>>, seed: u64) -> Result<Self> {
+        let table = |number: u32| {
+            let groups = if number == 1 { ["a", "b"].map(str::to_owned).to_vec() } else { Vec::new() };
+            let stored = TableOptions { groups: groups.clone(), ..options.tables[number as usize].clone() };
+            let table = db.table_with(&format!("t{number}"), stored)?;
+            let all_parts = if groups.is_empty() { None } else { Some(table.select(&groups)?) };
+            Result::Ok(EngineTable { table, groups: groups.len(), all_parts })
+        };
+        let tables = (0..=BALLAST).map(table).collect::<Result<_>>()?;
+        let there = db.version().0;
+        Ok(Self {
+            tables,
+            durability: options.durability,
+            longest_value: (options.write_buffer_bytes / 2 / MOST_PUTS).saturating_sub(PUT_BYTES),
+            reads,
+            rng: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)),
+            forms: &FORMS,
+            counting: Counting::default(),
+            acknowledged: AtomicU64::new(there),
+            durable: AtomicU64::new(there),
+            db,
+        })
+    }
+
+    /// The same where every read is a call that waits, and none reserves its key.
+    pub fn reading_plainly(self) -> Self {
+        Self { forms: &[Form::Waits], ..self }
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// A table by its number.
+    pub fn table(&self, number: u32) -> &Table {
+        &self.tables[number as usize].table
+    }
+
+    /// Lets go of everything but the database.
+    pub fn into_database(self) -> Database {
+        self.db
+    }
+
+    /// What a commit waits for unless it says otherwise.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// How the transactions ended.
+    pub fn ends(&self) -> Ends {
+        let Counting { begun, committed, conflicted, too_old, unknown, failed } = &self.counting;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Ends {
+            begun: count(begun),
+            committed: count(committed),
+            conflicted: count(conflicted),
+            too_old: count(too_old),
+            unknown: count(unknown),
+            failed: count(failed),
+        }
+    }
+
+    /// The newest commit that was acknowledged.
+    pub fn acknowledged(&self) -> Version {
+        Version(self.acknowledged.load(Ordering::SeqCst))
+    }
+
+    /// The newest commit that must survive a crash.
+    pub fn durable(&self) -> Version {
+        Version(self.durable.load(Ordering::SeqCst))
+    }
+
+    /// Notes that a commit was acknowledged.
+    pub fn acknowledge(&self, version: Version, durability: Durability) {
+        self.acknowledged.fetch_max(version.0, Ordering::SeqCst);
+        if durability == Durability::Synced {
+            self.durable.fetch_max(version.0, Ordering::SeqCst);
+        }
+    }
+
+    /// Every row that is there, without a transaction.
+    ///
+    /// # Errors
+    ///
+    /// A read failed.
+    pub fn rows(&self) -> Result<Vec<(Place, Mark)>> {
+        let mut rows = Vec::new();
+        for (table, EngineTable { table: inside, all_parts, .. }) in (0..TABLES).zip(&self.tables) {
+            let all = match all_parts {
+                None => Rows::Whole(inside.iter()),
+                Some(all_parts) => Rows::Parts(all_parts.range(..)),
+            };
+            for row in all {
+                let (key, seen) = row?;
+                rows.push((Place { table, key: key.to_vec() }, self.mark(&seen)));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The value that a mark stands for.
+    pub fn value(&self, mark: Mark) -> Vec<u8> {
+        let mut value = mark.0.to_le_bytes().to_vec();
+        // Mostly short, now and then as long as may be.
+        let more = match mark.0 % 16 {
+            0 => self.longest_value,
+            1 => self.longest_value / 4,
+            few => few,
+        };
+        value.extend((0..more).map(|place| (mark.0 ^ place) as u8));
+        value
+    }
+
+    /// What a key has now, without a transaction.
+    ///
+    /// # Errors
+    ///
+    /// The read failed.
+    pub fn get(&self, Place { table, key }: &Place) -> Result<Option<Mark>> {
+        let EngineTable { table, all_parts, .. } = &self.tables[*table as usize];
+        let seen = match all_parts {
+            None => table.get(key)?.map(Seen::Whole),
+            Some(all_parts) => all_parts.get(key)?.map(Seen::Parts),
+        };
+        Ok(seen.map(|seen| self.mark(&seen)))
+    }
+
+    /// The parts of the value of a mark in a table with column groups.
+    pub fn parts_of(&self, table: u32, value: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let EngineTable { groups, all_parts, .. } = &self.tables[table as usize];
+        all_parts.as_ref()?;
+        Some(parts(value, *groups).into_iter().map(<[u8]>::to_vec).collect())
+    }
+
+    /// The mark of what was seen of a row.
+    fn mark(&self, seen: &Seen) -> Mark {
+        self.mark_of(&seen.iter().flat_map(|part| part.iter().copied()).collect::<Vec<_>>())
+    }
+
+    /// The mark of a value.
+    pub fn mark_of(&self, value: &[u8]) -> Mark {
+        let (number, _) = value.split_first_chunk().unwrap_or_else(|| panic!("{value:?} is not a value of ours"));
+        let mark = Mark(u64::from_le_bytes(*number));
+        assert!(value == self.value(mark), "the value of {mark:?} is not whole: {value:?}");
+        mark
+    }
+
+    fn form(&self) -> Form {
+        *self.forms.choose(&mut *self.rng.lock()).expect("there are some")
+    }
+
+    /// The result of a future, for which this thread ends reads that are held back.
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        let Some(reads) = &self.reads else { return smol::block_on(future) };
+        let mut future = std::pin::pin!(future);
+        loop {
+            if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return done;
+            }
+            assert!(reads.step(), "a future waits for no read");
+        }
+    }
+}
+
+impl Store for EngineStore {
+    type Error = Error;
+    type Open<'s> = EngineTransaction<'s>;
+
+    fn begin(&self, isolation: Isolation) -> Result<EngineTransaction<'_>> {
+        let isolation = match isolation {
+            Isolation::Serializable => larch::Isolation::Serializable,
+            Isolation::Snapshot => larch::Isolation::Snapshot,
+        };
+        let durabilities = [None, None, Some(Durability::Synced), Some(Durability::Buffered)];
+        let durability = *durabilities.choose(&mut *self.rng.lock()).expect("there are some");
+        let options = larch::TransactionOptions { isolation, durability, ..Default::default() };
+        let inside = self.db.begin_with(&options)?;
+        self.counting.begun.fetch_add(1, Ordering::Relaxed);
+        Ok(EngineTransaction { store: self, durability: durability.unwrap_or(self.durability), inside })
+    }
+}
+
+/// A transaction of the engine.
+#[derive(Debug)]
+pub struct EngineTransaction<'s> {
+    store: &'s EngineStore,
+    durability: Durability,
+    inside: larch::Transaction,
+}
+
+impl OpenTransaction for EngineTransaction<'_> {
+    type Error = Error;
+    type Savepoint = Savepoint;
+
+    fn snapshot(&self) -> Version {
+        self.inside.version()
+    }
+
+    fn get(&mut self, Place { table, key }: &Place) -> Result<Option<Mark>> {
+        let Self { store, inside, .. } = self;
+        let EngineTable { table, all_parts, .. } = &store.tables[*table as usize];
+        let form = store.form();
+        let seen = match all_parts {
+            None => match form {
+                Form::Waits => inside.get(table, key)?,
+                Form::Tries => match inside.try_get(table, key)? {
+                    Tried::Ready(value) => value,
+                    Tried::WouldFault => inside.get(table, key)?,
+                },
+                Form::Awaits => store.wait(inside.get_async(table, key))?,
+                Form::ForUpdate => inside.get_for_update(table, key)?,
+            }
+            .map(Seen::Whole),
+            Some(all_parts) => {
+                let selected = inside.select(all_parts)?;
+                match form {
+                    Form::Waits | Form::ForUpdate => selected.get(key)?,
+                    Form::Tries => match selected.try_get(key)? {
+                        Tried::Ready(parts) => parts,
+                        Tried::WouldFault => selected.get(key)?,
+                    },
+                    Form::Awaits => store.wait(selected.get_async(key))?,
+                }
+                .map(Seen::Parts)
+            }
+        };
+        Ok(seen.map(|seen| store.mark(&seen)))
+    }
+
+    fn multi_get(&mut self, table: u32, keys: &[Vec<u8>]) -> Result<Vec<Option<Mark>>> {
+        let Self { store, inside, .. } = self;
+        let EngineTable { table, all_parts, .. } = &store.tables[table as usize];
+        let awaits = matches!(store.form(), Form::Awaits);
+        let seen: Vec<Option<Seen>> = match all_parts {
+            None => {
+                let rows = if awaits {
+                    store.wait(inside.multi_get_async(table, keys))
+                } else {
+                    inside.multi_get(table, keys)
+                };
+                rows?.into_iter().map(|row| row.map(Seen::Whole)).collect()
+            }
+            Some(all_parts) => {
+                let selected = inside.select(all_parts)?;
+                let rows = if awaits { store.wait(selected.multi_get_async(keys)) } else { selected.multi_get(keys) };
+                rows?.into_iter().map(|row| row.map(Seen::Parts)).collect()
+            }
+        };
+        Ok(seen.into_iter().map(|row| row.map(|seen| store.mark(&seen))).collect())
+    }
+
+    fn range(&mut self, table: u32, range: &KeyRange, direction: Direction, limit: usize) -> Result<Vec<Row>> {
+        let Self { store, inside, .. } = self;
+        let EngineTable { table, all_parts, .. } = &store.tables[table as usize];
+        let mut rows = match all_parts {
+            None => Rows::Whole(inside.range(table, range.clone())),
+            Some(all_parts) => Rows::Parts(inside.select(all_parts)?.range(range.clone())),
+        };
+        let mut given = Vec::new();
+        if matches!(store.form(), Form::Awaits) {
+            let mut scanned = Scanned::from(rows);
+            while given.len() < limit {
+                let row = match direction {
+                    Direction::Forward => store.wait(scanned.next()),
+                    Direction::Backward => store.wait(scanned.next_back()),
+                };
+                let Some((key, seen)) = row.transpose()? else { break };
+                given.push((key.to_vec(), store.mark(&seen)));
+            }
+            return Ok(given);
+        }
+        while given.len() < limit {
+            let row = match direction {
+                Direction::Forward => rows.next(),
+                Direction::Backward => rows.next_back(),
+            };
+            let Some((key, seen)) = row.transpose()? else { break };
+            given.push((key.to_vec(), store.mark(&seen)));
+        }
+        Ok(given)
+    }
+
+    fn put(&mut self, Place { table, key }: &Place, mark: Mark) -> Result<()> {
+        let value = self.store.value(mark);
+        let inside = self.store.table(*table);
+        match self.store.parts_of(*table, &value) {
+            None => self.inside.insert(inside, key, value),
+            Some(parts) => self.inside.insert_parts(inside, key, &parts),
+        }
+    }
+
+    fn erase(&mut self, Place { table, key }: &Place) -> Result<()> {
+        self.inside.remove(self.store.table(*table), key)
+    }
+
+    fn erase_range(&mut self, table: u32, range: &KeyRange) -> Result<()> {
+        self.inside.remove_range(self.store.table(table), range.clone())
+    }
+
+    fn insert_new(&mut self, place: &Place, mark: Mark) -> Result<Option<Mark>> {
+        if self.inside.contains_key(self.store.table(place.table), &place.key)? {
+            return self.get(place);
+        }
+        self.put(place, mark)?;
+        Ok(None)
+    }
+
+    fn savepoint(&mut self) -> Result<Savepoint> {
+        Ok(self.inside.savepoint())
+    }
+
+    fn roll_back_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        self.inside.rollback_to(savepoint)
+    }
+
+    fn commit(self) -> Result<Commit> {
+        let Self { store, durability, inside } = self;
+        let has_written = !inside.is_empty();
+        let (count, outcome) = match inside.commit() {
+            Ok(Ok(version)) => {
+                if has_written {
+                    store.acknowledge(version, durability);
+                }
+                (&store.counting.committed, Ok(Commit::Done(has_written.then_some(version))))
+            }
+            Ok(Err(Conflict::TooOld { .. })) => (&store.counting.too_old, Ok(Commit::Conflict)),
+            Ok(Err(_)) => (&store.counting.conflicted, Ok(Commit::Conflict)),
+            Err(error @ Error::OutcomeUnknown { .. }) => (&store.counting.unknown, Err(error)),
+            Err(error) => {
+                assert!(!error.is_corruption(), "a fault is not corruption: {error}");
+                (&store.counting.failed, Ok(Commit::Failed))
+            }
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        outcome
+    }
+}

@@ -1,0 +1,99 @@
+//! Random transactions on threads of the real machine and its disk. How the threads interleave does not follow from the
+//! seed. The disk does not fail.
+
+#![allow(clippy::disallowed_methods, reason = "threads of the real machine are what is tested")]
+
+use super::beside::Beside;
+use super::{Summary, expect_clean, found, levels, reader, skews, tiny_options};
+use crate::isolation::engine::EngineStore;
+use crate::isolation::plan::{Levels, Plan};
+use crate::isolation::player::{Player, Tally};
+use crate::isolation::transaction::{Isolation, Transaction};
+use crate::rerun::Rerun;
+use kit::Scratch;
+use larch::{Durability, Version};
+use os::sync::atomic::{AtomicUsize, Ordering};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::thread;
+
+/// Phases of a run.
+const PHASES: usize = 4;
+
+/// Transactions of a phase.
+const TRANSACTIONS: usize = 1500;
+
+/// Runs `seed` on so many threads.
+///
+/// # Panics
+///
+/// If the history has an anomaly, or a commit is lost when the database is opened again.
+pub fn on_threads(seed: u64, threads: usize) -> Summary {
+    let _rerun = Rerun::of_threads(seed, threads);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (scratch, tally) = (Scratch::new("transactions"), Tally::new());
+    let mut options = tiny_options(seed);
+    // Without syncs the threads come closer to each other.
+    options.durability = if rng.random_range(0..4) == 0 { Durability::Synced } else { Durability::Buffered };
+    let levels = levels(seed);
+    let mut summary = Summary::default();
+    let (mut history, mut base) = (Vec::new(), Version(0));
+    for phase in 0..=PHASES {
+        let db = options.builder(scratch.join("db")).open().expect("the disk works");
+        let store = EngineStore::new(db, &options, None, rng.random()).expect("the disk works");
+        let there = store.database().version();
+        if phase > 0 {
+            // The last reader of the phase before sees the database as it was opened again.
+            history.extend(Player::play(&store, &reader(), &tally));
+            expect_clean(&history, base, there);
+            summary.skews += if levels == Levels::All(Isolation::Snapshot) { skews(&history) } else { 0 };
+            summary.reopened += 1;
+        }
+        if phase == PHASES {
+            break;
+        }
+        (history, base) = (vec![found(&store, &tally).expect("the disk works")], there);
+        let plan = Plan::of(rng.random(), TRANSACTIONS, levels);
+        history.extend(Player::play(&store, &plan.first, &tally));
+        summary.beside += play(&store, &plan, &tally, threads, &mut history, &mut rng);
+        summary.ends += store.ends();
+    }
+    summary
+}
+
+/// Plays the transactions of a plan on threads, each the next one that nobody has begun. How many things happened beside.
+fn play(
+    store: &EngineStore,
+    plan: &Plan,
+    tally: &Tally,
+    threads: usize,
+    history: &mut Vec<Transaction>,
+    rng: &mut Xoshiro256PlusPlus,
+) -> u64 {
+    let next = &AtomicUsize::new(0);
+    let work = |seed: u64| {
+        move || {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut beside = Beside::among_threads(store, tally, rng.random());
+            let (mut seen, mut count) = (Vec::new(), 0);
+            while let Some(planned) = plan.transactions.get(next.fetch_add(1, Ordering::Relaxed)) {
+                seen.extend(Player::play(store, planned, tally));
+                if rng.random_range(0..16) == 0 {
+                    beside.happen(&mut seen);
+                    count += 1;
+                }
+            }
+            (seen, count)
+        }
+    };
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work(rng.random()))).collect();
+        let mut happened = 0;
+        for thread in running {
+            let (seen, count) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            history.extend(seen);
+            happened += count;
+        }
+        happened
+    })
+}
