@@ -38,7 +38,7 @@
 //!
 //! [`plan`] draws transactions from a seed, [`player`] plays them on a [`store::Store`] and writes down what they saw.
 //! [`reference`] is such a store, correct or broken on purpose, which shows that the rest finds what it should.
-//! [`engine`] is the engine as such a store.
+//! [`engine`] is the engine as such a store, and [`script`] plays transactions on it that stand in a text.
 
 pub mod anomaly;
 mod cycles;
@@ -52,6 +52,7 @@ pub mod plan;
 pub mod player;
 mod reads;
 pub mod reference;
+pub mod script;
 pub mod store;
 #[cfg(test)]
 mod tests;
