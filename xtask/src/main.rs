@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a tool for developers, never simulated")]
 
+mod bank;
 mod bench;
 mod ci;
 mod compat;
@@ -39,6 +40,8 @@ The project's own commands.
                   transactions, checked for isolation: cargo x sim [seed] --transactions N [--threads N]
   cargo x stress  the whole API under threads, executors and a disk with trouble: cargo x stress [--minutes N] [--seed N]
   cargo x tsan    the same under ThreadSanitizer
+  cargo x bank    transfers by 16 threads and by 1,000 tasks; the process is killed, the disk fills up and syncs fail,
+                  twenty times each: cargo x bank [--rounds N] [--seed N]
   cargo x fuzz    bytes that nobody wrote: cargo x fuzz [name] [--minutes N]; all targets, a minute each
   cargo x miri    the tests of unsafe code, interpreted by Miri
   cargo x shuttle what threads do together, under random schedules
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         ["semver"] => semver::check(&root()),
         ["semver", "--list"] => semver::list(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
+        ["bank", arguments @ ..] => bank::run(&root(), arguments),
         ["stress", arguments @ ..] => stress::run(&root(), arguments),
         ["tsan", arguments @ ..] => stress::tsan(&root(), arguments),
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),

@@ -3,6 +3,7 @@
 //!
 //! Everything follows from a seed. A test that fails prints its seed and the command that runs it again.
 
+pub mod bank;
 pub mod corruption;
 pub mod faults;
 pub mod futures;

@@ -1,0 +1,96 @@
+//! A bank on a simulated disk with real threads: the disk fills up and has room again, or a sync fails.
+
+use super::Summary;
+use super::clients::{Clients, Heard, Office, audit};
+use super::ledger::Ledger;
+use crate::history::DIRECTORY;
+use larch::{Builder, Database, Durability};
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::io::ErrorKind;
+use std::thread;
+
+/// Transfers that fail on a full disk before it has room again, and that are acknowledged before it is full again.
+const ENOUGH: u64 = 40;
+
+fn builder(disk: &Arc<SimDisk>) -> Builder {
+    Database::builder(DIRECTORY).machine(Machine { disk: disk.clone(), ..Machine::real() })
+}
+
+fn summary(rounds: u64, heard: &Heard) -> Summary {
+    let Heard { acknowledged, failed, unknown } = heard;
+    let count = |numbers: &std::collections::BTreeSet<_>| numbers.len() as u64;
+    let (acknowledged, failed, unknown) = (count(acknowledged), count(failed), count(unknown));
+    Summary { rounds, acknowledged, failed, unknown, unheard: 0 }
+}
+
+/// The disk fills up and has room again `rounds` times, while the bank stays open.
+pub fn fill_the_disk(clients: Clients, rounds: u64, seed: u64) -> Summary {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let disk = SimDisk::new(seed);
+    let office = Office::new(Ledger::open(builder(&disk)).expect("the disk has room"), None, 0, drop);
+    let serving = {
+        let (office, mut rng) = (office.clone(), Xoshiro256PlusPlus::seed_from_u64(rng.random()));
+        thread::spawn(move || office.serve(clients, &mut rng))
+    };
+    let wait_for = |is_enough: &dyn Fn((u64, u64)) -> bool| {
+        while !is_enough(office.counts()) && !office.is_closed() && !serving.is_finished() {
+            thread::yield_now();
+        }
+    };
+    for _ in 0..rounds {
+        let (before, _) = office.counts();
+        wait_for(&|(acknowledged, _)| acknowledged >= before + ENOUGH);
+        disk.set_capacity(disk.used_bytes() + rng.random_range(0..256 << 10));
+        let (_, before) = office.counts();
+        wait_for(&|(_, failed)| failed >= before + ENOUGH);
+        office.ledger().expect_total().expect("reads go on");
+        disk.set_capacity(u64::MAX);
+    }
+    let (before, _) = office.counts();
+    wait_for(&|(acknowledged, _)| acknowledged >= before + ENOUGH);
+    office.close();
+    serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let heard = office.heard();
+    assert!(heard.unknown.is_empty(), "no sync failed, so every outcome is known: {:?}", heard.unknown);
+    // As it is, and opened again.
+    audit(office.ledger(), &heard);
+    drop(Arc::into_inner(office).expect("every client has ended"));
+    audit(&Ledger::open(builder(&disk)).expect("the disk has room"), &heard);
+    summary(rounds, &heard)
+}
+
+/// A sync fails `rounds` times. After each time the database is opened again.
+pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let disk = SimDisk::new(seed);
+    let mut all = Heard::default();
+    let mut first = 0;
+    for round in 0..rounds {
+        let office =
+            Office::new(Ledger::open(builder(&disk)).expect("the disk works"), Some(Durability::Synced), first, drop);
+        if rng.random() {
+            disk.lose_writes_of_failed_syncs();
+        }
+        disk.fail_sync(rng.random_range(1..100), ErrorKind::Other);
+        // It ends when writes are refused.
+        office.serve(clients, &mut rng);
+        let Heard { acknowledged, failed, unknown } = office.heard();
+        assert!(!unknown.is_empty() || !failed.is_empty(), "a sync failed in round {round}, and nobody heard of it");
+        all.acknowledged.extend(&acknowledged);
+        all.failed.extend(&failed);
+        all.unknown.extend(&unknown);
+        let newest = [&acknowledged, &failed, &unknown].into_iter().filter_map(|numbers| numbers.last()).max();
+        first = newest.map_or(first, |newest| newest + 1);
+        drop(Arc::into_inner(office).expect("every client has ended"));
+        disk.clear_faults();
+        if rng.random() {
+            disk.crash();
+        }
+        audit(&Ledger::open(builder(&disk)).expect("the disk works again"), &all);
+    }
+    summary(rounds, &all)
+}
