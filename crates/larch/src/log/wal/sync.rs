@@ -129,6 +129,10 @@ impl Queue {
         let has_work = !self.ready.is_empty() || (!self.is_led && !self.tasks.is_empty());
         has_work && !std::mem::replace(&mut self.is_worker_woken, true)
     }
+
+    fn is_empty(&self) -> bool {
+        self.threads.is_empty() && self.tasks.is_empty() && self.ready.is_empty()
+    }
 }
 
 /// Takes those out whose version is `last` or an older one.
@@ -293,6 +297,10 @@ impl SyncPoint {
     /// Wakes those whose wait is over. If a sync has ended, it also finds somebody to lead the next one.
     fn end_waits(&self, has_led: bool) {
         let mut queue = self.queue.lock();
+        if queue.is_empty() {
+            queue.is_led &= !has_led;
+            return;
+        }
         let last = if self.failed.get().is_some() { u64::MAX } else { self.durable().0 };
         let over = take_up_to(&mut queue.threads, last);
         let tasks = take_up_to(&mut queue.tasks, last);
