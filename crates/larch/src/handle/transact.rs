@@ -59,7 +59,7 @@ impl Database {
     /// let now = db.transact(|tx| {
     ///     let before = tx.get(&counters, "visits")?.map_or(0, |value| u64::from_be_bytes(value[..].try_into().unwrap_or_default()));
     ///     tx.insert(&counters, "visits", (before + 1).to_be_bytes())?;
-    ///     larch::Result::Ok(before + 1)
+    ///     Ok::<_, larch::Error>(before + 1)
     /// })?;
     /// assert_eq!(now, 1);
     /// # Ok(())
@@ -102,7 +102,7 @@ impl Database {
     ///     if tx.get_async(&fruit, "apple").await?.is_none() {
     ///         tx.insert(&fruit, "apple", "red")?;
     ///     }
-    ///     larch::Result::Ok(())
+    ///     Ok::<_, larch::Error>(())
     /// })
     /// .await?;
     /// # Ok(()) }) }
