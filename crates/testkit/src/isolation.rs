@@ -37,7 +37,8 @@
 //! that transactions meet.
 //!
 //! [`plan`] draws transactions from a seed, [`player`] plays them on a [`store::Store`] and writes down what they saw.
-//! [`reference`] is such a store, correct or broken on purpose, which shows that the rest finds what it should.
+//! [`ReferenceStore`](reference::ReferenceStore) is such a store, correct or broken on purpose, which shows that the rest
+//! finds what it should.
 //! [`engine`] is the engine as such a store, and [`script`] plays transactions on it that stand in a text.
 
 pub mod anomaly;

@@ -72,8 +72,7 @@ impl Table {
             }
             match &new {
                 Some(new) => tx.insert(self, key, new)?,
-                None if old.is_some() => tx.remove(self, key)?,
-                None => {}
+                None => tx.remove(self, key)?,
             }
             Ok::<_, Error>(Ok(()))
         })?;
