@@ -104,10 +104,19 @@ impl<'s> Beside<'s> {
             let newest = || Some(store.database().version());
             let mut saw = |saw: Option<Mark>| operations.push(Operation::Read { place: place.clone(), saw });
             match choice {
+                0 if table.contains_key(key)? => match table.insert_new(key, value) {
+                    // It wrote nothing, and what it read may be lost.
+                    Err(Error::OutcomeUnknown { .. }) => Ok(None),
+                    is_new => is_new.map(|is_new| {
+                        assert!(!is_new, "the key has a value");
+                        None
+                    }),
+                },
                 0 => {
                     saw(None);
                     operations.push(Operation::Put { place: place.clone(), mark });
-                    Ok(if table.insert_new(key, value)? { newest() } else { None })
+                    assert!(table.insert_new(key, value)?, "the key has no value");
+                    Ok(newest())
                 }
                 1 => {
                     let now = table.get(key)?;
