@@ -16,6 +16,7 @@ pub mod writes;
 use crate::background::{Background, BackgroundClose};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::indexes::registry::Registry;
 use crate::log::record::LogError;
 use crate::read::View;
 use crate::warm::state;
@@ -38,6 +39,8 @@ pub struct Core {
     pub views: Views,
     /// What changes it.
     pub writes: Writes,
+    /// The indexes that writes keep.
+    pub indexes: Registry,
     /// Its jobs in the pool of threads. A database opened read-only has none.
     pub background: Background,
     /// Held while the database is open for writing; released after everything that touches its files.
@@ -67,6 +70,7 @@ impl Core {
         let reserve = Reserve::new(env.machine.disk.clone(), &env.directory, env.options.reserve_bytes);
         Self {
             writes: Writes::new(&view, visible, reserve, env.options.write_buffer_bytes),
+            indexes: Registry::new(&view.files, &env.options.extractors),
             views: Views::new(view, visible, env.options.read_only),
             env,
             background: Background::default(),

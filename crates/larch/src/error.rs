@@ -184,6 +184,119 @@ pub enum Error {
          make a savepoint where it is to go back to"
     )]
     NoSuchSavepoint,
+    /// Another row of the table has the key of this row in a unique index. Nothing was written.
+    #[error(
+        "key {} of the unique index {index} of table {table} belongs to row {}; write a row with another one, or change that row first",
+        shown(.key), shown(.row)
+    )]
+    Duplicate {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key in the index.
+        key: Box<[u8]>,
+        /// The key of the other row.
+        row: Box<[u8]>,
+    },
+    /// A row does not fit the declaration of an index.
+    #[error("row {} of table {table} does not fit its index {index}: {why}; write another row, or drop the index", shown(.key))]
+    BadRow {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key of the row.
+        key: Box<[u8]>,
+        /// What is wrong, as the extractor says.
+        why: String,
+    },
+    /// The key of a row in an index, and the key of the row, are too long together.
+    #[error(
+        "row {} of table {table} would have an entry of {bytes} bytes in its index {index}, longer than {max}; use shorter keys",
+        shown(.key)
+    )]
+    IndexKeyTooLong {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key of the row.
+        key: Box<[u8]>,
+        /// Length of the entry.
+        bytes: usize,
+        /// Length of the longest entry allowed.
+        max: usize,
+    },
+    /// Nothing makes the keys of an index, so writes to its table are refused. Reads go on.
+    #[error(
+        "index {index} of table {table} is declared as {}, and no extractor for that is registered ({why}); open the database with \
+         Builder::extractors, or drop the index",
+        shown(.declaration)
+    )]
+    NoExtractor {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// Its declaration.
+        declaration: Box<[u8]>,
+        /// Why there is no extractor.
+        why: String,
+    },
+    /// A table with indexes was to be changed in a way that does not keep them.
+    #[error("{work} does not keep the indexes of table {table}, {}; drop them first, and create them again afterwards", listed(.indexes))]
+    HasIndexes {
+        /// Name of the table.
+        table: String,
+        /// What was to be done.
+        work: &'static str,
+        /// Names of the indexes.
+        indexes: Vec<String>,
+    },
+    /// The table does not have this index.
+    #[error("table {table} has no index {index:?}")]
+    NoSuchIndex {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+    },
+    /// The table has an index of this name already.
+    #[error("table {table} has an index {index:?} already; choose another name or drop it first")]
+    IndexExists {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+    },
+    /// No index can have this name.
+    #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes")]
+    BadIndexName(String),
+    /// An index that does not have the entries of all rows yet was to be read.
+    #[error("index {index} of table {table} is still being built; read it when that is done")]
+    IndexNotReady {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+    },
+    /// An entry of an index has no row, or is no entry.
+    #[error(
+        "index {index} of table {table} does not agree with the table at entry {} ({why}); drop the index and create it again, and \
+         check the database",
+        shown(.entry)
+    )]
+    BadEntry {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key of the entry.
+        entry: Box<[u8]>,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A row has more or fewer parts than the table has column groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {
@@ -198,6 +311,11 @@ pub enum Error {
 
 /// The bytes of a key that a message shows.
 const SHOWN_KEY_BYTES: usize = 64;
+
+/// The beginning of a key.
+fn shown(key: &[u8]) -> impl std::fmt::Display {
+    key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
+}
 
 fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {
     match groups {
@@ -251,7 +369,10 @@ impl Error {
     pub fn is_corruption(&self) -> bool {
         matches!(
             self,
-            Self::Page(pages::Error::Corrupt { .. }) | Self::Log(LogError::Corrupt { .. }) | Self::BadParts { .. }
+            Self::Page(pages::Error::Corrupt { .. })
+                | Self::Log(LogError::Corrupt { .. })
+                | Self::BadParts { .. }
+                | Self::BadEntry { .. }
         )
     }
 }

@@ -43,6 +43,11 @@
 //! [`Conflict`] instead. A [`Batch`] writes without reading; [`Table::insert_new`], [`Table::compare_and_swap`] and
 //! [`Table::fetch_update`] are for a single row.
 //!
+//! # Indexes
+//!
+//! [`Table::create_index`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit keeps it. The
+//! engine knows no types: a program [registers](Builder::extractors) what makes the keys.
+//!
 //! # Memory
 //!
 //! [`Builder::cache_bytes`] is the memory for pages of every kind, and [`Builder::write_buffer_bytes`] that for rows
@@ -81,6 +86,7 @@ mod files;
 #[doc(hidden)]
 pub mod fuzz;
 mod handle;
+mod indexes;
 mod inspect;
 mod key_head;
 mod log;
@@ -109,6 +115,8 @@ pub use handle::batch::Batch;
 pub use handle::cache::Cache;
 pub use handle::commit::Commit;
 pub use handle::database::{Builder, Database};
+pub use handle::index::Index;
+pub use handle::indexes::IndexOptions;
 pub use handle::readable::Readable;
 pub use handle::selected::Selected;
 pub use handle::selection::Selection;
@@ -117,10 +125,16 @@ pub use handle::statistics::Statistics;
 pub use handle::table::Table;
 pub use handle::transaction::{Isolation, Savepoint, Transaction, TransactionOptions};
 pub use handle::until::Until;
+pub use indexes::build::BuildProgress;
+pub use indexes::check::{IndexCheck, IndexProblem};
+pub use indexes::entry::IndexEntry;
+pub use indexes::keys::IndexKeys;
+pub use indexes::read::{Entries, RangeBy, ScanBy};
 pub use inspect::check::{CheckProgress, CheckReport};
 pub use inspect::dump::{dump, dump_on};
 pub use inspect::explain::{
-    Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit, Verdict,
+    Explained, ExplainedByIndex, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit,
+    Verdict,
 };
 pub use inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
 pub use inspect::problem::Problem;

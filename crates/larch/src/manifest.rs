@@ -15,4 +15,4 @@ pub use edit::{Edit, NewFile};
 pub use file_set::FileSet;
 pub use log::ManifestLog;
 pub use table_files::{Level, TableFiles};
-pub use table_info::{LEVELS, TableId, TableInfo};
+pub use table_info::{IndexInfo, IndexState, LEVELS, TableId, TableInfo};

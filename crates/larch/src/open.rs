@@ -13,7 +13,7 @@ use crate::files::listing::{ListedFile, list};
 use crate::files::output::NewFiles;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
-use crate::manifest::{Edit, FileSet, ManifestLog};
+use crate::manifest::{Edit, FileSet, IndexState, ManifestLog};
 use crate::memtable::set::MemSet;
 use crate::options::Options;
 use crate::read::View;
@@ -94,6 +94,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     } else {
         FileSet::new(machine.random.next_u64())
     };
+    drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
     files.epoch += 1;
@@ -125,6 +126,20 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
         core.background.wake_warm();
     }
     Ok(core)
+}
+
+/// Drops the indexes that were being built when the database was closed, or the process ended. The manifest of this open does not have
+/// them.
+fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) {
+    let unfinished = |files: &FileSet| {
+        let mut indexes = files.tables.indexes().filter_map(|files| files.info.index.clone());
+        indexes.find(|index| index.state == IndexState::Building)
+    };
+    while let Some(index) = unfinished(files) {
+        // Their files are removed as orphans.
+        let dropped = files.apply(&Edit::DropTable(index.id), opener, &mut Vec::new());
+        dropped.expect("the index is there, and has no index itself");
+    }
 }
 
 /// Takes the lock of the directory. If a close in this process is about to release it, it waits for that.

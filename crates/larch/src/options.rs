@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::event::EventHook;
+use crate::indexes::keys::Extractors;
 use crate::parts::MAX_GROUPS;
 use crate::release::{Format, Release};
 use sst::format::features::Unreadable;
@@ -53,6 +54,8 @@ pub struct Options {
     pub levels: LevelOptions,
     /// Where events are reported.
     pub events: EventHook,
+    /// What makes the keys of indexes.
+    pub extractors: Extractors,
     /// Bytes a second that the background scrub reads; 0 for no scrub.
     pub scrub_bytes_per_second: u64,
     /// The oldest release that must be able to read what is written.
@@ -77,6 +80,7 @@ impl Default for Options {
             reads_in_poll: false,
             levels: LevelOptions::default(),
             events: EventHook::default(),
+            extractors: Extractors::default(),
             scrub_bytes_per_second: 0,
             compat: Release::NEWEST,
         }

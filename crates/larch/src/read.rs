@@ -28,6 +28,7 @@ pub use found::FoundRow;
 pub use part_list::PartList;
 pub use precharge::Prefetched;
 pub use range::Range;
+pub(crate) use reader::LaterReader;
 pub use reader::Reader;
 pub use row::RowRef;
 pub use scan::Scan;

@@ -56,6 +56,12 @@ impl Release {
     /// The newest one: this one.
     pub const NEWEST: Self = Self::V0_2;
 
+    /// Whether it reads a manifest with indexes. Their edits need no feature bit: a release that does not know the number of an
+    /// edit refuses the manifest by this number.
+    pub(crate) fn reads_indexes(self) -> bool {
+        self >= Self::V0_2
+    }
+
     /// The features that a file may have if this release must read it.
     pub(crate) fn features(self, format: Format) -> u32 {
         let known = FEATURES.iter().filter(|(of, _, since)| *of == format && *since <= self);

@@ -6,6 +6,7 @@ pub mod batch;
 pub mod commit;
 pub mod fill;
 pub mod flush;
+pub mod indexed;
 pub mod large;
 pub mod limits;
 pub mod log_job;

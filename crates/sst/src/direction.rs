@@ -11,6 +11,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The other direction.
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Forward => Self::Backward,
+            Self::Backward => Self::Forward,
+        }
+    }
+
     /// Whether keys and row ids grow.
     #[inline]
     pub fn is_forward(self) -> bool {

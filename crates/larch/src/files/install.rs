@@ -128,6 +128,9 @@ impl Core {
             view.files = Arc::new(files);
             change(view);
         });
+        if edits.iter().any(Edit::changes_indexes) {
+            self.indexes.renew(&self.views.newest().files, &self.env.options.extractors);
+        }
         self.writes.picks.note(edits);
         removed.iter().for_each(|file| file.discard());
         Ok(())

@@ -6,6 +6,7 @@
 //!   128 table id   varint
 //!   129 name       UTF-8
 //!   130 groups     each length-prefixed, in order; left out if the footer has no room for them
+//!   131 index of   varint: the rows are entries of an index of this table, and the name is that of the index
 //! ```
 
 use crate::manifest::TableInfo;
@@ -16,6 +17,7 @@ use sst::format::varint;
 const TABLE: u8 = 128;
 const NAME: u8 = 129;
 const GROUPS: u8 = 130;
+const INDEX_OF: u8 = 131;
 
 /// The table that a file was written for. A field is `None` if the footer does not have it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -26,6 +28,8 @@ pub struct FileOrigin {
     pub name: Option<String>,
     /// Its column groups.
     pub groups: Option<Vec<String>>,
+    /// The id of another table, if this one has the entries of an index of it.
+    pub index_of: Option<u32>,
 }
 
 /// The origin of files that are written for `table`.
@@ -34,7 +38,15 @@ pub fn encode(table: &TableInfo) -> Vec<u8> {
     let mut id = Vec::new();
     varint::put(&mut id, table.id.0.into());
     field::put(&mut out, TABLE, &id);
-    field::put(&mut out, NAME, table.name.as_bytes());
+    match &table.index {
+        None => field::put(&mut out, NAME, table.name.as_bytes()),
+        Some(index) => {
+            let mut of = Vec::new();
+            varint::put(&mut of, index.table.0.into());
+            field::put(&mut out, INDEX_OF, &of);
+            field::put(&mut out, NAME, index.name.as_bytes());
+        }
+    }
     let mut groups = Vec::new();
     table.options.groups.iter().for_each(|name| varint::put_bytes(&mut groups, name.as_bytes()));
     let mut whole = out.clone();
@@ -50,6 +62,7 @@ pub fn decode(mut bytes: &[u8]) -> FileOrigin {
         match number {
             TABLE => origin.table = varint::take(&mut field).and_then(|id| id.try_into().ok()),
             NAME => origin.name = String::from_utf8(field.to_vec()).ok(),
+            INDEX_OF => origin.index_of = varint::take(&mut field).and_then(|id| id.try_into().ok()),
             GROUPS => origin.groups = take_names(field),
             _ => {}
         }
@@ -78,6 +91,7 @@ mod tests {
             name,
             options: TableOptions { groups, ..TableOptions::default() },
             since: 0,
+            index: None,
         };
         let names = |count: usize, bytes: usize| (0..count).map(|i| format!("{i:0bytes$}")).collect::<Vec<_>>();
         for (name, groups, fits) in [
@@ -88,7 +102,8 @@ mod tests {
         ] {
             let bytes = encode(&table(name.clone(), groups.clone()));
             assert!(bytes.len() <= MAX_ORIGIN_BYTES);
-            let expected = FileOrigin { table: Some(300), name: Some(name), groups: fits.then_some(groups) };
+            let groups = fits.then_some(groups);
+            let expected = FileOrigin { table: Some(300), name: Some(name), groups, index_of: None };
             assert_eq!(decode(&bytes), expected);
             for end in 0..bytes.len() {
                 decode(&bytes[..end]);

@@ -27,7 +27,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(10);
 /// # Errors
 ///
 /// As [`Database::transact`](crate::Database::transact).
-pub(super) fn transact<T, E: From<Error>>(
+pub(crate) fn transact<T, E: From<Error>>(
     handle: &Arc<DatabaseHandle>,
     options: &TransactionOptions,
     mut body: impl FnMut(&mut Transaction) -> Result<T, E>,
@@ -49,7 +49,7 @@ pub(super) fn transact<T, E: From<Error>>(
 }
 
 /// The attempts at one piece of work.
-pub(super) struct Attempts<'h> {
+pub(crate) struct Attempts<'h> {
     handle: &'h Arc<DatabaseHandle>,
     options: &'h TransactionOptions,
     failed: u32,

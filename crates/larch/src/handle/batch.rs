@@ -174,12 +174,34 @@ impl Batch {
     ///   that its table cannot take.
     /// * [`Error::HasConditions`] if the batch [expects](Batch::expect) something.
     /// * All other errors of [`Table::insert`].
-    pub fn commit(mut self) -> Result<Version> {
+    pub fn commit(self) -> Result<Version> {
         match self.bad {
             Some(error) => Err(error),
             None if !self.conditions.is_empty() => Err(Error::HasConditions),
-            None => commit::commit(self.handle.core(), &mut self.ops, &self.tables, self.durability),
+            None => self.commit_valid(),
         }
+    }
+
+    /// Commits writes that were checked. Writes to tables with indexes depend on the rows of before, so a transaction commits them.
+    fn commit_valid(mut self) -> Result<Version> {
+        if !self.is_indexed()
+            && let Some(version) = commit::commit(self.handle.core(), &mut self.ops, &self.tables, self.durability)?
+        {
+            return Ok(version);
+        }
+        self.commit_indexed(self.durability)
+    }
+
+    /// Whether one of the tables has an index.
+    fn is_indexed(&self) -> bool {
+        self.tables.iter().any(|table| self.handle.core().indexes.has(table.id))
+    }
+
+    #[cold]
+    fn commit_indexed(&self, durability: Durability) -> Result<Version> {
+        let options = TransactionOptions::until_committed(Some(durability));
+        let ((), version) = transact(&self.handle, &options, |tx| tx.write_all(&self.ops, &self.tables))?;
+        Ok(version)
     }
 
     /// As [`Batch::commit`], if all conditions are met: the inner result. The first one that is not met is an error there, and nothing
@@ -200,7 +222,7 @@ impl Batch {
                     return Ok(Err(Unmet { table, key, expected }));
                 }
             }
-            tx.write_all(&self.ops, &self.tables);
+            tx.write_all(&self.ops, &self.tables)?;
             Ok::<_, Error>(Ok(()))
         })?;
         Ok(met.map(|()| version))
@@ -234,7 +256,12 @@ impl Batch {
         if let Some(error) = self.bad {
             return Err(error);
         }
-        let version = commit::submit(self.handle.core(), &mut self.ops, &self.tables)?;
+        if !self.is_indexed()
+            && let Some(version) = commit::submit(self.handle.core(), &mut self.ops, &self.tables)?
+        {
+            return Ok(Commit::new(self.handle, version));
+        }
+        let version = self.commit_indexed(Durability::Buffered)?;
         Ok(Commit::new(self.handle, version))
     }
 }

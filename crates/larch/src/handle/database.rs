@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventHook};
+use crate::indexes::keys::{Extractors, IndexKeys};
 use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::metrics::Metrics;
 use crate::inspect::problem::Problem;
@@ -236,6 +237,21 @@ impl Builder {
         self
     }
 
+    /// What makes the keys of indexes: `make` gets the declaration of an index and returns what makes its keys, or why it cannot. It
+    /// is called when the database is opened and when an index is created.
+    ///
+    /// If it has nothing for an index, the database opens all the same. Then the tables can be read, also by this index, and writes
+    /// to the table of the index fail with [`Error::NoExtractor`].
+    ///
+    /// Do not use the database in it, nor in what it makes.
+    pub fn extractors(
+        mut self,
+        make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.options.extractors = Extractors::new(make);
+        self
+    }
+
     /// How many bytes a second a scrub reads in the background; 0, the default, for no scrub. A scrub reads every page
     /// of every file from disk and compares it with its checksum. A new round through all files begins at most once an
     /// hour. Damage is counted in [`Metrics::damaged_pages`], listed by [`Database::damage`], and reported as an
@@ -417,7 +433,7 @@ impl Database {
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows, also for snapshots. False if there is none. The space of its files is
+    /// Drops the table `name` with all its rows and indexes, also for snapshots. False if there is none. The space of its files is
     /// returned when no read and no clone of the table uses them.
     ///
     /// ```

@@ -1,12 +1,14 @@
 //! What rows can be read from: the database as it is now, a snapshot of it, or a transaction. Reading is `read/`.
 
+use super::index::{Index, key_range};
 use super::selected::Selected;
 use super::selection::Selection;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
-use crate::read::{Cursor, Prefetched, Range, Reader, Scan, Tried, Value};
+use crate::indexes::read::{Entries, RangeBy, ScanBy};
+use crate::read::{Cursor, Key, Prefetched, Range, Reader, Scan, Tried, Value};
 use sst::{Direction, Limits};
 
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a
@@ -139,6 +141,50 @@ pub trait Readable: Sync {
     /// As [`Readable::range`], for futures. See [`Table::scan_async`].
     fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan {
         self.range(table, range).into()
+    }
+
+    /// The rows that have this key in `index`. See [`Index::get_by`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the index belongs to another database; otherwise as [`Index::get_by`].
+    fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
+        index.get_in(&self.reader(index.table())?, index_key.as_ref())
+    }
+
+    /// As [`Readable::get_by`], as a future. See [`Index::get_by_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Readable::get_by`].
+    fn get_by_async<K: AsRef<[u8]> + Send>(
+        &self,
+        index: &Index,
+        index_key: K,
+    ) -> impl Future<Output = Result<Vec<(Key, Value)>>> + Send {
+        let rows = self.range_by(index, key_range(index_key.as_ref()));
+        rows.all_async()
+    }
+
+    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See [`Index::range_by`].
+    fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy {
+        match self.reader(index.table()) {
+            Ok(reader) => index.range_in(&reader, &range),
+            Err(error) => index.range_by(range).failed(error),
+        }
+    }
+
+    /// As [`Readable::range_by`], for futures. See [`Index::scan_by_async`].
+    fn scan_by_async(&self, index: &Index, range: impl IntoKeyRange) -> ScanBy {
+        self.range_by(index, range).into()
+    }
+
+    /// The entries of `index` whose keys are in `range`, without their rows. See [`Index::entries`].
+    fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries {
+        match self.reader(index.table()) {
+            Ok(reader) => index.entries_in(&reader, &range),
+            Err(error) => index.entries(range).failed(error),
+        }
     }
 
     /// What `selection` shows of its table here, in place of the rows of now.

@@ -1,8 +1,10 @@
 //! Some column groups of a table as a snapshot or a transaction shows them. It only hands reads on.
 
+use super::index::Index;
 use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
-use crate::read::{PartCursor, PartRange, PartScan, Parts, Reader, Tried};
+use crate::indexes::read::RangeBy;
+use crate::read::{Key, PartCursor, PartRange, PartScan, Parts, Reader, Tried};
 
 /// A [`Selection`](crate::Selection) as a [`Readable`](crate::Readable) shows it, made by
 /// [`Readable::select`](crate::Readable::select). Its functions do what those of the selection with the same names do.
@@ -77,6 +79,20 @@ impl<'r> Selected<'r> {
     /// The rows with keys in `range`, in the order of the keys, from either end.
     pub fn range(&self, range: impl IntoKeyRange) -> PartRange {
         self.reader.range(bounds::owned(&range))
+    }
+
+    /// The rows that have this key in `index`, which is one of the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::get_by`].
+    pub fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Parts)>> {
+        index.get_in(&self.reader, index_key.as_ref())
+    }
+
+    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See [`Index::range_by`].
+    pub fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy<Parts> {
+        index.range_in(&self.reader, &range)
     }
 
     /// As [`Selected::range`], for futures.

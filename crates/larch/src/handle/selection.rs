@@ -3,8 +3,10 @@
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
+use crate::handle::index::Index;
 use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
+use crate::indexes::read::RangeBy;
 use crate::read::{Key, PartCursor, PartList, PartRange, PartScan, Parts, Prefetched, Reader, Tried};
 use os::sync::Arc;
 use sst::{Direction, Limits};
@@ -207,6 +209,20 @@ impl Selection {
     /// [`Table::range`].
     pub fn range(&self, range: impl IntoKeyRange) -> PartRange {
         self.reader().range(bounds::owned(&range))
+    }
+
+    /// The rows that have this key in `index`, which is one of the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::get_by`].
+    pub fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Parts)>> {
+        index.get_in(&self.reader(), index_key.as_ref())
+    }
+
+    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See [`Index::range_by`].
+    pub fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy<Parts> {
+        index.range_in(&self.reader(), &range)
     }
 
     /// As [`Selection::range`], for futures, see [`Table::scan_async`].

@@ -7,15 +7,19 @@ use crate::bounds::{self, IntoKeyRange};
 use crate::core::handle::DatabaseHandle;
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
+use crate::indexes::maintain::{Filled, IndexedWrites};
+use crate::indexes::registry::{LiveIndex, TableIndexes};
 use crate::manifest::{TableId, TableInfo};
 use crate::options::Durability;
+use crate::parts;
 use crate::read::{Reader, Value};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::expected::Expected;
 use crate::transaction::reserved::Reservation;
 use crate::transaction::validation::Validation;
 use crate::transaction::work::Work;
-use crate::write::batch::{BatchMark, BatchOps};
+use crate::write::batch::{BatchMark, BatchOps, Op};
+use crate::write::indexed::Indexed;
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +59,7 @@ impl Default for TransactionOptions {
 
 impl TransactionOptions {
     /// For work that is tried until it is done. After a few conflicts its keys are reserved, so that no one has seen many attempts.
-    pub(super) fn until_committed(durability: Option<Durability>) -> Self {
+    pub(crate) fn until_committed(durability: Option<Durability>) -> Self {
         Self { durability, attempts: u32::MAX, ..Self::default() }
     }
 }
@@ -100,6 +104,8 @@ pub struct Transaction {
     isolation: Isolation,
     durability: Durability,
     work: Work,
+    /// The indexes whose entries are among its writes.
+    indexed: Indexed,
     /// The numbers of the savepoints that can be gone back to, ascending.
     savepoints: Vec<u64>,
     /// The keys that other commits let it have first.
@@ -132,13 +138,15 @@ impl Transaction {
         let core = handle.core();
         core.env.check_origin()?;
         core.writes.recent.enter();
+        // The version is older than the indexes, or as old: a transaction that began before an index was made is too old.
         let pin = Arc::new(core.views.pin());
+        let indexed = Indexed::As(core.indexes.generation());
         let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
         let notes_reads = options.isolation == Isolation::Serializable;
         let work = Work::new(pin.version(), notes_reads, most_bytes as usize);
         let durability = options.durability.unwrap_or(core.env.options.durability);
         let (handle, isolation, savepoints) = (handle.clone(), options.isolation, Vec::new());
-        Ok(Self { handle, pin, isolation, durability, work, savepoints, reservation })
+        Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation })
     }
 
     /// The version at which it reads.
@@ -166,8 +174,7 @@ impl Transaction {
         let (key, value) = (key.as_ref(), value.as_ref());
         table.inner().check_handle(&self.handle)?;
         table.check_row(key, value)?;
-        self.work.writes.write_to(table.identity()).put(table.id().0, key, value);
-        Ok(())
+        self.write(table.identity(), Op::Put { key, value })
     }
 
     /// Sets `key` to a value in parts, see [`Table::insert_parts`].
@@ -179,7 +186,14 @@ impl Transaction {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
         table.check_parts(key, parts)?;
-        self.work.writes.write_to(table.identity()).put_parts(table.id().0, key, parts);
+        match self.handle.core().indexes.of(table.id()) {
+            None => self.work.writes.write_to(table.identity()).put_parts(table.id().0, key, parts),
+            Some(indexes) => {
+                let mut value = Vec::new();
+                parts::encode(parts, &mut value);
+                self.write_indexed(table.identity(), &indexes, Op::Put { key, value: &value })?;
+            }
+        }
         Ok(())
     }
 
@@ -192,8 +206,7 @@ impl Transaction {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
         limits::check_key(key)?;
-        self.work.writes.write_to(table.identity()).erase(table.id().0, key);
-        Ok(())
+        self.write(table.identity(), Op::Erase { key })
     }
 
     /// Removes every key in `range`, see [`Table::remove_range`]. Rows that the transaction inserts later stay.
@@ -207,8 +220,7 @@ impl Transaction {
         let end = end.unwrap_or_default();
         limits::check_key(&start)?;
         limits::check_key(&end)?;
-        self.work.writes.write_to(table.identity()).range_erase(table.id().0, &start, &end);
-        Ok(())
+        self.write(table.identity(), Op::RangeErase { start: &start, end: &end })
     }
 
     /// Whether `key` has what is expected.
@@ -220,9 +232,46 @@ impl Transaction {
         })
     }
 
+    /// Adds a write to `table`, which was checked, with what it changes in the indexes of the table.
+    fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
+        match self.handle.core().indexes.of(table.id) {
+            None => self.work.writes.write_to(table).push(table.id.0, op),
+            Some(indexes) => self.write_indexed(table, &indexes, op)?,
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn write_indexed(&mut self, table: &Arc<TableInfo>, indexes: &TableIndexes, op: Op<'_>) -> Result<()> {
+        self.indexed_writes().write(table, indexes, op)
+    }
+
+    fn indexed_writes(&mut self) -> IndexedWrites<'_> {
+        IndexedWrites { handle: &self.handle, pin: &self.pin, work: &mut self.work }
+    }
+
     /// Adds the writes `ops` to `tables`, which were checked.
-    pub(super) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) {
-        self.work.writes.append(ops, tables);
+    pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
+        if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
+            self.work.writes.append(ops, tables);
+            return Ok(());
+        }
+        for (id, op) in ops {
+            let table = tables.iter().find(|table| table.id.0 == id).expect("the tables are those of the ops");
+            self.write(table, op)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the entries of `index` for the next rows of `table`, see [`IndexedWrites::fill`].
+    pub(crate) fn fill(
+        &mut self,
+        table: &Arc<TableInfo>,
+        index: &LiveIndex,
+        after: Option<&[u8]>,
+        most: (usize, usize),
+    ) -> Result<Filled> {
+        self.indexed_writes().fill(table, index, after, most)
     }
 
     /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits that write it, and
@@ -244,6 +293,7 @@ impl Transaction {
         core.writes.reserved.reserve(&mut self.reservation, keys, core.patient_clock());
         if self.is_empty() && self.work.has_read_nothing() {
             self.pin = Arc::new(self.handle.core().views.pin());
+            self.indexed = Indexed::As(self.handle.core().indexes.generation());
             self.work.writes.rebase(self.pin.version());
         }
         self.work.depend_on(table.id(), key);
@@ -303,7 +353,7 @@ impl Transaction {
     }
 
     /// As [`Transaction::commit`]. After a conflict the transaction can say what it depended on.
-    pub(super) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
+    pub(crate) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
         let applied = self.apply()?;
         if let Ok(version) = applied
             && self.durability == Durability::Synced
@@ -370,7 +420,7 @@ impl Transaction {
         let (ops, tables) = writes.parts_mut();
         core.check_writable()?;
         core.writes.reserved.wait_for(ops, Some(&self.reservation), core.patient_clock());
-        let applied = commit::submit_valid(core, ops, tables, validation)?;
+        let applied = commit::submit_valid(core, ops, (tables, self.indexed), validation)?;
         if applied.is_ok() {
             core.writes.reserved.free(&mut self.reservation);
         }

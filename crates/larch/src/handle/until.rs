@@ -76,7 +76,11 @@ impl Until<'_, Database> {
 }
 
 impl Until<'_, Table> {
-    fn limit(&self) -> Limit {
+    pub(super) fn handle(&self) -> &Table {
+        self.handle
+    }
+
+    pub(super) fn limit(&self) -> Limit {
         Limit::new(&self.handle.core().env.machine.clock, self.cancel)
     }
 

@@ -7,7 +7,7 @@ use crate::log::record::{LogError, LogKind, RecordReader};
 use crate::log::wal::LogReader;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
-use crate::manifest::{Edit, NewFile, TableFiles};
+use crate::manifest::{Edit, IndexInfo, NewFile, TableFiles};
 use crate::options::TableOptions;
 use crate::read::ahead::ahead_bytes;
 use crate::write::batch::Op;
@@ -65,10 +65,11 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     }
     let (meta, origin) = sst::read_origin(&*file, path)?;
     if meta.has_origin {
-        let FileOrigin { table, name, groups } = origin::decode(&origin);
+        let FileOrigin { table, name, groups, index_of } = origin::decode(&origin);
         let (id, name) = (table.unwrap_or(0), name.unwrap_or_default());
         let groups = groups.filter(|groups| !groups.is_empty()).map(|groups| format!(" groups {}", groups.join(" ")));
-        line(out, format_args!("written for table {id} {name:?}{}", groups.unwrap_or_default()))?;
+        let of = index_of.map(|table| format!(", an index of table {table}")).unwrap_or_default();
+        line(out, format_args!("written for table {id} {name:?}{}{of}", groups.unwrap_or_default()))?;
     }
     let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
     let file = cache.register_on(path, meta.file_id, machine);
@@ -138,6 +139,16 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         Edit::Table { id, name, options } => line(out, format_args!("  table {} {name:?} {}", id.0, shown(options))),
         Edit::AlterTable { id, since, options } => {
             line(out, format_args!("  alter table {} since file {since} {}", id.0, shown(options)))
+        }
+        Edit::Index { info, options } => {
+            let IndexInfo { id, table, name, is_unique, state, declaration } = info;
+            let unique = if *is_unique { "unique " } else { "" };
+            let (id, table, declaration) = (id.0, table.0, declaration.escape_ascii());
+            let shown = shown(options);
+            line(out, format_args!("  {unique}index {id} {name:?} of table {table} {state:?} {declaration} {shown}"))
+        }
+        Edit::AlterIndex { id, table, state } => {
+            line(out, format_args!("  alter index {} of table {} {state:?}", id.0, table.0))
         }
         Edit::DropTable(id) => line(out, format_args!("  drop table {}", id.0)),
         Edit::AddFile(NewFile { table, level, number, epoch, version_offset, meta }) => {

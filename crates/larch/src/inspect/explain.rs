@@ -7,20 +7,25 @@
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::snapshots::PinnedVersion;
 use crate::error::Result;
+use crate::handle::index::Index;
 use crate::handle::selection::Selection;
 use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
+use crate::indexes::entry;
+use crate::indexes::read::MOST_IN_ROUND;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
+use crate::read::multi;
 use crate::read::point::{self, Answer, PointRead, ask_memtable};
 use crate::read::range::RangeRows;
 use crate::read::view::TableView;
-use crate::read::{FoundRow, PartList, Reader};
+use crate::read::{FoundRow, PartList, Parts, Reader};
 use os::sync::Arc;
 use pages::notes::{FileNotes, Notes, Touched};
 use pages::{Admit, PageKind, Reason, Session, retry};
 use sst::{Direction, Version};
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::ops::Bound;
 
 mod text;
@@ -49,6 +54,30 @@ pub struct Explanation {
     pub visits: Vec<PageVisit>,
     /// How many pages it used after those.
     pub visits_left_out: u64,
+}
+
+/// What a read by an index did, from [`Index::explain_range_by`]. It can be printed as a table for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedByIndex {
+    /// The read of the entries: pages of the index.
+    pub entries: Explanation,
+    /// The look-ups of the rows: pages of the table.
+    pub rows: Explanation,
+}
+
+impl ExplainedByIndex {
+    /// How often it waited for the disk.
+    pub fn rounds(&self) -> u64 {
+        self.entries.rounds + self.rows.rounds
+    }
+}
+
+/// The two reads, one after the other.
+impl fmt::Display for ExplainedByIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entries of the index\n{}\nrows of the table\n{}", self.entries, self.rows)
+    }
 }
 
 /// What a read found.
@@ -103,7 +132,7 @@ pub enum Verdict {
     Nothing,
     /// The key is within the bounds of the file, but its filter tells that the file does not have it. No data page was used.
     SavedByFilter,
-    /// A scan went through the file.
+    /// A scan went through the file, or many keys were looked up in it.
     Walked,
 }
 
@@ -223,7 +252,8 @@ impl Table {
         direction: Direction,
     ) -> Result<Explanation> {
         self.inner().check_whole()?;
-        self.explain_scan_of(bounds::owned(&range), limit, direction, PartList::whole(), self.inner().pin())
+        let scan = (bounds::owned(&range), limit, direction);
+        self.explain_scan_of(scan, PartList::whole(), self.inner().pin(), |_, _| {})
     }
 
     fn explain_get_of(&self, key: &[u8], wanted: &PartList, pin: Option<&Arc<PinnedVersion>>) -> Result<Explanation> {
@@ -257,13 +287,40 @@ impl Table {
         Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows }))
     }
 
+    /// Looks `keys` up together, as a read by an index does, and returns what this took.
+    fn explain_rows_of(&self, keys: &[Vec<u8>], wanted: &PartList, pin: &Arc<PinnedVersion>) -> Result<Explanation> {
+        Reader::new(self.inner(), Some(pin), *wanted).look(|table| {
+            let (cache, at) = (&self.core().env.cache, table.at);
+            let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
+            let candidates = |files: &TableFiles| {
+                let files = keys.iter().flat_map(|key| files.files_with_key(key));
+                files.map(|file| file.number).collect()
+            };
+            let known = Known::new(table, candidates);
+            let (mut rows, mut value_bytes) = (0, 0);
+            for keys in keys.chunks(MOST_IN_ROUND) {
+                for row in multi::get::<Parts, _>(&session, cache, table, keys, wanted)?.into_iter().flatten() {
+                    rows += 1;
+                    value_bytes += row.iter().map(|part| part.len() as u64).sum::<u64>();
+                }
+            }
+            let is_row = |answer: &Answer<'_>| matches!(answer, Answer::Row(_));
+            let in_memory = |key: &&Vec<u8>| table.memtables().any(|memtable| is_row(&ask_memtable(memtable, at, key)));
+            let (memtables, memory_rows) =
+                (table.memtables().count() as u64, keys.iter().filter(in_memory).count() as u64);
+            let answer = Explained::Rows { rows, value_bytes };
+            let outcome = ReadOutcome { version: at, answer, memtables, memory_rows };
+            Ok(known.explain(&session, |_| Verdict::Walked, outcome))
+        })
+    }
+
+    /// `each` receives the key and the first part of each row.
     fn explain_scan_of(
         &self,
-        range: bounds::Owned,
-        limit: Option<u64>,
-        direction: Direction,
+        (range, limit, direction): (bounds::Owned, Option<u64>, Direction),
         wanted: PartList,
         pin: Arc<PinnedVersion>,
+        mut each: impl FnMut(&[u8], &[u8]),
     ) -> Result<Explanation> {
         let version = pin.version();
         // Like a range it holds no view. It notes what it has to know of each.
@@ -281,7 +338,9 @@ impl Table {
         while let Some(row) = scan.next(direction)? {
             rows += 1;
             memory_rows += u64::from(row.is_in_memtable());
-            value_bytes += row.parts()?.iter().map(|part| part.len() as u64).sum::<u64>();
+            let parts = row.parts()?;
+            value_bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+            each(row.key(), parts.first().map_or(&[], |part| &part[..]));
             if self.core().views.generation() != generation {
                 let view = self.core().views.newest();
                 generation = view.generation;
@@ -290,6 +349,37 @@ impl Table {
         }
         let answer = Explained::Rows { rows, value_bytes };
         Ok(known.explain(scan.session(), |_| Verdict::Walked, ReadOutcome { version, answer, memtables, memory_rows }))
+    }
+}
+
+impl Index {
+    /// Reads the rows whose keys in the index are in `range`, at most `limit` of them, as [`Index::range_by`] does, and returns what this
+    /// took instead of the rows: pages of the index, pages of rows, and rounds. All parts of the rows are read.
+    ///
+    /// # Errors
+    ///
+    /// As the rows of [`Index::range_by`].
+    pub fn explain_range_by(
+        &self,
+        range: impl IntoKeyRange,
+        limit: Option<u64>,
+        direction: Direction,
+    ) -> Result<ExplainedByIndex> {
+        let table = self.table();
+        let row_parts = table.identity().options.groups.len().max(1);
+        let all = (0..row_parts).try_fold(PartList::nothing(row_parts), PartList::with).expect("each once");
+        let pin = table.inner().pin();
+        let (wanted, mut keys) = (bounds::owned(&range), Vec::new());
+        let each = |key: &[u8], value: &[u8]| {
+            if let Some((index_key, row_key)) = entry::split(key, value)
+                && entry::is_within(&wanted, index_key)
+            {
+                keys.push(row_key.to_vec());
+            }
+        };
+        let entries = (entry::bounds_of(&wanted), limit, direction);
+        let entries = self.entry_table().explain_scan_of(entries, PartList::whole(), pin.clone(), each)?;
+        Ok(ExplainedByIndex { entries, rows: table.explain_rows_of(&keys, &all, &pin)? })
     }
 }
 
@@ -322,7 +412,8 @@ impl Selection {
         limit: Option<u64>,
         direction: Direction,
     ) -> Result<Explanation> {
-        self.table().explain_scan_of(bounds::owned(&range), limit, direction, *self.wanted(), self.reader().pin())
+        let scan = (bounds::owned(&range), limit, direction);
+        self.table().explain_scan_of(scan, *self.wanted(), self.reader().pin(), |_, _| {})
     }
 }
 
@@ -352,7 +443,7 @@ impl Snapshot {
     ) -> Result<Explanation> {
         let pin = self.pin_of(table)?.clone();
         table.inner().check_whole()?;
-        table.explain_scan_of(bounds::owned(&range), limit, direction, PartList::whole(), pin)
+        table.explain_scan_of((bounds::owned(&range), limit, direction), PartList::whole(), pin, |_, _| {})
     }
 }
 

@@ -19,6 +19,9 @@
 //!                    low bound, length-prefixed | high bound present u8 | high bound, length-prefixed | bytes
 //!                    | ranges of rows: count, each rows not seen before it, rows seen
 //!  15 move file    table | level | number | to level
+//!  16 index        table of its entries | table | flags u8: bit 0 unique, bit 1 ready | name, length-prefixed
+//!                    | declaration, length-prefixed | options, length-prefixed
+//!  17 alter index  table of its entries | table | flags u8: bit 1 ready
 //! 128 written for  release, the rest of the edit
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
@@ -29,7 +32,7 @@
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
-use super::table_info::TableId;
+use super::table_info::{IndexInfo, IndexState, TableId};
 use crate::log::record::EDIT_FIELDS;
 use crate::options::TableOptions;
 use sst::format::features::Unreadable;
@@ -147,6 +150,22 @@ pub enum Edit {
         /// The new level.
         to: u8,
     },
+    /// A new index, with a table for its entries.
+    Index {
+        /// The index.
+        info: IndexInfo,
+        /// How its entries are stored.
+        options: TableOptions,
+    },
+    /// An index is in another state, or belongs to another table, which has the rows of the one before.
+    AlterIndex {
+        /// The table of its entries.
+        id: TableId,
+        /// The table of the rows.
+        table: TableId,
+        /// Its state.
+        state: IndexState,
+    },
     /// The rows of all logs with smaller numbers are in files.
     OldestLog(u64),
     /// File numbers from this one on are free.
@@ -166,6 +185,7 @@ impl Edit {
     pub fn table(&self) -> Option<TableId> {
         match self {
             Self::Table { id, .. } | Self::AlterTable { id, .. } | Self::DropTable(id) => Some(*id),
+            Self::Index { info, .. } => Some(info.id),
             Self::AddFile(NewFile { table, .. })
             | Self::RemoveFile { table, .. }
             | Self::ShareFile { to: table, .. }
@@ -181,6 +201,11 @@ impl Edit {
             Self::AddFile(file) => Some(file.number),
             _ => None,
         }
+    }
+
+    /// Whether it may change which indexes a table has.
+    pub fn changes_indexes(&self) -> bool {
+        matches!(self, Self::Index { .. } | Self::AlterIndex { .. } | Self::DropTable(_))
     }
 
     /// Whether files or memtables leave the view with it. They are freed once no reader holds an older view.
@@ -235,6 +260,20 @@ impl Edit {
                 varint::put(out, (*to).into());
                 15
             }
+            Self::Index { info, options } => {
+                put(16, &[info.id.0.into(), info.table.0.into()]);
+                let unique = if info.is_unique { UNIQUE } else { 0 };
+                out.push(unique | ready_flag(info.state));
+                varint::put_bytes(out, info.name.as_bytes());
+                varint::put_bytes(out, &info.declaration);
+                encode_options(out, options);
+                16
+            }
+            Self::AlterIndex { id, table, state } => {
+                put(17, &[id.0.into(), table.0.into()]);
+                out.push(ready_flag(*state));
+                17
+            }
             Self::OldestLog(number) => put(6, &[*number]),
             Self::NextNumber(number) => put(7, &[*number]),
             Self::LastVersion(version) => put(8, &[version.0]),
@@ -277,7 +316,7 @@ impl Edit {
 
     /// Takes the fields off the front of `bytes`; `None` if the tag is not known.
     fn decode_body(tag: u8, bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
-        if !matches!(tag, 1..=15) && (tag != 128 || framing == Framing::Plain) {
+        if !matches!(tag, 1..=15) && (!matches!(tag, 16 | 17 | 128) || framing == Framing::Plain) {
             return Ok(None);
         }
         let mut why = malformed();
@@ -343,10 +382,50 @@ impl Edit {
                 let (table, from, file) = (id(number())?, level(number())?, number()?);
                 Self::MoveFile { table, level: from, number: file, to: level(number())? }
             }
+            16 => {
+                let (id, table) = (id(number())?, id(number())?);
+                let flags = take_flags(bytes, UNIQUE | READY, why)?;
+                let name = String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()?;
+                let declaration = varint::take_bytes(bytes)?.to_vec();
+                let options = take_options(bytes, framing);
+                let options = options.map_err(|wrong| *why = wrong.within(format_args!("index {name}"))).ok()?;
+                let (is_unique, state) = (flags & UNIQUE != 0, state_of(flags));
+                Self::Index { info: IndexInfo { id, table, name, is_unique, state, declaration }, options }
+            }
+            17 => {
+                let (id, table) = (id(number())?, id(number())?);
+                Self::AlterIndex { id, table, state: state_of(take_flags(bytes, READY, why)?) }
+            }
             128 => Self::WrittenFor(String::from_utf8(std::mem::take(bytes).to_vec()).ok()?),
             _ => return None,
         })
     }
+}
+
+/// Flags of an index.
+const UNIQUE: u8 = 1;
+const READY: u8 = 2;
+
+fn ready_flag(state: IndexState) -> u8 {
+    match state {
+        IndexState::Building => 0,
+        IndexState::Ready => READY,
+    }
+}
+
+fn state_of(flags: u8) -> IndexState {
+    if flags & READY == 0 { IndexState::Building } else { IndexState::Ready }
+}
+
+/// Takes flags off the front of `bytes`. An unknown one is something of a newer release.
+fn take_flags(bytes: &mut &[u8], known: u8, why: &mut Unreadable) -> Option<u8> {
+    let (&flags, rest) = bytes.split_first()?;
+    *bytes = rest;
+    if flags & !known != 0 {
+        *why = Unreadable::Newer(format!("flags {flags:#x} of an index"));
+        return None;
+    }
+    Some(flags)
 }
 
 fn malformed() -> Unreadable {
@@ -418,6 +497,12 @@ mod tests {
 
     fn slice() -> Slice {
         Slice { rows: RowRanges::new([5..10, 20..1020]), bounds: KeyBounds::cut(b"a", b"c"), bytes: 300 }
+    }
+
+    fn index(state: IndexState) -> Edit {
+        let (id, table, name, declaration) = (TableId(9), TableId(1), "i".to_owned(), b"d".to_vec());
+        let info = IndexInfo { id, table, name, is_unique: true, state, declaration };
+        Edit::Index { info, options: TableOptions::default() }
     }
 
     fn from_hex(text: &str) -> Vec<u8> {
@@ -530,6 +615,15 @@ mod tests {
         let mut bytes = Vec::new();
         Edit::WrittenFor("0.1".to_owned()).encode(&mut bytes);
         assert_eq!(bytes, b"\x80\x030.1");
+        for (edit, fields) in [
+            (index(IndexState::Ready), "10 15 09 01 03 0169 0164 0d 808001 808001 00 00 00 00 00 06 00"),
+            (Edit::AlterIndex { id: TableId(9), table, state: IndexState::Building }, "11 03 09 01 00"),
+        ] {
+            let mut bytes = Vec::new();
+            edit.encode(&mut bytes);
+            assert_eq!(bytes, from_hex(fields), "{edit:?}");
+            assert!(Edit::decode(&mut &bytes[..], Framing::Plain).is_err(), "older manifests have none");
+        }
     }
 
     #[test]
@@ -570,6 +664,7 @@ mod tests {
         check(b"\x28\x03abc", Err("edit 40"));
         check(b"\x02\x04\x09\x80\x01x", Ok(Some(Edit::Epoch(9))));
         check(b"\x02\x04\x09\x07\x01x", Err("in edit 2, field 7"));
+        check(b"\x11\x03\x09\x01\x04", Err("flags 0x4 of an index"));
         // The options of a table have room of their own.
         let name = "t".to_owned();
         let edit = Edit::Table { id: TableId(1), name, options: TableOptions::default() };
@@ -626,6 +721,8 @@ mod tests {
             Edit::LastVersion(Version(1 << 40)),
             Edit::FlushedVersion(Version(1 << 39)),
             Edit::NextTable(8),
+            index(IndexState::Building),
+            Edit::AlterIndex { id: TableId(9), table: TableId(1), state: IndexState::Ready },
             Edit::WrittenFor("0.1".to_owned()),
             Edit::DropTable(table),
         ];

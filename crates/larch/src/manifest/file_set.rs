@@ -7,7 +7,7 @@
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
 use super::table_files::TableFiles;
-use super::table_info::{TableId, TableInfo};
+use super::table_info::{IndexInfo, IndexState, TableId, TableInfo};
 use super::tables::Tables;
 use crate::error::{Error, Result};
 use crate::options::TableOptions;
@@ -88,6 +88,9 @@ impl FileSet {
             Edit::Table { id, name, options } => self.add_table(*id, name, options)?,
             Edit::AlterTable { id, since, options } => self.alter_table(*id, *since, options)?,
             Edit::DropTable(id) => {
+                if self.tables.indexes_of(*id).next().is_some() {
+                    return Err(format!("table {} is dropped, and it has an index", id.0).into());
+                }
                 let table = self.tables.remove(id).ok_or(EditRefusal::NoTable(*id))?;
                 table.files().for_each(|(_, file)| self.hide(file, removed));
             }
@@ -104,6 +107,8 @@ impl FileSet {
                 let file = self.take_file(*table, *level, *number)?;
                 self.add_file(*table, *to, file)?;
             }
+            Edit::Index { info, options } => self.add_index(info, options)?,
+            Edit::AlterIndex { id, table, state } => self.alter_index(*id, *table, *state)?,
             Edit::OldestLog(number) => self.oldest_log = *number,
             Edit::NextNumber(number) => {
                 self.next_number = self.next_number.max(not_last(*number, u64::MAX, "file number")?);
@@ -121,9 +126,10 @@ impl FileSet {
 
     fn add_table(&mut self, id: TableId, name: &str, options: &TableOptions) -> Result<(), EditRefusal> {
         self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
-        let info = Arc::new(TableInfo { id, name: name.to_owned(), options: options.clone(), since: 0 });
-        if self.tables.contains_key(&id) || self.tables.named(name).is_some() {
-            return Err(format!("table {}, {name:?}, is created twice", id.0).into());
+        let (name, options, since, index) = (name.to_owned(), options.clone(), 0, None);
+        let info = Arc::new(TableInfo { id, name, options, since, index });
+        if self.tables.contains_key(&id) || self.tables.named(&info.name).is_some() {
+            return Err(format!("table {}, {:?}, is created twice", id.0, info.name).into());
         }
         self.tables.insert(TableFiles::new(info));
         Ok(())
@@ -138,8 +144,46 @@ impl FileSet {
         if table.info.options.in_memory != options.in_memory {
             table.files().for_each(|(_, file)| file.sst.file.keep(options.in_memory));
         }
-        let info = Arc::new(TableInfo { id, name: table.info.name.clone(), options: options.clone(), since });
+        let (name, index) = (table.info.name.clone(), table.info.index.clone());
+        let info = Arc::new(TableInfo { id, name, options: options.clone(), since, index });
         self.change(id, |table| table.info = info)
+    }
+
+    fn add_index(&mut self, index: &IndexInfo, options: &TableOptions) -> Result<(), EditRefusal> {
+        let id = index.id;
+        self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
+        if self.tables.contains_key(&id) {
+            return Err(format!("index {}, {:?}, has the id of another table", id.0, index.name).into());
+        }
+        if !options.groups.is_empty() {
+            return Err(format!("index {}, {:?}, has column groups", id.0, index.name).into());
+        }
+        let name = self.index_name(index)?;
+        let (options, index) = (options.clone(), Some(Arc::new(index.clone())));
+        self.tables.insert(TableFiles::new(Arc::new(TableInfo { id, name, options, since: 0, index })));
+        Ok(())
+    }
+
+    fn alter_index(&mut self, id: TableId, table: TableId, state: IndexState) -> Result<(), EditRefusal> {
+        let info = self.table(id)?.info.clone();
+        let Some(index) = &info.index else { return Err(format!("table {} is no index", id.0).into()) };
+        let index = IndexInfo { table, state, ..IndexInfo::clone(index) };
+        let (name, options, since) = (self.index_name(&index)?, info.options.clone(), info.since);
+        let info = Arc::new(TableInfo { id, name, options, since, index: Some(Arc::new(index)) });
+        self.change(id, |table| table.info = info)
+    }
+
+    /// What people call the table of the entries of `index`. Refuses an index that its table cannot have.
+    fn index_name(&self, index: &IndexInfo) -> Result<String, EditRefusal> {
+        let table = &self.table(index.table)?.info;
+        if table.index.is_some() {
+            return Err(format!("table {} is an index and has index {:?}", table.id.0, index.name).into());
+        }
+        let mut others = self.tables.indexes_of(table.id).filter(|other| other.info.id != index.id);
+        if others.any(|other| other.info.index.as_ref().is_some_and(|other| other.name == index.name)) {
+            return Err(format!("table {} has two indexes {:?}", table.name, index.name).into());
+        }
+        Ok(format!("{} of {}", index.name, table.name))
     }
 
     fn add_new_file(&mut self, new: &NewFile, opener: &FileOpener) -> Result<(), EditRefusal> {
@@ -209,6 +253,13 @@ impl FileSet {
     ///
     /// [`Error::BadOptions`] with the file and the feature.
     pub fn check_readable_by(&self, release: Release) -> Result<()> {
+        if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: there is an index, {}, and Larch {release} does not read databases with indexes; open the \
+                 database without compat",
+                index.info.name
+            )));
+        }
         let known = release.features(Format::Sst);
         for (_, file) in self.tables.values().flat_map(|table| table.files()) {
             let unknown = file.sst.meta.features() & features::REQUIRED & !known;
@@ -312,9 +363,14 @@ impl FileSet {
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
         let mut edits = Vec::new();
-        for table in self.tables.values() {
-            let TableInfo { id, name, options, since } = &*table.info;
-            edits.push(Edit::Table { id: *id, name: name.clone(), options: options.clone() });
+        // The id of an index may be less than that of its table, if the table was renamed.
+        let tables = self.tables.values().filter(|table| table.info.index.is_none());
+        for table in tables.chain(self.tables.indexes()) {
+            let TableInfo { id, name, options, since, index } = &*table.info;
+            edits.push(match index {
+                None => Edit::Table { id: *id, name: name.clone(), options: options.clone() },
+                Some(index) => Edit::Index { info: IndexInfo::clone(index), options: options.clone() },
+            });
             // It is needed only if a file is older.
             if table.files().any(|(_, file)| file.number < *since) {
                 edits.push(Edit::AlterTable { id: *id, since: *since, options: options.clone() });

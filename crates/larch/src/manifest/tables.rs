@@ -1,7 +1,7 @@
 //! The tables of a file set, by id and by name. File sets share what is equal in them: a copy costs a few reference counts, and
 //! a change of one table copies in proportion to the logarithm of the number of tables. It does not know edits.
 //!
-//! Invariant: `names` and `level0` agree with `tables`.
+//! Invariant: `names`, `indexes` and `level0` agree with `tables`.
 
 use super::table_files::TableFiles;
 use super::table_info::TableId;
@@ -13,7 +13,10 @@ use std::ops::Index;
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     tables: RedBlackTreeMap<TableId, TableFiles, ArcK>,
+    /// The tables that can be opened by name: all but indexes.
     names: RedBlackTreeMap<String, TableId, ArcK>,
+    /// Each table that has an index, with the index.
+    indexes: RedBlackTreeSet<(TableId, TableId), ArcK>,
     /// The tables that have files in level 0, ordered by the number of these files.
     level0: RedBlackTreeSet<(usize, TableId), ArcK>,
 }
@@ -44,9 +47,20 @@ impl Tables {
         self.tables.keys()
     }
 
-    /// The names of all tables, sorted.
+    /// The names of all tables but indexes, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
+    }
+
+    /// The indexes of `table`, each as the table of its entries, by id.
+    pub fn indexes_of(&self, table: TableId) -> impl Iterator<Item = &TableFiles> {
+        let indexes = self.indexes.range((table, TableId(0))..=(table, TableId(u32::MAX)));
+        indexes.filter_map(|(_, index)| self.tables.get(index))
+    }
+
+    /// The indexes of all tables.
+    pub fn indexes(&self) -> impl Iterator<Item = &TableFiles> {
+        self.indexes.iter().filter_map(|(_, index)| self.tables.get(index))
     }
 
     /// The greatest number of files that a table has in level 0.
@@ -57,7 +71,10 @@ impl Tables {
     /// Adds a table without files.
     pub fn insert(&mut self, table: TableFiles) {
         assert!(table.levels[0].is_empty(), "a table begins without files");
-        self.names.insert_mut(table.info.name.clone(), table.info.id);
+        match &table.info.index {
+            None => self.names.insert_mut(table.info.name.clone(), table.info.id),
+            Some(index) => self.indexes.insert_mut((index.table, index.id)),
+        }
         self.tables.insert_mut(table.info.id, table);
     }
 
@@ -69,6 +86,9 @@ impl Tables {
         if self.names.get(&table.info.name) == Some(id) {
             self.names.remove_mut(&table.info.name);
         }
+        if let Some(index) = &table.info.index {
+            self.indexes.remove_mut(&(index.table, *id));
+        }
         self.level0.remove_mut(&(table.levels[0].len(), *id));
         Some(table)
     }
@@ -76,14 +96,21 @@ impl Tables {
     /// Changes a table, but not its name; `None` if it does not exist.
     pub fn change<T>(&mut self, id: &TableId, change: impl FnOnce(&mut TableFiles) -> T) -> Option<T> {
         let table = self.tables.get_mut(id)?;
-        let before = table.levels[0].len();
+        let owner = |table: &TableFiles| table.info.index.as_ref().map(|index| index.table);
+        let (before, owner_before) = (table.levels[0].len(), owner(table));
         let outcome = change(table);
-        let after = table.levels[0].len();
+        let (after, owner_after) = (table.levels[0].len(), owner(table));
         if before != after {
             self.level0.remove_mut(&(before, *id));
             if after > 0 {
                 self.level0.insert_mut((after, *id));
             }
+        }
+        if let (Some(before), Some(after)) = (owner_before, owner_after)
+            && before != after
+        {
+            self.indexes.remove_mut(&(before, *id));
+            self.indexes.insert_mut((after, *id));
         }
         Some(outcome)
     }

@@ -15,8 +15,9 @@ use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
 use crate::error::Result;
 use crate::transaction::own_writes::OwnRows;
+use crate::transaction::read_set::ReadSet;
 use crate::transaction::work::Work;
-use os::sync::Arc;
+use os::sync::{Arc, Mutex};
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::ReadPlan;
 use sst::{Direction, Groups, Limits, Version};
@@ -32,6 +33,43 @@ pub struct Reader<'r> {
     work: Option<&'r Work>,
 }
 
+/// Reads rows of one table later, for a read that finds their keys little by little: at the version of that read, and as the
+/// transaction that reads saw its own writes then.
+#[derive(Clone, Debug)]
+pub(crate) struct LaterReader {
+    table: TableHandle,
+    pin: Arc<PinnedVersion>,
+    wanted: PartList,
+    own: Option<OwnRows>,
+    /// Where a transaction notes the keys.
+    reads: Option<Arc<Mutex<ReadSet>>>,
+}
+
+impl LaterReader {
+    /// What was asked for of the rows `keys`, in the order of the keys.
+    pub fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+        self.note(keys);
+        self.reader().multi_get_under(keys, self.own.as_ref())
+    }
+
+    /// As [`LaterReader::multi_get`], as a future.
+    pub async fn multi_get_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+        self.note(keys);
+        self.reader().multi_get_under_async(keys, self.own.as_ref()).await
+    }
+
+    fn note<K: AsRef<[u8]>>(&self, keys: &[K]) {
+        if let Some(reads) = &self.reads {
+            let mut reads = reads.lock();
+            keys.iter().for_each(|key| reads.add_key(self.table.id(), key.as_ref()));
+        }
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.table, Some(&self.pin), self.wanted)
+    }
+}
+
 impl<'r> Reader<'r> {
     pub(crate) fn new(table: &'r TableHandle, pin: Option<&'r Arc<PinnedVersion>>, wanted: PartList) -> Self {
         Self { table, pin, wanted, work: None }
@@ -40,6 +78,38 @@ impl<'r> Reader<'r> {
     /// Reads in a transaction, which reads at the pinned version.
     pub(crate) fn within(self, work: &'r Work) -> Self {
         Self { work: Some(work), ..self }
+    }
+
+    /// The table.
+    pub(crate) fn table(&self) -> &'r TableHandle {
+        self.table
+    }
+
+    /// What reads the whole rows of another table at the same version, and in the same transaction.
+    pub(crate) fn of<'t>(&self, table: &'t TableHandle) -> Reader<'t>
+    where
+        'r: 't,
+    {
+        Reader { table, pin: self.pin, wanted: PartList::whole(), work: self.work }
+    }
+
+    /// The same at the version of `pin`.
+    pub(crate) fn pinned<'p>(&self, pin: &'p Arc<PinnedVersion>) -> Reader<'p>
+    where
+        'r: 'p,
+    {
+        Reader { table: self.table, pin: Some(pin), wanted: self.wanted, work: self.work }
+    }
+
+    /// What reads the same rows later, at the version of `pin`.
+    pub(crate) fn later(&self, pin: &Arc<PinnedVersion>) -> LaterReader {
+        LaterReader {
+            table: self.table.clone(),
+            pin: pin.clone(),
+            wanted: self.wanted,
+            own: self.work.and_then(|work| work.writes.rows(self.table.id())),
+            reads: self.work.and_then(Work::later_reads),
+        }
     }
 
     /// Reads some parts of the rows.
@@ -148,23 +218,35 @@ impl<'r> Reader<'r> {
 
     /// What was asked for of the rows `keys`, in the order of the keys.
     pub(crate) fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
-        V::check(self.table)?;
         let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
+        self.multi_get_under(keys, own.as_ref())
+    }
+
+    fn multi_get_under<V: Content, K: AsRef<[u8]>>(&self, keys: &[K], own: Option<&OwnRows>) -> Result<Vec<Option<V>>> {
+        V::check(self.table)?;
         self.look(|table| {
             let session = self.table.session(Reason::Point);
-            multi::get(&session, session.cache(), table.under(own.as_ref()), keys, &self.wanted)
+            multi::get(&session, session.cache(), table.under(own), keys, &self.wanted)
         })
     }
 
     /// As [`Reader::multi_get`], as a future.
     pub(crate) async fn multi_get_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
-        V::check(self.table)?;
         let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
+        self.multi_get_under_async(keys, own.as_ref()).await
+    }
+
+    async fn multi_get_under_async<V: Content, K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        own: Option<&OwnRows>,
+    ) -> Result<Vec<Option<V>>> {
+        V::check(self.table)?;
         let mut again = Again::new(self.table.core(), self.pin);
         loop {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
-            let table = view.table(&self.table.identity, at)?.under(own.as_ref());
+            let table = view.table(&self.table.identity, at)?.under(own);
             let mut read = MultiRead::new(table, keys, &self.wanted, session.cache());
             match retry_async(&mut session, |session| read.get(session, session.cache())).await {
                 Ok(rows) => return Ok(rows),

@@ -36,6 +36,8 @@ pub struct DamagedTable {
 /// The tables, files and logs of the damaged database.
 pub struct DamagedDatabase {
     pub tables: BTreeMap<TableId, DamagedTable>,
+    /// The tables with the entries of indexes. A repair leaves them out.
+    indexes: BTreeSet<TableId>,
     /// Whether the manifest is undamaged. Then tables and files that it does not name do not count.
     is_whole: bool,
     /// The rows of logs with smaller numbers are in files.
@@ -72,8 +74,17 @@ impl DamagedDatabase {
             leftovers: Leftovers::new(machine.disk.clone()),
         };
         let (set, is_whole) = manifest(machine, damaged, &listed, &opener, report);
-        let mut tables = BTreeMap::new();
+        let (mut tables, mut indexes) = (BTreeMap::new(), BTreeSet::new());
         for table in set.tables.values() {
+            if let Some(index) = &table.info.index {
+                let of = set.tables.get(&index.table).map_or("?", |of| &of.info.name);
+                report.guesses.push(format!(
+                    "the index {} of table {of} is not in the new database; create it again",
+                    index.name
+                ));
+                indexes.insert(table.info.id);
+                continue;
+            }
             let mut files = Vec::new();
             for (_, file) in table.files() {
                 if machine.disk.exists(file.path()).unwrap_or(false) {
@@ -91,6 +102,7 @@ impl DamagedDatabase {
         });
         let mut found = Self {
             tables,
+            indexes,
             is_whole,
             oldest_log: set.oldest_log,
             memory: MemSet::new(0, Arc::default()),
@@ -135,8 +147,15 @@ impl DamagedDatabase {
                     continue;
                 }
             };
-            let FileOrigin { table, name: table_name, groups } = origin::decode(&origin);
+            let FileOrigin { table, name: table_name, groups, index_of } = origin::decode(&origin);
             let id = TableId(table.unwrap_or(0));
+            if index_of.is_some() {
+                if self.indexes.insert(id) {
+                    let index = table_name.unwrap_or_else(|| "?".to_owned());
+                    report.guesses.push(format!("an index {index} is not in the new database; create it again"));
+                }
+                continue;
+            }
             // All rows of an import have version 0; the manifest had its version. The import came after the commits in files
             // with smaller numbers.
             let is_import = meta.newest == Version(0) && meta.rows() > 0;
@@ -204,7 +223,7 @@ impl DamagedDatabase {
         }
         for (id, _) in self.memory.all() {
             // An undamaged manifest does not name tables that were dropped.
-            if !self.is_whole && !self.tables.contains_key(&id) {
+            if !self.is_whole && !self.tables.contains_key(&id) && !self.indexes.contains(&id) {
                 let name = format!("table-{}", id.0);
                 report
                     .guesses

@@ -113,7 +113,7 @@ impl<'c> TableChange<'c> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
         // What was read of a table under one id, and written under another, cannot be compared. A new table was not read.
-        let is_comparable = edits.iter().all(|edit| matches!(edit, Edit::Table { .. }));
+        let is_comparable = edits.iter().all(|edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. }));
         if outcome.is_ok() && !is_comparable {
             core.writes.recent.note_change_of_tables(self.writer().next_version());
         }

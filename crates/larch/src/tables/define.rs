@@ -4,7 +4,7 @@ use super::change::TableChange;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
-use crate::manifest::{Edit, TableId, TableInfo};
+use crate::manifest::{Edit, FileSet, TableId, TableInfo};
 use crate::options::TableOptions;
 use os::sync::Arc;
 
@@ -44,12 +44,29 @@ pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
     let mut change = TableChange::begin(core)?;
     let view = core.views.newest();
     let Some(table) = view.files.tables.named(name) else { return Ok(false) };
-    let edit = Edit::DropTable(table.info.id);
+    let mut edits = drops_of_indexes(&view.files, table.info.id);
+    edits.push(Edit::DropTable(table.info.id));
     drop(view);
     // The durable commits are a prefix of all commits, so those before this change become durable first.
     change.sync()?;
-    change.install(&[edit], FreshFiles::new(&core.env.opener.leftovers))?;
+    change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;
     Ok(true)
+}
+
+/// The edits that drop the indexes of `table`.
+fn drops_of_indexes(files: &FileSet, table: TableId) -> Vec<Edit> {
+    files.tables.indexes_of(table).map(|index| Edit::DropTable(index.info.id)).collect()
+}
+
+/// Refuses `work` on a table that has indexes, because it does not keep them.
+///
+/// # Errors
+///
+/// [`Error::HasIndexes`].
+pub fn check_unindexed(files: &FileSet, table: &TableInfo, work: &'static str) -> Result<()> {
+    let indexes = files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref());
+    let indexes: Vec<String> = indexes.map(|index| index.name.clone()).collect();
+    if indexes.is_empty() { Ok(()) } else { Err(Error::HasIndexes { table: table.name.clone(), work, indexes }) }
 }
 
 /// Changes how `table` is stored from here on. It holds one lock from reading the options to writing them, so that two alters

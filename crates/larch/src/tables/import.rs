@@ -7,6 +7,7 @@
 //! fails or is dropped, its files are removed; after a crash the next open removes them.
 
 use super::change::TableChange;
+use super::define::check_unindexed;
 use crate::cancel::Limit;
 use crate::compact::kept_files::KeptFiles;
 use crate::compact::merge::{MergePlan, merge_files};
@@ -113,7 +114,9 @@ impl Import {
             return Err(Error::ReadOnly);
         }
         table.core().check_writable()?;
-        table.core().views.newest().files_of(&table.identity)?;
+        let view = table.core().views.newest();
+        view.files_of(&table.identity)?;
+        check_unindexed(&view.files, &table.identity, WORK)?;
         table.core().writes.reserve.fill()?;
         let state = ImportPhase::Streaming(Box::default());
         let runs_memory = table.core().env.held.imports.holding();
@@ -338,7 +341,8 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: SortedRun) -> Result<()>
         return Ok(());
     };
     // Rows in memory are older than the import, so they must be in a file below it.
-    let mut change = TableChange::begin_with_levels(core, &[table], &[table], |_| Ok::<_, Error>(()))?;
+    let check = |_| check_unindexed(&core.views.newest().files, table, WORK);
+    let mut change = TableChange::begin_with_levels(core, &[table], &[table], check)?;
     let view = core.views.newest();
     let files = view.files_of(table)?;
     let level = deepest_free_level(files, &bounds);

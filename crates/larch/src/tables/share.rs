@@ -2,6 +2,7 @@
 //! that another table sees them too, or a part of them. It does not know what is in the files.
 
 use super::change::TableChange;
+use super::define::check_unindexed;
 use crate::compact::cut::{self, Remainder};
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -45,6 +46,11 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
     let mut change = TableChange::begin_with_levels(core, &[table], &[], |_| {
         let view = core.views.newest();
         view.files_of(table)?;
+        match part {
+            SharedPart::Copy => check_unindexed(&view.files, table, "a clone")?,
+            SharedPart::From(_) => check_unindexed(&view.files, table, "a split")?,
+            SharedPart::Whole => {}
+        }
         match view.files.tables.named(name) {
             Some(_) => Err(Error::TableExists(name.to_owned())),
             None => Ok(()),
@@ -87,6 +93,9 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         None => {
             if part == SharedPart::Whole {
                 // In the same record, so that after a crash all rows are under one of the two names.
+                for index in view.files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref()) {
+                    edits.push(Edit::AlterIndex { id: index.id, table: id, state: index.state });
+                }
                 edits.push(Edit::DropTable(table.id));
             }
             change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;

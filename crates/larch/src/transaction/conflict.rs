@@ -15,6 +15,11 @@ pub enum Conflict {
         /// The key. Of a removed range it is the first key that matters, which need not have had a value.
         key: Box<[u8]>,
     },
+    /// A table that the transaction writes to got an index since it began, or lost one, so that its entries may not be right.
+    Indexes {
+        /// Name of a table.
+        table: String,
+    },
     /// The transaction began before the oldest commit with which it can be compared: it took too long, or a table was imported,
     /// cloned, split, renamed or dropped meanwhile, or a batch that is larger than the write buffer was committed.
     TooOld {
@@ -34,6 +39,12 @@ impl fmt::Display for Conflict {
             Self::Changed { table, key } => {
                 let shown = key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii();
                 write!(f, "another commit has changed key {shown} of table {table}; do the transaction again")
+            }
+            Self::Indexes { table } => {
+                write!(
+                    f,
+                    "an index was created or dropped since the transaction began to write to table {table}; do it again"
+                )
             }
             Self::TooOld { began, oldest } => write!(
                 f,

@@ -13,7 +13,7 @@ pub struct Work {
     /// What it has written.
     pub writes: OwnWrites,
     keys: Mutex<ReadSet>,
-    /// The ranges that were read, which open ranges share. It is made for the first one.
+    /// The ranges that were read, which open ranges share, and what reads note later. It is made for the first one.
     ranges: OnceLock<Arc<Mutex<ReadSet>>>,
     /// The memory of each of the two.
     most_bytes: usize,
@@ -36,6 +36,29 @@ impl Work {
     /// Notes that the transaction depends on `key`, whatever else is noted.
     pub fn depend_on(&mut self, table: TableId, key: &[u8]) {
         self.keys.get_mut().add_key(table, key);
+    }
+
+    /// Notes that the transaction depends on `key`, which a read of it notes too, unless reads are not noted.
+    pub fn depend_on_read_key(&mut self, table: TableId, key: &[u8]) {
+        if !self.notes_reads {
+            self.depend_on(table, key);
+        }
+    }
+
+    /// As [`Work::depend_on_read_key`], of a range that is read.
+    pub fn depend_on_read_range(&mut self, table: TableId, keys: Option<KeyRange>) {
+        if let Some(keys) = keys.filter(|_| !self.notes_reads) {
+            self.keys.get_mut().add_range(table, keys);
+        }
+    }
+
+    /// Where reads that go on later note their keys, if they are noted.
+    pub fn later_reads(&self) -> Option<Arc<Mutex<ReadSet>>> {
+        self.notes_reads.then(|| self.shared_reads().clone())
+    }
+
+    fn shared_reads(&self) -> &Arc<Mutex<ReadSet>> {
+        self.ranges.get_or_init(|| Arc::new(Mutex::new(ReadSet::new(self.most_bytes))))
     }
 
     /// The keys that were read one by one.
@@ -73,8 +96,7 @@ impl Work {
     pub fn read_range(&self, table: TableId, (low, high): &bounds::Owned) -> (Option<OwnRows>, Option<OpenRead>) {
         let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
         let keys = KeyRange::between(low, high).filter(|_| self.notes_reads);
-        let ranges = || Arc::new(Mutex::new(ReadSet::new(self.most_bytes)));
-        let open = keys.map(|keys| OpenRead::begin(self.ranges.get_or_init(ranges), table, keys));
+        let open = keys.map(|keys| OpenRead::begin(self.shared_reads(), table, keys));
         (self.writes.rows(table), open)
     }
 }

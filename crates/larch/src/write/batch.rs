@@ -141,6 +141,15 @@ impl BatchOps {
         self.push_bytes(value);
     }
 
+    /// Appends `op`.
+    pub fn push(&mut self, table: u32, op: Op<'_>) {
+        match op {
+            Op::Put { key, value } => self.put(table, key, value),
+            Op::Erase { key } => self.erase(table, key),
+            Op::RangeErase { start, end } => self.range_erase(table, start, end),
+        }
+    }
+
     /// Appends a put of a value in parts, which [`parts::encode`] joins.
     pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
         self.begin(PUT, table, key);

@@ -11,6 +11,7 @@
 //! Any thread may call it.
 
 use super::batch::BatchOps;
+use super::indexed::Indexed;
 use super::large;
 use super::log_job;
 use super::not_committed::NotCommitted;
@@ -53,7 +54,7 @@ fn newest(core: &Core) -> Result<Version> {
 }
 
 /// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without ops it is a
-/// [`sync`].
+/// [`sync`]. If one of the tables has an index, nothing is committed, and there is no version: such ops are committed by a transaction.
 ///
 /// # Errors
 ///
@@ -64,22 +65,21 @@ pub fn commit(
     ops: &mut BatchOps,
     tables: &[Arc<TableInfo>],
     durability: Durability,
-) -> Result<Version> {
-    let version = apply_ops(core, ops, tables)?;
+) -> Result<Option<Version>> {
+    let Some(version) = apply_ops(core, ops, tables)? else { return Ok(None) };
     if durability == Durability::Synced {
         core.make_durable(version)?;
     }
     work_if_simulated(core);
-    Ok(version)
+    Ok(Some(version))
 }
 
-/// Commits `ops` on `tables` and returns their version, which reads see and which need not be durable. Without ops it is the newest
-/// version.
+/// As [`commit`]: the version is one that reads see and that need not be durable. Without ops it is the newest version.
 ///
 /// # Errors
 ///
 /// As [`commit`], except those of a sync.
-pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version> {
+pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Option<Version>> {
     let version = apply_ops(core, ops, tables)?;
     work_if_simulated(core);
     Ok(version)
@@ -92,14 +92,14 @@ fn work_if_simulated(core: &Core) {
     }
 }
 
-fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version> {
+fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Option<Version>> {
     if ops.is_empty() {
-        return sync(core, Durability::Buffered);
+        return sync(core, Durability::Buffered).map(Some);
     }
     core.check_writable()?;
     core.writes.reserved.wait_for(ops, None, core.patient_clock());
-    let applied = apply_valid(core, ops, tables, None)?;
-    Ok(applied.expect("only a transaction conflicts with others"))
+    // Without a transaction nothing but an index is in the way.
+    Ok(apply_valid(core, ops, (tables, Indexed::Not), None)?.ok())
 }
 
 /// As [`submit`], of `ops` that are not empty, if no commit contradicts `validation`.
@@ -110,7 +110,7 @@ fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) ->
 pub fn submit_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
-    tables: &[Arc<TableInfo>],
+    tables: (&[Arc<TableInfo>], Indexed),
     validation: Validation<'_>,
 ) -> Result<Result<Version, Conflict>> {
     let applied = apply_valid(core, ops, tables, Some(validation))?;
@@ -121,7 +121,7 @@ pub fn submit_valid(
 fn apply_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
-    tables: &[Arc<TableInfo>],
+    tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<Validation<'_>>,
 ) -> Result<Result<Version, Conflict>> {
     core.check_writable()?;
@@ -176,7 +176,7 @@ fn slow_down(core: &Core, bytes: u64) {
 fn append(
     core: &Core,
     ops: &BatchOps,
-    tables: &[Arc<TableInfo>],
+    tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
     loop {
@@ -204,7 +204,7 @@ struct Logged<'c> {
 fn append_once(
     core: &Core,
     ops: &BatchOps,
-    tables: &[Arc<TableInfo>],
+    tables: (&[Arc<TableInfo>], Indexed),
     validation: Option<&mut Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
     let bytes = memory_bytes(ops);
@@ -221,7 +221,7 @@ fn log<'c>(
     core: &'c Core,
     ops: &BatchOps,
     bytes: u64,
-    tables: &[Arc<TableInfo>],
+    (tables, indexed): (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
 ) -> Result<Logged<'c>, NotCommitted> {
     let mut stalled: Option<StalledCommit<'_>> = None;
@@ -237,6 +237,7 @@ fn log<'c>(
         if view.generation != core.views.generation() {
             view = core.views.newest();
         }
+        indexed.check(&core.indexes, tables).map_err(NotCommitted::Conflict)?;
         check_tables(core, &view, tables)?;
         if !core.writes.reserve.is_full() && !ops.is_erases_only() {
             // Otherwise puts would take the space that erases have freed.

@@ -7,6 +7,7 @@
 
 use super::batch::BatchOps;
 use super::flush::write_files;
+use super::indexed::Indexed;
 use super::not_committed::NotCommitted;
 use super::room::memory_bytes;
 use super::writer::apply;
@@ -30,7 +31,7 @@ const FILE_VERSION: Version = Version(0);
 pub fn commit(
     core: &Arc<Core>,
     ops: &BatchOps,
-    tables: &[Arc<TableInfo>],
+    tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
     let is_erases_only = ops.is_erases_only();
@@ -49,7 +50,7 @@ pub fn commit(
 fn write_and_install(
     core: &Arc<Core>,
     ops: &BatchOps,
-    tables: &[Arc<TableInfo>],
+    (tables, indexed): (&[Arc<TableInfo>], Indexed),
     validation: Option<&mut Validation<'_>>,
     is_erases_only: bool,
 ) -> Result<Version, NotCommitted> {
@@ -65,6 +66,7 @@ fn write_and_install(
     drop(rows);
     let changed: Vec<&TableInfo> = tables.iter().map(|table| &**table).collect();
     let mut change = TableChange::begin_with_levels(core, &changed, &changed, |last| {
+        indexed.check(&core.indexes, tables).map_err(NotCommitted::Conflict)?;
         let view = core.views.newest();
         changed.iter().try_for_each(|table| view.files_of(table).map(drop))?;
         match validation {

@@ -194,3 +194,45 @@ fn the_files_that_may_hold_a_key_are_those_whose_bounds_have_it() {
         }
     }
 }
+
+fn index(id: u32, table: u32, name: &str) -> Edit {
+    let (id, table, name, declaration) = (TableId(id), TableId(table), name.to_owned(), b"d".to_vec());
+    let info = IndexInfo { id, table, name, is_unique: false, state: IndexState::Building, declaration };
+    Edit::Index { info, options: TableOptions::default() }
+}
+
+#[test]
+fn an_index_has_a_table_and_a_name_of_its_own() {
+    check(index(2, 7, "i"), "table 7 is not there");
+    check(index(1, 1, "i"), "index 1, \"i\", has the id of another table");
+    let alter = |id, table| Edit::AlterIndex { id: TableId(id), table: TableId(table), state: IndexState::Ready };
+    check(alter(1, 1), "table 1 is no index");
+    let refused = |edits: &[Edit]| refusal(&[&[index(2, 1, "i")], edits].concat());
+    assert_eq!(refused(&[index(3, 1, "i")]).as_deref(), Some("table users has two indexes \"i\""));
+    assert_eq!(refused(&[index(3, 2, "j")]).as_deref(), Some("table 2 is an index and has index \"j\""));
+    assert_eq!(refused(&[Edit::DropTable(TableId(1))]).as_deref(), Some("table 1 is dropped, and it has an index"));
+    assert_eq!(refused(&[alter(2, 9)]).as_deref(), Some("table 9 is not there"));
+    assert_eq!(refused(&[Edit::DropTable(TableId(2)), Edit::DropTable(TableId(1))]), None);
+    let (name, options) = ("i of users".to_owned(), TableOptions::default());
+    assert_eq!(refused(&[Edit::Table { id: TableId(3), name, options }]), None, "an index names no table");
+}
+
+#[test]
+fn a_set_describes_its_indexes_also_when_their_table_was_renamed() {
+    let (name, options) = ("people".to_owned(), TableOptions::default());
+    let edits = [
+        index(2, 1, "i"),
+        index(3, 1, "j"),
+        Edit::Table { id: TableId(4), name, options },
+        Edit::AlterIndex { id: TableId(2), table: TableId(4), state: IndexState::Ready },
+        Edit::AlterIndex { id: TableId(3), table: TableId(4), state: IndexState::Building },
+        Edit::DropTable(TableId(1)),
+    ];
+    let set = applied(&edits).expect("they apply");
+    assert_eq!(set.tables.names().collect::<Vec<_>>(), ["people"]);
+    let names = |of| set.tables.indexes_of(TableId(of)).map(|files| files.info.name.clone()).collect::<Vec<_>>();
+    assert_eq!((names(1), names(4)), (vec![], vec!["i of people".to_owned(), "j of people".to_owned()]));
+    let own: Vec<Edit> = set.edits().skip(7).collect();
+    let again = applied(&[&[Edit::DropTable(TableId(1))], own.as_slice()].concat()).expect("they apply");
+    assert!(again.edits().skip(7).eq(own), "a set describes itself");
+}

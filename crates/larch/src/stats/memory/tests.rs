@@ -26,7 +26,13 @@ fn view(memtables: &[&str]) -> View {
         Arc::new(memory)
     });
     let mut files = FileSet::default();
-    let info = Arc::new(TableInfo { id: TABLE, name: "t".to_owned(), options: TableOptions::default(), since: 0 });
+    let info = Arc::new(TableInfo {
+        id: TABLE,
+        name: "t".to_owned(),
+        options: TableOptions::default(),
+        since: 0,
+        index: None,
+    });
     files.tables.insert(TableFiles::new(info));
     View { generation: 0, memory: memory.collect(), files: Arc::new(files) }
 }

@@ -26,7 +26,7 @@ fn put(db: &Database, number: u64, value: &[u8]) -> Result<Version> {
     let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
     let mut ops = BatchOps::new();
     ops.put(table.id.0, &number.to_be_bytes(), value);
-    match append(db.core(), &ops, &[table], None) {
+    match append(db.core(), &ops, (&[table], Indexed::Not), None) {
         Ok(version) => Ok(version),
         Err(NotCommitted::Failed(error)) => Err(error),
         Err(NotCommitted::Conflict(conflict)) => panic!("it is no transaction, and {conflict}"),

@@ -1,0 +1,156 @@
+//! An index of a table as its users read and check it. It turns arguments into what reads take, and does no work itself.
+
+use super::table::Table;
+use crate::bounds::{self, IntoKeyRange};
+use crate::cancel::Limit;
+use crate::error::{Error, Result};
+use crate::indexes::check::{self, IndexCheck};
+use crate::indexes::read::{Entries, RangeBy, ScanBy};
+use crate::indexes::registry::LiveIndex;
+use crate::manifest::{IndexInfo, TableInfo};
+use crate::read::{Content, Key, Reader, Value};
+use os::sync::Arc;
+use std::ops::RangeInclusive;
+
+/// An index of a table: the rows by other keys than their own. Made by [`Table::create_index`] and [`Table::index`]. Cloning shares it.
+///
+/// Every commit keeps its entries, so a reader finds in the index what it finds in the table. All reads of a call see one version.
+/// [`Readable`](crate::Readable) has the same functions for snapshots and transactions.
+#[derive(Clone, Debug)]
+pub struct Index {
+    table: Table,
+    /// Its entries are the rows of this table.
+    entries: Table,
+    info: Arc<IndexInfo>,
+}
+
+impl Index {
+    /// The index of `table` whose entries are the rows of `entries`.
+    pub(super) fn new(table: &Table, entries: Arc<TableInfo>) -> Self {
+        let info = entries.index.clone().expect("the caller found it among the indexes");
+        Self { table: table.clone(), entries: Table::new(table.inner().handle.clone(), entries), info }
+    }
+
+    /// What the manifest says of it.
+    pub(super) fn info(&self) -> &IndexInfo {
+        &self.info
+    }
+
+    /// The table of its entries.
+    pub(crate) fn entry_table(&self) -> &Table {
+        &self.entries
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// The table whose rows it finds.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Whether two rows may not have the same key in it.
+    pub fn is_unique(&self) -> bool {
+        self.info.is_unique
+    }
+
+    /// What its keys are made of.
+    pub fn declaration(&self) -> &[u8] {
+        &self.info.declaration
+    }
+
+    /// The rows that have this key in the index, in the order of their own keys. The rows are looked up together.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`]; [`Error::TableDropped`] also if the index was dropped.
+    pub fn get_by(&self, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
+        self.get_in(&self.table.reader(), index_key.as_ref())
+    }
+
+    /// As [`Index::get_by`], as a future.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::get_by`].
+    pub async fn get_by_async(&self, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
+        self.range_by(key_range(index_key.as_ref())).all_async().await
+    }
+
+    /// The rows whose keys in the index are in `range`, in the order of the index, from either end. A row with several such keys comes
+    /// once for each. Rows are fetched in rounds of up to 128, many pages at a time.
+    ///
+    /// # Errors
+    ///
+    /// Making it never fails. It answers with the errors of [`Index::get_by`], and goes on answering with its first error.
+    pub fn range_by(&self, range: impl IntoKeyRange) -> RangeBy {
+        self.range_in(&self.table.reader(), &range)
+    }
+
+    /// As [`Index::range_by`], for futures.
+    pub fn scan_by_async(&self, range: impl IntoKeyRange) -> ScanBy {
+        self.range_by(range).into()
+    }
+
+    /// The entries of the index whose keys are in `range`, in order, from either end. No row is read, so this is the way to count, and
+    /// to read what the index has by itself.
+    pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
+        self.entries_in(&self.table.reader(), &range)
+    }
+
+    /// As [`Index::get_by`], as `rows` reads the table.
+    pub(super) fn get_in<V: Content>(&self, rows: &Reader<'_>, index_key: &[u8]) -> Result<Vec<(Key, V)>> {
+        let rows = self.range_in(rows, &key_range(index_key));
+        rows.map(|row| row.map(|(entry, content)| (entry.row_key().into(), content))).collect()
+    }
+
+    /// As [`Index::range_by`], as `rows` reads the table.
+    pub(super) fn range_in<V: Content>(&self, rows: &Reader<'_>, range: &impl IntoKeyRange) -> RangeBy<V> {
+        let by_index = RangeBy::new(rows, self.entries.inner(), bounds::owned(range));
+        match self.check_table(rows) {
+            Ok(()) => by_index,
+            Err(error) => by_index.failed(error),
+        }
+    }
+
+    /// As [`Index::entries`], as `rows` reads the table.
+    pub(super) fn entries_in(&self, rows: &Reader<'_>, range: &impl IntoKeyRange) -> Entries {
+        Entries::new(rows, self.entries.inner(), bounds::owned(range))
+    }
+
+    /// Refuses to give rows of another table.
+    fn check_table(&self, rows: &Reader<'_>) -> Result<()> {
+        let table = &rows.table().identity;
+        if table.id == self.table.id() {
+            return Ok(());
+        }
+        Err(Error::NoSuchIndex { table: table.name.as_str().into(), index: self.name().into() })
+    }
+
+    /// Compares the index with its table, both at one version. `progress` receives the rows and entries that were looked at so far.
+    ///
+    /// # Errors
+    ///
+    /// A difference is no error: it is in the result. [`Error::NoExtractor`] if nothing makes the keys of the index; otherwise as
+    /// [`Table::get`].
+    pub fn check(&self, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
+        self.check_until(&Limit::none(&self.table.core().env.machine.clock), progress)
+    }
+
+    /// As [`Index::check`], unless `limit` ends it before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::check`]; the error of the limit.
+    pub(super) fn check_until(&self, limit: &Limit, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
+        let live = LiveIndex::new(self.entries.identity().clone(), &self.table.core().env.options.extractors);
+        check::check(self.table.inner(), &live, limit, progress)
+    }
+}
+
+/// The range of one key.
+pub(super) fn key_range(index_key: &[u8]) -> RangeInclusive<&[u8]> {
+    index_key..=index_key
+}

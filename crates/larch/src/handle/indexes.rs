@@ -1,0 +1,175 @@
+//! Creates, finds and drops the indexes of a table. It turns arguments into what does the work, and does none itself.
+
+use super::index::Index;
+use super::table::Table;
+use super::until::Until;
+use crate::cancel::Limit;
+use crate::error::{Error, Result};
+use crate::indexes::build::{self, BuildProgress, NewIndex};
+use crate::indexes::check::IndexCheck;
+use crate::manifest::IndexState;
+
+/// How an index is created, see [`Table::create_index`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexOptions {
+    /// Whether two rows may not have the same key in the index. Default false.
+    pub unique: bool,
+}
+
+impl Table {
+    /// Creates the index `name`, and returns when it has the entries of all rows. Writes go on meanwhile; other programs cannot tell
+    /// from them that an index is being built, except that they take longer.
+    ///
+    /// What the keys of the index are made of is said by `declaration`. The engine stores it and gives it to the
+    /// [extractors](crate::Builder::extractors) of the program; it does not look at it itself. `progress` is called again and again.
+    ///
+    /// From now on a write to the table also reads the row that it replaces, and writes the entries that differ, in the same commit.
+    /// The table cannot be cloned or split, and takes no import, as long as it has an index.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use larch::{Database, IndexKeys, IndexOptions};
+    ///
+    /// /// Makes one key of the first letter of the value.
+    /// struct Initial;
+    ///
+    /// impl IndexKeys for Initial {
+    ///     fn groups(&self) -> &[usize] {
+    ///         &[0]
+    ///     }
+    ///
+    ///     fn index_keys<'r>(
+    ///         &self,
+    ///         _key: &'r [u8],
+    ///         part: &dyn Fn(usize) -> Option<&'r [u8]>,
+    ///         emit: &mut dyn FnMut(&[u8]),
+    ///     ) -> Result<(), String> {
+    ///         emit(part(0).and_then(|value| value.get(..1)).ok_or("the value is empty")?);
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let extractors = |declaration: &[u8]| match declaration {
+    ///     b"initial" => Ok(Box::new(Initial) as Box<dyn IndexKeys>),
+    ///     _ => Err("it is not `initial`".to_owned()),
+    /// };
+    /// let db = Database::builder(&directory).extractors(extractors).open()?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let by_initial = fruit.create_index("by_initial", b"initial", &IndexOptions::default(), &mut |_| {})?;
+    /// fruit.insert("cherry", "rosy")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let rows = by_initial.get_by("r")?;
+    /// assert_eq!(rows.iter().map(|(key, _)| &key[..]).collect::<Vec<_>>(), [&b"apple"[..], b"cherry"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// After an error there is no index: what was built is dropped.
+    ///
+    /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing makes its keys.
+    /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] for a row that the index cannot have.
+    /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without indexes.
+    /// * The errors of [`Table::get`] and [`Table::insert`].
+    pub fn create_index(
+        &self,
+        name: &str,
+        declaration: impl AsRef<[u8]>,
+        options: &IndexOptions,
+        progress: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Index> {
+        let limit = Limit::none(&self.core().env.machine.clock);
+        self.create_index_until(name, declaration.as_ref(), options, &limit, progress)
+    }
+
+    fn create_index_until(
+        &self,
+        name: &str,
+        declaration: &[u8],
+        options: &IndexOptions,
+        limit: &Limit,
+        progress: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Index> {
+        let new = NewIndex { name, declaration, is_unique: options.unique };
+        let entries = build::create(&self.inner().handle, self.identity(), &new, limit, progress)?;
+        Ok(Index::new(self, entries))
+    }
+
+    /// The index `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchIndex`] if there is none; [`Error::IndexNotReady`] while it is being built; [`Error::TableDropped`].
+    pub fn index(&self, name: &str) -> Result<Index> {
+        self.core().views.newest().files_of(self.identity())?;
+        let names = || (self.name().into(), name.into());
+        let Some(entries) = build::named(self.core(), self.identity(), name) else {
+            let (table, index) = names();
+            return Err(Error::NoSuchIndex { table, index });
+        };
+        let index = Index::new(self, entries);
+        if index.info().state == IndexState::Building {
+            let (table, index) = names();
+            return Err(Error::IndexNotReady { table, index });
+        }
+        Ok(index)
+    }
+
+    /// The names of the indexes of the table, sorted, without those that are being built.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDropped`] if the table was dropped after this handle was made.
+    pub fn indexes(&self) -> Result<Vec<String>> {
+        let view = self.core().views.newest();
+        view.files_of(self.identity())?;
+        let indexes = view.files.tables.indexes_of(self.id()).filter_map(|files| files.info.index.as_ref());
+        let ready = indexes.filter(|index| index.state == IndexState::Ready);
+        let mut names: Vec<String> = ready.map(|index| index.name.clone()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Drops the index `name`, also for snapshots. False if there is none. Reads by the index that are under way end with
+    /// [`Error::TableDropped`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Log`] if the manifest cannot be written; the index is there still. Otherwise the errors of [`Table::insert`] that say
+    /// that the database takes no writes.
+    pub fn drop_index(&self, name: &str) -> Result<bool> {
+        build::drop_index(self.core(), self.identity(), name)
+    }
+}
+
+impl Until<'_, Table> {
+    /// As [`Table::create_index`]. An index whose building was cancelled is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if it was cancelled, otherwise as [`Table::create_index`].
+    pub fn create_index(
+        &self,
+        name: &str,
+        declaration: impl AsRef<[u8]>,
+        options: &IndexOptions,
+        progress: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Index> {
+        self.handle().create_index_until(name, declaration.as_ref(), options, &self.limit(), progress)
+    }
+
+    /// As [`Index::check`], of the index `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if it was cancelled, otherwise as [`Table::index`] and [`Index::check`].
+    pub fn check_index(&self, name: &str, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
+        self.handle().index(name)?.check_until(&self.limit(), progress)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

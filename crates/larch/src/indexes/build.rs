@@ -1,0 +1,231 @@
+//! Creates and drops indexes. It does not know what an entry is.
+//!
+//! An index is built while writes go on, in three steps:
+//!
+//! 1. The index is installed as one that is being built. From then on every commit keeps its entries.
+//! 2. The entries of the rows that were there are put, some rows at a time, each time in a transaction that depends on these rows. If
+//!    another commit changes one of them, the transaction conflicts, and the next one takes fewer rows. The keys of a transaction that
+//!    has conflicted often are reserved, so that the work comes to its end.
+//! 3. Everything is made durable, and the index is installed as ready.
+//!
+//! An index whose build ends early is dropped whole: at once, or by the next open if the process ends.
+
+use super::registry::no_extractor;
+use crate::cancel::Limit;
+use crate::core::Core;
+use crate::core::handle::DatabaseHandle;
+use crate::error::{Error, Result};
+use crate::files::fresh::FreshFiles;
+use crate::handle::attempts::Attempts;
+use crate::handle::transaction::{Isolation, TransactionOptions};
+use crate::manifest::{Edit, IndexInfo, IndexState, TableFiles, TableId, TableInfo};
+use crate::options::{Durability, TableOptions};
+use crate::tables::change::TableChange;
+use os::sync::Arc;
+
+/// How far the building of an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildProgress {
+    /// Rows whose entries are there.
+    pub rows: u64,
+    /// About how many rows there are.
+    pub total_rows: u64,
+}
+
+/// An index that is to be created.
+#[derive(Clone, Copy, Debug)]
+pub struct NewIndex<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// What its keys are made of.
+    pub declaration: &'n [u8],
+    /// Whether two rows may not have the same key.
+    pub is_unique: bool,
+}
+
+/// The name of the work in the error about a build that was cancelled.
+const WORK: &str = "building the index";
+
+/// How many rows the first transaction takes, and how many later ones take at most.
+const FIRST_ROWS: usize = 64;
+const MOST_ROWS: usize = 1024;
+
+/// The rows and entries of a transaction take about the write buffer divided by this number at most, unless it has one row only.
+const BUFFER_SHARE: u64 = 64;
+
+/// Creates an index of `table` and returns the table of its entries.
+///
+/// # Errors
+///
+/// [`Error::BadIndexName`], [`Error::IndexExists`], [`Error::TableDropped`], [`Error::NoExtractor`]; [`Error::BadOptions`] under compat
+/// of a release without indexes; a row that cannot be in the index; the error of the limit; what reads and commits return.
+pub fn create(
+    handle: &Arc<DatabaseHandle>,
+    table: &Arc<TableInfo>,
+    new: &NewIndex<'_>,
+    limit: &Limit,
+    progress: &mut dyn FnMut(BuildProgress),
+) -> Result<Arc<TableInfo>> {
+    let core = handle.core();
+    if new.name.is_empty() || new.name.len() > 255 {
+        return Err(Error::BadIndexName(new.name.to_owned()));
+    }
+    if !core.env.options.compat.reads_indexes() {
+        let release = core.env.options.compat;
+        return Err(Error::BadOptions(format!(
+            "compat {release}: Larch {release} does not read databases with indexes; open the database without compat to create one"
+        )));
+    }
+    limit.check(WORK)?;
+    let unfinished = Unfinished { core, id: Some(install(core, table, new)?) };
+    let id = unfinished.id.expect("it was set above");
+    fill(handle, table, (id, new.name), limit, progress)?;
+    finish(core, table, id, new.name)?;
+    unfinished.keep();
+    core.views.table_info(id).ok_or_else(|| no_such_index(table, new.name))
+}
+
+/// An index that is dropped unless it is kept.
+struct Unfinished<'c> {
+    core: &'c Core,
+    id: Option<TableId>,
+}
+
+impl Unfinished<'_> {
+    fn keep(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            // If this fails, the next open drops the index; nobody reads it before.
+            drop_by_id(self.core, id).ok();
+        }
+    }
+}
+
+fn no_such_index(table: &TableInfo, name: &str) -> Error {
+    Error::NoSuchIndex { table: table.name.as_str().into(), index: name.into() }
+}
+
+/// Step 1. Returns the id of the table of entries.
+fn install(core: &Core, table: &TableInfo, new: &NewIndex<'_>) -> Result<TableId> {
+    let mut change = TableChange::begin(core)?;
+    let view = core.views.newest();
+    let options = &view.files_of(table)?.info.options;
+    let options = TableOptions {
+        page_bytes: options.page_bytes,
+        node_bytes: options.node_bytes,
+        index: options.index,
+        compression: options.compression,
+        in_memory: options.in_memory,
+        ..TableOptions::default()
+    };
+    if named(core, table, new.name).is_some() {
+        return Err(Error::IndexExists { table: table.name.as_str().into(), index: new.name.into() });
+    }
+    let id = TableId(view.files.next_table);
+    let info = IndexInfo {
+        id,
+        table: table.id,
+        name: new.name.to_owned(),
+        is_unique: new.is_unique,
+        state: IndexState::Building,
+        declaration: new.declaration.to_vec(),
+    };
+    if let Err(why) = core.env.options.extractors.make(new.declaration) {
+        return Err(no_extractor(table, &info, &why));
+    }
+    drop(view);
+    change.sync()?;
+    change.commit(vec![Edit::Index { info, options }], FreshFiles::new(&core.env.opener.leftovers))?;
+    Ok(id)
+}
+
+/// Step 2.
+fn fill(
+    handle: &Arc<DatabaseHandle>,
+    table: &Arc<TableInfo>,
+    (id, name): (TableId, &str),
+    limit: &Limit,
+    progress: &mut dyn FnMut(BuildProgress),
+) -> Result<()> {
+    let core = handle.core();
+    // What it depends on is noted row by row.
+    let options = TransactionOptions {
+        isolation: Isolation::Snapshot,
+        ..TransactionOptions::until_committed(Some(Durability::Buffered))
+    };
+    let most_bytes = (core.env.options.write_buffer_bytes / BUFFER_SHARE) as usize;
+    let total_rows = core.views.newest().files_of(table)?.files().map(|(_, file)| file.sst.meta.rows()).sum();
+    let (mut rows, mut after, mut most_rows) = (0, None, FIRST_ROWS);
+    loop {
+        let mut attempts = Attempts::new(handle, &options);
+        let filled = loop {
+            limit.check(WORK)?;
+            let mut tx = attempts.begin()?;
+            let index = core.indexes.index(table.id, id).ok_or_else(|| no_such_index(table, name))?;
+            let filled = tx.fill(table, &index, after.as_deref(), (most_rows, most_bytes))?;
+            match tx.try_commit()? {
+                Ok(_) => break filled,
+                Err(conflict) => {
+                    most_rows = (most_rows / 2).max(1);
+                    let wait = attempts.failed(tx, conflict)?;
+                    if !wait.is_zero() {
+                        core.env.machine.clock.sleep(wait);
+                    }
+                }
+            }
+        };
+        rows += filled.rows;
+        progress(BuildProgress { rows, total_rows: rows.max(total_rows) });
+        after = match filled.last {
+            Some(last) => Some(last),
+            None => return Ok(()),
+        };
+        most_rows = (most_rows * 2).min(MOST_ROWS);
+    }
+}
+
+/// Step 3.
+fn finish(core: &Core, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
+    let mut change = TableChange::begin(core)?;
+    // The table may have another name by now, under another id.
+    let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
+    let owner = owner.ok_or_else(|| no_such_index(table, name))?;
+    change.sync()?;
+    let ready = Edit::AlterIndex { id, table: owner, state: IndexState::Ready };
+    change.install(&[ready], FreshFiles::new(&core.env.opener.leftovers))
+}
+
+/// The index `name` of `table`, as the table of its entries.
+pub fn named(core: &Core, table: &TableInfo, name: &str) -> Option<Arc<TableInfo>> {
+    let view = core.views.newest();
+    let is_named = |files: &&TableFiles| files.info.index.as_ref().is_some_and(|index| index.name == name);
+    view.files.tables.indexes_of(table.id).find(is_named).map(|files| files.info.clone())
+}
+
+/// Drops the index `name` of `table`; false if there is none.
+///
+/// # Errors
+///
+/// As [`TableChange::begin`] and [`Core::install`].
+pub fn drop_index(core: &Core, table: &TableInfo, name: &str) -> Result<bool> {
+    core.views.newest().files_of(table)?;
+    match named(core, table, name) {
+        Some(entries) => drop_by_id(core, entries.id),
+        None => Ok(false),
+    }
+}
+
+fn drop_by_id(core: &Core, id: TableId) -> Result<bool> {
+    let mut change = TableChange::begin(core)?;
+    if core.views.table_info(id).is_none() {
+        return Ok(false);
+    }
+    change.sync()?;
+    change.commit(vec![Edit::DropTable(id)], FreshFiles::new(&core.env.opener.leftovers))?;
+    Ok(true)
+}

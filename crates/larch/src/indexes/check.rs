@@ -1,0 +1,191 @@
+//! Compares an index with its table. It does not know the files in which they are.
+//!
+//! First the entries of every row are looked up, many at a time. If all are there and the index has no more entries than these, they
+//! are equal. Otherwise every entry is looked up in the table.
+
+use super::entry::{self, IndexEntry};
+use super::maintain::part_of;
+use super::registry::LiveIndex;
+use crate::cancel::Limit;
+use crate::core::handle::TableHandle;
+use crate::error::{Error, Result};
+use crate::read::{Key, PartList, Parts, Reader, Value};
+use std::fmt;
+use std::ops::Bound;
+
+/// What the check of an index found, see [`Index::check`](crate::Index::check).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexCheck {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Entries of the index.
+    pub entries: u64,
+    /// The first hundred places where the two differ; empty if they agree.
+    pub problems: Vec<IndexProblem>,
+    /// How many more there are.
+    pub problems_left_out: u64,
+}
+
+/// A place where an index differs from its table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IndexProblem {
+    /// A row has a key that is not in the index.
+    Missing {
+        /// The key of the row.
+        row: Key,
+        /// The key in the index.
+        index_key: Key,
+    },
+    /// The index has an entry that no row has.
+    TooMuch {
+        /// The key of the row.
+        row: Key,
+        /// The key in the index.
+        index_key: Key,
+    },
+    /// A row of the table of entries is no entry.
+    NoEntry {
+        /// Its key.
+        key: Key,
+    },
+    /// A row does not fit the declaration of the index.
+    BadRow {
+        /// The key of the row.
+        row: Key,
+        /// Why.
+        why: String,
+    },
+}
+
+impl fmt::Display for IndexProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { row, index_key } => {
+                write!(f, "row {} has no entry under {}", row.escape_ascii(), index_key.escape_ascii())
+            }
+            Self::TooMuch { row, index_key } => {
+                write!(
+                    f,
+                    "there is an entry of row {} under {}, which it does not have",
+                    row.escape_ascii(),
+                    index_key.escape_ascii()
+                )
+            }
+            Self::NoEntry { key } => write!(f, "{} is no entry", key.escape_ascii()),
+            Self::BadRow { row, why } => write!(f, "row {} does not fit the declaration: {why}", row.escape_ascii()),
+        }
+    }
+}
+
+/// How many problems are kept, and how many rows or entries are looked up together.
+const MOST_PROBLEMS: usize = 100;
+const TOGETHER: usize = 128;
+
+/// The name of the work in the error about a check that was cancelled.
+const WORK: &str = "the check of the index";
+
+impl IndexCheck {
+    fn report(&mut self, problem: IndexProblem) {
+        if self.problems.len() < MOST_PROBLEMS {
+            self.problems.push(problem);
+        } else {
+            self.problems_left_out += 1;
+        }
+    }
+}
+
+/// Compares `index` with `table` at one version. `progress` receives the rows and entries that were looked at.
+///
+/// # Errors
+///
+/// [`Error::NoExtractor`]; what cannot be read; the error of the limit. A difference is no error.
+pub fn check(
+    table: &TableHandle,
+    index: &LiveIndex,
+    limit: &Limit,
+    progress: &mut dyn FnMut(u64),
+) -> Result<IndexCheck> {
+    index.made(&table.identity)?;
+    let pin = table.pin();
+    let entries = TableHandle::new(table.handle.clone(), index.entries.clone());
+    let parts = index.parts(&table.identity);
+    let (rows, entries) = (Reader::new(table, Some(&pin), parts), Reader::new(&entries, Some(&pin), PartList::whole()));
+    let all = || (Bound::Unbounded, Bound::Unbounded);
+    let mut found = IndexCheck::default();
+    let keys_of =
+        |key: &[u8], row: &Parts, found: &mut IndexCheck| match index
+            .keys_of(&table.identity, key, &|group| part_of(&parts, row, group))
+        {
+            Ok(keys) => Ok(keys),
+            Err(Error::BadRow { why, .. }) => {
+                found.report(IndexProblem::BadRow { row: key.into(), why });
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        };
+
+    let (mut expected, mut pending) = (0, Vec::new());
+    let mut compare = |pending: &mut Vec<(Vec<u8>, Key)>, found: &mut IndexCheck| {
+        expected += pending.len() as u64;
+        let keys: Vec<Vec<u8>> = pending.iter().map(|(index_key, row)| entry::key(index_key, row)).collect();
+        for ((index_key, row), value) in pending.drain(..).zip(entries.multi_get::<Value, _>(&keys)?) {
+            if value.as_deref() != Some(&entry::value(&index_key)) {
+                found.report(IndexProblem::Missing { row, index_key: index_key.into() });
+            }
+        }
+        limit.check(WORK)
+    };
+    for row in rows.range::<Parts>(all()) {
+        let (key, row) = row?;
+        found.rows += 1;
+        for index_key in keys_of(&key, &row, &mut found)? {
+            pending.push((index_key, key.clone()));
+        }
+        if pending.len() >= TOGETHER {
+            compare(&mut pending, &mut found)?;
+            progress(found.rows);
+        }
+    }
+    compare(&mut pending, &mut found)?;
+    for (i, entry) in entries.range::<Value>(all()).enumerate() {
+        entry?;
+        found.entries += 1;
+        if i % TOGETHER == 0 {
+            limit.check(WORK)?;
+            progress(found.rows + found.entries);
+        }
+    }
+    if found.entries == expected && found.problems.is_empty() {
+        return Ok(found);
+    }
+
+    let mut all_entries = entries.range::<Value>(all());
+    loop {
+        let mut some = Vec::new();
+        for entry in all_entries.by_ref().take(TOGETHER) {
+            let (key, value) = entry?;
+            match IndexEntry::of(key.clone(), &value) {
+                Some(entry) => some.push(entry),
+                None => found.report(IndexProblem::NoEntry { key }),
+            }
+        }
+        limit.check(WORK)?;
+        if some.is_empty() {
+            return Ok(found);
+        }
+        let keys: Vec<&[u8]> = some.iter().map(IndexEntry::row_key).collect();
+        for (entry, row) in some.iter().zip(rows.multi_get::<Parts, _>(&keys)?) {
+            let index_key = entry.index_key().to_vec();
+            let keys = match row {
+                // The first pass has reported a row that does not fit.
+                Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
+                None => Vec::new(),
+            };
+            if !keys.contains(&index_key) {
+                found.report(IndexProblem::TooMuch { row: entry.row_key().into(), index_key: index_key.into() });
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a program registers so that the engine can keep its indexes: for the declaration of an index, something that makes the keys
+//! of a row. It knows no types and no storage.
+
+use os::sync::Arc;
+use std::fmt;
+
+/// Makes the keys of one index from the rows of its table. A program registers what makes one from the declaration of an index, see
+/// [`Builder::extractors`](crate::Builder::extractors).
+///
+/// The keys of a row must follow from its bytes alone, now and in each later release of the program: an entry is found again, to be
+/// removed, by making its key again. No key of an index may begin with another key of the index, because the key of the row follows
+/// it. Keys of one length fulfil this, and so do the tuples of the package `larch-rows`.
+pub trait IndexKeys: Send + Sync {
+    /// Numbers of the [column groups](crate::TableOptions::groups) that the keys are made of, from 0. In a table without groups 0 is the
+    /// whole value. If there is none, the key of a row is enough.
+    fn groups(&self) -> &[usize];
+
+    /// Gives each key of a row to `emit`; a row without keys is not in the index. A key that is given twice counts once. `part` gives
+    /// the part of the row in one of the [`groups`](Self::groups); `None` if the table does not have this group.
+    ///
+    /// # Errors
+    ///
+    /// Why the row cannot be in the table. A write of such a row is refused with [`Error::BadRow`](crate::Error::BadRow).
+    fn index_keys<'r>(
+        &self,
+        key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String>;
+}
+
+/// Makes what makes the keys of an index.
+type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
+
+/// The extractors that a program has registered.
+#[derive(Clone, Default)]
+pub struct Extractors(Option<Arc<Make>>);
+
+impl Extractors {
+    /// Those that `make` makes from declarations.
+    pub fn new(make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(make)))
+    }
+
+    /// What makes the keys of the index with this `declaration`.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn make(&self, declaration: &[u8]) -> Result<Arc<dyn IndexKeys>, String> {
+        match &self.0 {
+            Some(make) => make(declaration).map(Arc::from),
+            None => Err("this program has registered no extractors".to_owned()),
+        }
+    }
+}
+
+impl fmt::Debug for Extractors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Extractors(given)" } else { "Extractors(none)" })
+    }
+}

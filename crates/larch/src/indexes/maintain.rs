@@ -1,0 +1,212 @@
+//! What a write to a table changes in its indexes. It does not know how the changes are committed.
+//!
+//! A write to a table with indexes is a part of a transaction. The row is read as the transaction sees it, its keys of before and of
+//! after are compared, and the entries that differ are erased and put by the same transaction. The transaction depends on the row,
+//! and for a unique index on all entries with its key: if another commit changes them, it conflicts.
+//!
+//! Invariant: after an error the transaction has the writes that it had before.
+
+use super::entry;
+use super::registry::{LiveIndex, TableIndexes};
+use crate::bounds;
+use crate::core::handle::{DatabaseHandle, TableHandle};
+use crate::core::snapshots::PinnedVersion;
+use crate::error::{Error, Result};
+use crate::manifest::TableInfo;
+use crate::parts;
+use crate::read::{PartList, Parts, Reader, Value};
+use crate::transaction::work::Work;
+use crate::write::batch::{BatchOps, Op};
+use os::sync::Arc;
+use sst::{KeyRange, MAX_KEY_BYTES};
+use std::ops::Bound;
+
+/// The writes of a transaction to tables with indexes.
+pub struct IndexedWrites<'t> {
+    /// The database.
+    pub handle: &'t Arc<DatabaseHandle>,
+    /// The version at which the transaction reads.
+    pub pin: &'t Arc<PinnedVersion>,
+    /// What it has read and written.
+    pub work: &'t mut Work,
+}
+
+/// The entries that a write changes, each with the place of its index.
+#[derive(Default)]
+struct Changes {
+    erased: Vec<(usize, Vec<u8>)>,
+    put: Vec<(usize, Vec<u8>)>,
+}
+
+/// The rows whose entries were put at a time.
+#[derive(Debug)]
+pub struct Filled {
+    /// How many rows there were.
+    pub rows: u64,
+    /// The key of the last one; `None` if there are no more rows.
+    pub last: Option<Vec<u8>>,
+}
+
+impl IndexedWrites<'_> {
+    /// Adds a write to `table`, which has `indexes`, and what it changes in them. The value of a put is in the form of the log.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoExtractor`], [`Error::BadRow`], [`Error::Duplicate`], [`Error::IndexKeyTooLong`]; a row cannot be read.
+    pub fn write(&mut self, table: &Arc<TableInfo>, indexes: &TableIndexes, op: Op<'_>) -> Result<()> {
+        indexes.check_registered(table)?;
+        let changes = match op {
+            Op::Put { key, value } => self.row_changes(table, indexes, key, Some(value))?,
+            Op::Erase { key } => self.row_changes(table, indexes, key, None)?,
+            Op::RangeErase { start, end } => self.range_changes(table, indexes, start, end)?,
+        };
+        self.work.writes.write_to(table).push(table.id.0, op);
+        for (place, key) in changes.erased {
+            let entries = &indexes.all[place].entries;
+            self.work.writes.write_to(entries).erase(entries.id.0, &key);
+        }
+        for (place, index_key) in changes.put {
+            let row_key = op.key().expect("only the put of a row puts entries");
+            self.put(&indexes.all[place], &index_key, row_key);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) {
+        let ops: &mut BatchOps = self.work.writes.write_to(&index.entries);
+        ops.put(index.entries.id.0, &entry::key(index_key, row_key), &entry::value(index_key));
+    }
+
+    /// What a write of `key` changes.
+    fn row_changes(
+        &mut self,
+        table: &Arc<TableInfo>,
+        indexes: &TableIndexes,
+        key: &[u8],
+        new: Option<&[u8]>,
+    ) -> Result<Changes> {
+        let handle = TableHandle::new(self.handle.clone(), table.clone());
+        let parts = indexes.parts(table);
+        self.work.depend_on_read_key(table.id, key);
+        let old: Option<Parts> = Reader::new(&handle, Some(self.pin), parts).within(self.work).get(key)?;
+        let mut changes = Changes::default();
+        for (place, index) in indexes.all.iter().enumerate() {
+            let before = match &old {
+                Some(old) => index.keys_of(table, key, &|group| part_of(&parts, old, group))?,
+                None => Vec::new(),
+            };
+            let after = match new {
+                Some(value) => index.keys_of(table, key, &|group| part_in(table, value, group))?,
+                None => Vec::new(),
+            };
+            for index_key in before.iter().filter(|key| after.binary_search(key).is_err()) {
+                changes.erased.push((place, entry::key(index_key, key)));
+            }
+            for index_key in after.into_iter().filter(|key| before.binary_search(key).is_err()) {
+                self.check_new(table, index, &index_key, key)?;
+                changes.put.push((place, index_key));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// What an erase of all rows from `start` to before `end` changes. It reads the rows.
+    fn range_changes(
+        &mut self,
+        table: &Arc<TableInfo>,
+        indexes: &TableIndexes,
+        start: &[u8],
+        end: &[u8],
+    ) -> Result<Changes> {
+        let handle = TableHandle::new(self.handle.clone(), table.clone());
+        let parts = indexes.parts(table);
+        let high = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(end) };
+        self.work.depend_on_read_range(table.id, KeyRange::between(Bound::Included(start), high));
+        let range = (Bound::Included(start.to_vec()), high.map(<[u8]>::to_vec));
+        let mut changes = Changes::default();
+        for row in Reader::new(&handle, Some(self.pin), parts).within(self.work).range::<Parts>(range) {
+            let (key, old) = row?;
+            for (place, index) in indexes.all.iter().enumerate() {
+                let keys = index.keys_of(table, &key, &|group| part_of(&parts, &old, group))?;
+                changes.erased.extend(keys.iter().map(|index_key| (place, entry::key(index_key, &key))));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Refuses an entry that the index cannot have.
+    fn check_new(&mut self, table: &TableInfo, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) -> Result<()> {
+        let bytes = index_key.len() + row_key.len();
+        let names = || (table.name.as_str().into(), index.info().name.as_str().into());
+        if bytes > MAX_KEY_BYTES {
+            let ((table, index), max) = (names(), MAX_KEY_BYTES);
+            return Err(Error::IndexKeyTooLong { table, index, key: row_key.into(), bytes, max });
+        }
+        if !index.info().is_unique {
+            return Ok(());
+        }
+        let same = bounds::of_prefix(index_key);
+        let keys = KeyRange::between(same.0.as_ref().map(Vec::as_slice), same.1.as_ref().map(Vec::as_slice));
+        self.work.depend_on_read_range(index.entries.id, keys);
+        let handle = TableHandle::new(self.handle.clone(), index.entries.clone());
+        let entries = Reader::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
+        for entry in entries.range::<Value>(same) {
+            let (entry, value) = entry?;
+            if let Some((found, other)) = entry::split(&entry, &value)
+                && found == index_key
+                && other != row_key
+            {
+                let (table, index) = names();
+                return Err(Error::Duplicate { table, index, key: index_key.into(), row: other.into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the entries of `index` for the next rows of `table` after the key `after`: at most `most_rows`, and of about `most_bytes`
+    /// in all.
+    ///
+    /// # Errors
+    ///
+    /// As [`IndexedWrites::write`].
+    pub fn fill(
+        &mut self,
+        table: &Arc<TableInfo>,
+        index: &LiveIndex,
+        after: Option<&[u8]>,
+        (most_rows, most_bytes): (usize, usize),
+    ) -> Result<Filled> {
+        let handle = TableHandle::new(self.handle.clone(), table.clone());
+        let parts = index.parts(table);
+        let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
+        // The rows count as read one by one: a row that comes between them has its entries from the commit that writes it.
+        let rows = Reader::new(&handle, Some(self.pin), parts).range::<Parts>((low, Bound::Unbounded));
+        let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
+        for row in rows.limit(most_rows as u64) {
+            let (key, row) = row?;
+            self.work.depend_on(table.id, &key);
+            bytes += key.len() + row.iter().map(|part| part.len()).sum::<usize>();
+            for index_key in index.keys_of(table, &key, &|group| part_of(&parts, &row, group))? {
+                self.check_new(table, index, &index_key, &key)?;
+                bytes += index_key.len() + key.len();
+                self.put(index, &index_key, &key);
+            }
+            filled = Filled { rows: filled.rows + 1, last: Some(key.into()) };
+            if bytes >= most_bytes {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// The part of a row in `group`, out of those that were read.
+pub fn part_of<'p>(parts: &PartList, row: &'p Parts, group: usize) -> Option<&'p [u8]> {
+    (0..parts.len()).find(|&i| parts.group(i) == group).map(|i| &row[i][..])
+}
+
+/// The part in `group` of a value in the form of the log.
+fn part_in<'v>(table: &TableInfo, value: &'v [u8], group: usize) -> Option<&'v [u8]> {
+    let count = table.options.groups.len().max(1);
+    parts::find(value, count, group).filter(|_| group < count).map(|place| &value[place])
+}

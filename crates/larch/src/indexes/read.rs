@@ -1,0 +1,355 @@
+//! Reads by an index: its entries, and rows in the order of an index. It does not know who reads, and where entries and rows are found.
+//!
+//! Entries come from a range over the table of entries. Rows are fetched in rounds: the keys of the next entries are gathered, and their
+//! rows are looked up together. The first rounds are small, for a reader that needs only a few rows.
+//!
+//! Entries and rows are read at one version, and in a transaction with the same own writes.
+
+use super::entry::{self, IndexEntry};
+use crate::bounds;
+use crate::core::handle::TableHandle;
+use crate::error::{Error, Result};
+use crate::manifest::TableInfo;
+use crate::read::{Content, Key, LaterReader, Range, Reader, Scan, Value};
+use os::sync::Arc;
+use sst::Direction;
+use std::collections::VecDeque;
+use std::fmt;
+
+/// How many rows the first round fetches, and how many later rounds fetch at most.
+const FIRST_ROUND: usize = 16;
+pub const MOST_IN_ROUND: usize = 128;
+
+/// Which entries a read gives, and the names for its errors.
+#[derive(Clone, Debug)]
+struct Wanted {
+    /// The keys of the index.
+    keys: bounds::Owned,
+    table: Arc<TableInfo>,
+    index: Arc<TableInfo>,
+}
+
+impl Wanted {
+    fn new(table: &TableHandle, index: &TableHandle, keys: bounds::Owned) -> Self {
+        Self { keys, table: table.identity.clone(), index: index.identity.clone() }
+    }
+
+    /// The entry in a row of the table of entries, if it is wanted.
+    fn entry(&self, (key, value): (Key, Value)) -> Result<Option<IndexEntry>> {
+        let entry = IndexEntry::of(key.clone(), &value).ok_or_else(|| self.bad_entry(key, "it is no entry"))?;
+        Ok(Some(entry).filter(|entry| entry::is_within(&self.keys, entry.index_key())))
+    }
+
+    fn bad_entry(&self, entry: Key, why: &'static str) -> Error {
+        let index = self.index.index.as_ref().map_or("?", |index| &index.name).into();
+        Error::BadEntry { table: self.table.name.as_str().into(), index, entry, why }
+    }
+}
+
+/// The entries of an index in order, as of one version: a double-ended iterator over `Result<IndexEntry>`. No row is read.
+#[must_use = "it reads nothing until it is iterated"]
+pub struct Entries {
+    range: Range,
+    wanted: Wanted,
+}
+
+impl Entries {
+    /// The entries of `index` whose keys are within `keys`, as `rows` reads the table of the index.
+    pub(crate) fn new(rows: &Reader<'_>, index: &TableHandle, keys: bounds::Owned) -> Self {
+        let wanted = Wanted::new(rows.table(), index, keys);
+        Self { range: rows.of(index).range(entry::bounds_of(&wanted.keys)), wanted }
+    }
+
+    /// Entries that answer with `error`.
+    pub(crate) fn failed(self, error: Error) -> Self {
+        Self { range: self.range.failed(error), ..self }
+    }
+
+    fn take(&mut self, mut next: impl FnMut(&mut Range) -> Option<Result<(Key, Value)>>) -> Option<Result<IndexEntry>> {
+        loop {
+            match next(&mut self.range)?.and_then(|row| self.wanted.entry(row)) {
+                Ok(None) => {}
+                Ok(Some(entry)) => return Some(Ok(entry)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<IndexEntry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.take(Iterator::next)
+    }
+}
+
+impl DoubleEndedIterator for Entries {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.take(DoubleEndedIterator::next_back)
+    }
+}
+
+impl fmt::Debug for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entries({:?})", self.range)
+    }
+}
+
+/// One end of a read in the order of an index.
+struct End<V> {
+    /// The next rows from this end.
+    ready: VecDeque<(IndexEntry, V)>,
+    /// The entries after them, whose rows are not fetched yet.
+    gathered: Vec<IndexEntry>,
+}
+
+/// What is known of a read in the order of an index, apart from where its entries come from.
+struct Rounds<V> {
+    rows: LaterReader,
+    wanted: Wanted,
+    front: End<V>,
+    back: End<V>,
+    /// How many rows the next round fetches.
+    size: usize,
+    /// How many entries may still be gathered.
+    left: u64,
+    failed: Option<Error>,
+}
+
+impl<V: Content> Rounds<V> {
+    fn new(rows: LaterReader, wanted: Wanted) -> Self {
+        let end = || End { ready: VecDeque::new(), gathered: Vec::new() };
+        Self { rows, wanted, front: end(), back: end(), size: FIRST_ROUND, left: u64::MAX, failed: None }
+    }
+
+    fn end(&mut self, direction: Direction) -> &mut End<V> {
+        match direction {
+            Direction::Forward => &mut self.front,
+            Direction::Backward => &mut self.back,
+        }
+    }
+
+    /// Whether the next round from this end has room for one more entry.
+    fn has_room(&mut self, direction: Direction) -> bool {
+        self.left > 0 && self.end(direction).gathered.len() < self.size
+    }
+
+    /// Takes a row of the table of entries.
+    fn gather(&mut self, direction: Direction, row: Result<(Key, Value)>) -> Result<()> {
+        if let Some(entry) = self.wanted.entry(row?)? {
+            self.end(direction).gathered.push(entry);
+            self.left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The keys of the next round: those from this end, or the last ones from the other end. `None` if no rows are to be fetched.
+    fn round(&mut self, direction: Direction) -> Option<(Direction, Vec<Vec<u8>>)> {
+        let ends = [direction, direction.reversed()];
+        let from = ends.into_iter().find(|end| !self.end(*end).gathered.is_empty())?;
+        Some((from, self.end(from).gathered.iter().map(|entry| entry.row_key().to_vec()).collect()))
+    }
+
+    /// Takes the rows of a round.
+    fn fetched(&mut self, from: Direction, rows: Vec<Option<V>>) -> Result<()> {
+        self.size = (self.size * 2).min(MOST_IN_ROUND);
+        let entries = std::mem::take(&mut self.end(from).gathered);
+        for (entry, row) in entries.into_iter().zip(rows) {
+            let Some(row) = row else {
+                let key = [entry.index_key(), entry.row_key()].concat();
+                return Err(self.wanted.bad_entry(key.into(), "its row is not there"));
+            };
+            self.end(from).ready.push_back((entry, row));
+        }
+        Ok(())
+    }
+
+    /// The next row from this end that was fetched for it.
+    fn ready(&mut self, direction: Direction) -> Option<(IndexEntry, V)> {
+        self.end(direction).ready.pop_front()
+    }
+
+    /// The next row from this end, if all entries were gathered and fetched.
+    fn rest(&mut self, direction: Direction) -> Option<(IndexEntry, V)> {
+        self.end(direction.reversed()).ready.pop_back()
+    }
+
+    fn fail(&mut self, error: Error) -> Option<Result<(IndexEntry, V)>> {
+        self.failed = Some(error.clone());
+        Some(Err(error))
+    }
+}
+
+/// Rows in the order of an index, as of one version: a double-ended iterator over `Result<(IndexEntry, V)>`. `V` is as in [`Range`].
+/// After an error it answers every call with this error.
+#[must_use = "it reads nothing until it is iterated"]
+pub struct RangeBy<V = Value> {
+    entries: Range,
+    rounds: Rounds<V>,
+}
+
+impl<V: Content> RangeBy<V> {
+    /// The rows that `rows` reads and that have a key within `keys` in `index`.
+    pub(crate) fn new(rows: &Reader<'_>, index: &TableHandle, keys: bounds::Owned) -> Self {
+        let pin = rows.pin();
+        let wanted = Wanted::new(rows.table(), index, keys);
+        let entries = rows.pinned(&pin).of(index).range(entry::bounds_of(&wanted.keys));
+        Self { entries, rounds: Rounds::new(rows.later(&pin), wanted) }
+    }
+
+    /// Rows that answer with `error`.
+    pub(crate) fn failed(mut self, error: Error) -> Self {
+        self.rounds.failed = Some(error);
+        self
+    }
+
+    /// At most `rows` of the rows, from both ends together. No more are fetched.
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.rounds.left = rows;
+        self
+    }
+
+    /// All rows with their own keys, as a future.
+    pub(crate) async fn all_async(self) -> Result<Vec<(Key, V)>> {
+        let (mut rows, mut all) = (ScanBy::from(self), Vec::new());
+        while let Some(row) = rows.next().await {
+            let (entry, content) = row?;
+            all.push((entry.row_key().into(), content));
+        }
+        Ok(all)
+    }
+
+    fn take(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
+        if let Some(error) = &self.rounds.failed {
+            return Some(Err(error.clone()));
+        }
+        loop {
+            if let Some(row) = self.rounds.ready(direction) {
+                return Some(Ok(row));
+            }
+            while self.rounds.has_room(direction) {
+                let next = match direction {
+                    Direction::Forward => self.entries.next(),
+                    Direction::Backward => self.entries.next_back(),
+                };
+                let Some(row) = next else { break };
+                if let Err(error) = self.rounds.gather(direction, row) {
+                    return self.rounds.fail(error);
+                }
+            }
+            let Some((from, keys)) = self.rounds.round(direction) else {
+                return self.rounds.rest(direction).map(Ok);
+            };
+            let rows = self.rounds.rows.multi_get(&keys);
+            if let Err(error) = rows.and_then(|rows| self.rounds.fetched(from, rows)) {
+                return self.rounds.fail(error);
+            }
+            if from != direction {
+                return self.rounds.rest(direction).map(Ok);
+            }
+        }
+    }
+}
+
+impl<V: Content> Iterator for RangeBy<V> {
+    type Item = Result<(IndexEntry, V)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.take(Direction::Forward)
+    }
+}
+
+impl<V: Content> DoubleEndedIterator for RangeBy<V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.take(Direction::Backward)
+    }
+}
+
+impl<V> fmt::Debug for RangeBy<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RangeBy({:?})", self.entries)
+    }
+}
+
+/// Rows in the order of an index, for futures; made of any [`RangeBy`]. A future of it can be dropped at any time; then no row is lost.
+#[must_use = "it reads nothing until it is polled"]
+pub struct ScanBy<V = Value> {
+    entries: Scan,
+    rounds: Rounds<V>,
+}
+
+impl<V: Content> ScanBy<V> {
+    /// At most `rows` of the rows, see [`RangeBy::limit`].
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.rounds.left = rows;
+        self
+    }
+
+    /// The next row from the front.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::range_by`](crate::Index::range_by).
+    pub async fn next(&mut self) -> Option<Result<(IndexEntry, V)>> {
+        self.take(Direction::Forward).await
+    }
+
+    /// The next row from the back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::range_by`](crate::Index::range_by).
+    pub async fn next_back(&mut self) -> Option<Result<(IndexEntry, V)>> {
+        self.take(Direction::Backward).await
+    }
+
+    async fn take(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
+        if let Some(error) = &self.rounds.failed {
+            return Some(Err(error.clone()));
+        }
+        loop {
+            if let Some(row) = self.rounds.ready(direction) {
+                return Some(Ok(row));
+            }
+            while self.rounds.has_room(direction) {
+                let next = match direction {
+                    Direction::Forward => self.entries.next().await,
+                    Direction::Backward => self.entries.next_back().await,
+                };
+                let Some(row) = next else { break };
+                if let Err(error) = self.rounds.gather(direction, row) {
+                    return self.rounds.fail(error);
+                }
+            }
+            let Some((from, keys)) = self.rounds.round(direction) else {
+                return self.rounds.rest(direction).map(Ok);
+            };
+            let rows = self.rounds.rows.multi_get_async(&keys).await;
+            if let Err(error) = rows.and_then(|rows| self.rounds.fetched(from, rows)) {
+                return self.rounds.fail(error);
+            }
+            if from != direction {
+                return self.rounds.rest(direction).map(Ok);
+            }
+        }
+    }
+}
+
+impl<V: Content> From<RangeBy<V>> for ScanBy<V> {
+    fn from(range: RangeBy<V>) -> Self {
+        Self { entries: range.entries.into(), rounds: range.rounds }
+    }
+}
+
+impl<V> fmt::Debug for ScanBy<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScanBy({:?})", self.entries)
+    }
+}
+
+const _: () = {
+    const fn sent<T: Send>() {}
+    sent::<ScanBy>();
+    sent::<ScanBy<crate::read::Parts>>();
+};

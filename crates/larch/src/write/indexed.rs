@@ -1,0 +1,32 @@
+//! Whether the ops of a commit have what they change in indexes. It does not know the indexes.
+
+use crate::indexes::registry::Registry;
+use crate::manifest::TableInfo;
+use crate::transaction::conflict::Conflict;
+use os::sync::Arc;
+
+/// Whether the ops of a commit have what they change in indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indexed {
+    /// They have not: they are right only for tables without indexes.
+    Not,
+    /// They have it for the indexes of this [generation](Registry::generation).
+    As(u64),
+}
+
+impl Indexed {
+    /// Refuses ops on `tables` that do not have what they change in the indexes of now. The caller holds the lock of the writer, under
+    /// which indexes are created and dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Conflict::Indexes`].
+    pub fn check(self, indexes: &Registry, tables: &[Arc<TableInfo>]) -> Result<(), Conflict> {
+        let other = match self {
+            Self::Not => tables.iter().find(|table| indexes.has(table.id)),
+            Self::As(generation) if generation == indexes.generation() => None,
+            Self::As(_) => tables.first(),
+        };
+        other.map_or(Ok(()), |table| Err(Conflict::Indexes { table: table.name.clone() }))
+    }
+}
