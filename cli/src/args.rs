@@ -1,5 +1,6 @@
 //! The command line: every command and option, with its help.
 
+use crate::extractors;
 use crate::failure::{Failure, Result};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
@@ -100,6 +101,14 @@ Examples:
   larch warm db people --cache 256MiB
   larch warm db trips --prefix Bonn";
 
+const INDEX_EXAMPLES: &str = "\
+Examples:
+  larch index create db people by_city 'value.json(\"$.address.city\") string'
+  larch index create db people by_email 'value.split(\"\\t\")[2] string' --unique
+  larch scan db people --by by_city --prefix '(\"Bonn\")'
+  larch index check db people
+  larch index drop db people by_city";
+
 const CREATE_TABLE_EXAMPLES: &str = "\
 Examples:
   larch create-table db notes
@@ -180,7 +189,8 @@ impl Common {
         let builder = Database::builder(dir)
             .compat(self.compat.unwrap_or(Release::NEWEST))
             .cache_bytes(self.cache)
-            .write_buffer_bytes(self.write_buffer);
+            .write_buffer_bytes(self.write_buffer)
+            .extractors(extractors::of);
         let builder = builder.durability(durability);
         if self.verbose { builder.on_event(|event| eprintln!("larch: {event}")) } else { builder }
     }
@@ -310,6 +320,11 @@ pub enum Command {
     /// All of them are moved or, if it fails, none. `larch split` says where tables have halves of about equal size.
     #[command(after_help = SPLIT_OFF_EXAMPLES)]
     SplitOff(SplitOff),
+    /// Find rows by other keys than their own
+    ///
+    /// A declaration says what the keys of an index are made of, see docs/format/extractor.md. Every write keeps the index.
+    #[command(after_help = INDEX_EXAMPLES)]
+    Index(Index),
     /// Read everything and verify it
     Check(Inspect),
     /// Save what can be read of a damaged database in a new one, and list what was lost
@@ -342,6 +357,66 @@ pub enum Measured {
     /// Repeat experiments that others made on their engines
     #[command(subcommand)]
     Experiment(experiments::Experiment),
+}
+
+#[derive(Debug, Args)]
+pub struct Index {
+    #[command(subcommand)]
+    pub what: IndexCommand,
+}
+
+/// What can be done with indexes.
+#[derive(Debug, Subcommand)]
+pub enum IndexCommand {
+    /// Make an index of the rows of a table
+    ///
+    /// A row without a field of the declaration is left out. If a row does not fit, or two rows have one key of a unique index,
+    /// no index is made.
+    Create(CreateIndex),
+    /// Remove an index; the rows stay
+    Drop(DropIndex),
+    /// Compare indexes with their tables
+    Check(CheckIndex),
+    /// List indexes with their declarations
+    List(Inspect),
+}
+
+#[derive(Debug, Args)]
+pub struct CreateIndex {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// Name of the index
+    pub name: String,
+    /// What its keys are made of
+    pub declaration: String,
+    /// Refuse two rows with the same key in the index
+    #[arg(long)]
+    pub unique: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DropIndex {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// Name of the index
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckIndex {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table; all of them if left out
+    pub table: Option<String>,
+    /// Name of the index; all of them if left out
+    pub name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -601,6 +676,9 @@ pub struct Scan {
     pub dir: PathBuf,
     /// Table
     pub table: String,
+    /// Rows in the order of this index; --from, --to and --prefix are keys of the index then, as '("Bonn", 7)'
+    #[arg(long, value_name = "INDEX")]
+    pub by: Option<String>,
     #[command(flatten)]
     pub range: KeyRange,
     /// Begin at the end
@@ -744,6 +822,9 @@ pub struct ExplainedGet {
 
 #[derive(Debug, Args)]
 pub struct ExplainedScan {
+    /// Rows in the order of this index; --from, --to and --prefix are keys of the index then. All groups are read
+    #[arg(long, value_name = "INDEX", conflicts_with = "groups")]
+    pub by: Option<String>,
     #[command(flatten)]
     pub range: KeyRange,
     /// Begin at the end

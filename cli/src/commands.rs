@@ -7,6 +7,7 @@ pub mod demo;
 pub mod dump;
 pub mod explain;
 pub mod import;
+pub mod index;
 pub mod load;
 pub mod metrics;
 pub mod point;

@@ -4,7 +4,7 @@ use crate::args::Common;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::schema::{Schema, groups};
-use larch::{Database, Selection, Table};
+use larch::{Database, Index, Selection, Table};
 use std::path::Path;
 
 /// Opens a database that is there, to read it.
@@ -39,6 +39,20 @@ pub fn tables(database: &Database, dir: &Path, name: Option<&str>) -> Result<Vec
     match name {
         Some(name) => Ok(vec![table(database, dir, name)?]),
         None => database.tables().iter().map(|name| table(database, dir, name)).collect(),
+    }
+}
+
+/// An index that must be there.
+pub fn index(table: &Table, name: &str) -> Result<Index> {
+    match table.index(name) {
+        Ok(index) => Ok(index),
+        Err(larch::Error::NoSuchIndex { .. }) => {
+            let names = table.indexes()?;
+            let others =
+                if names.is_empty() { "it has none".to_string() } else { format!("it has {}", names.join(", ")) };
+            Err(Failure::NotFound(format!("no index {name} of table {}; {others}", table.name())))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -76,10 +76,21 @@ impl fmt::Display for Failure {
 
 /// Whether the engine refuses what the command line asked for.
 fn is_of_arguments(error: &larch::Error) -> bool {
-    use larch::Error::{BadOptions, BadTableName, KeyTooLong, RepairTarget, TableExists, ValueTooLong};
+    use larch::Error::{
+        BadIndexName, BadOptions, BadTableName, HasIndexes, IndexExists, KeyTooLong, RepairTarget, TableExists,
+        ValueTooLong,
+    };
     matches!(
         error,
-        RepairTarget(_) | BadTableName(_) | TableExists(_) | BadOptions(_) | KeyTooLong { .. } | ValueTooLong { .. }
+        BadIndexName(_)
+            | IndexExists { .. }
+            | HasIndexes { .. }
+            | RepairTarget(_)
+            | BadTableName(_)
+            | TableExists(_)
+            | BadOptions(_)
+            | KeyTooLong { .. }
+            | ValueTooLong { .. }
     )
 }
 
@@ -93,6 +104,13 @@ fn told(error: &larch::Error) -> String {
         larch::Error::Locked(dir) => {
             let dir = dir.display();
             return format!("{dir} is in use by another process; wait for its end, or read beside it with --read-only");
+        }
+        larch::Error::NoExtractor { table, index, declaration, why } => {
+            let declared = declaration.escape_ascii();
+            return format!(
+                "index {index} of table {table} is declared as {declared}, which this command does not understand ({why}); change the \
+                 table with the program that made it, or drop the index with larch index drop"
+            );
         }
         _ => {}
     }

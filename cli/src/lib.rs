@@ -3,7 +3,7 @@
 //! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and back
 //! through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
 //!
-//! ^C gives up `import`, `compact` and `check` in good order (`interrupt`), and `bench` still says what it measured. Anywhere else
+//! ^C gives up `import`, `compact`, `check` and `index` in good order (`interrupt`), and `bench` still says what it measured. Anywhere else
 //! the process ends, and the engine's promise is that nothing is lost and no half of an import is there.
 //!
 //! It is a library so that another binary can be the same command with more stores to measure.
@@ -16,6 +16,7 @@ mod commands;
 mod database;
 mod demo_rows;
 mod escape;
+mod extractors;
 mod failure;
 mod input;
 mod interrupt;
@@ -29,7 +30,7 @@ mod schema;
 mod size;
 mod storage;
 
-use args::{Command, Measured};
+use args::{Command, IndexCommand, Measured};
 
 /// The stores that need no other engine.
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
@@ -60,6 +61,12 @@ pub fn main(schemes: &[Scheme]) -> ExitCode {
         Command::Alter(args) => commands::alter::run(&common, &args),
         Command::Clone(args) => commands::share::clone(&common, &args),
         Command::SplitOff(args) => commands::share::split_off(&common, &args),
+        Command::Index(args) => match &args.what {
+            IndexCommand::Create(args) => commands::index::create(&common, args),
+            IndexCommand::Drop(args) => commands::index::drop_index(&common, args),
+            IndexCommand::Check(args) => commands::index::check(&common, args),
+            IndexCommand::List(args) => commands::index::list(&common, args),
+        },
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Repair(args) => commands::repair::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),

@@ -3,10 +3,13 @@
 use crate::args::{Common, Explain, ExplainedGet, ExplainedRead, ExplainedScan};
 use crate::commands::scan;
 use crate::database;
+use crate::extractors;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::output::Output;
-use larch::{Direction, Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageVisit, Table};
+use larch::{
+    Direction, Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, Index, PageVisit, Table,
+};
 use serde::Serialize;
 use std::ops::Bound;
 
@@ -15,6 +18,11 @@ pub fn run(common: &Common, args: &Explain) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table)?;
+    if let ExplainedRead::Scan(read) = &args.read
+        && let Some(name) = &read.by
+    {
+        return by_index(&database::index(&table, name)?, read);
+    }
     let (explanation, how) = match &args.read {
         ExplainedRead::Get(read) => (get(&table, &layout, read)?, &read.how),
         ExplainedRead::Scan(read) => (scan(&table, &layout, read)?, &read.how),
@@ -25,6 +33,41 @@ pub fn run(common: &Common, args: &Explain) -> Result<()> {
         false => output.write(|line| line.extend_from_slice(explanation.to_string().as_bytes()))?,
     }
     output.finish()
+}
+
+/// Explains reading rows in the order of an index.
+fn by_index(index: &Index, read: &ExplainedScan) -> Result<()> {
+    let (range, limit) = match scan::bounds(&read.range, |text| extractors::bound(index, text))? {
+        Some(range) => (range, read.limit),
+        None => ((Bound::Unbounded, Bound::Excluded(Vec::new())), Some(0)),
+    };
+    let direction = if read.reverse { Direction::Backward } else { Direction::Forward };
+    let explanation = index.explain_range_by(range, limit, direction)?;
+    let mut output = Output::new();
+    if read.how.json {
+        output.json(&ReportByIndex {
+            index: index.name(),
+            rounds: explanation.rounds(),
+            entries: Report::new(index.table().name(), &explanation.entries),
+            rows: Report::new(index.table().name(), &explanation.rows),
+        })?;
+    } else {
+        output.write(|line| line.extend_from_slice(explanation.to_string().as_bytes()))?;
+    }
+    output.finish()
+}
+
+/// [`larch::ExplainedByIndex`] as a machine reads it.
+#[derive(Serialize)]
+struct ReportByIndex<'e> {
+    /// Name of the index.
+    index: &'e str,
+    /// Rounds of waiting for the disk.
+    rounds: u64,
+    /// The read of the entries.
+    entries: Report<'e>,
+    /// The look-ups of the rows.
+    rows: Report<'e>,
 }
 
 fn get(table: &Table, layout: &Layout, read: &ExplainedGet) -> Result<Explanation> {

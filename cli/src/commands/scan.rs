@@ -3,12 +3,14 @@
 
 use crate::args::{Common, DeleteRange, KeyRange, Nth, Sample, Scan, ScanFormat, Shown};
 use crate::database;
+use crate::extractors;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use crate::schema::groups::MAX_GROUPS;
-use larch::{Content, RowRef, Selection, Table};
+use larch::{Content, Index, RangeBy, RowRef, Selection, Table};
 use os::Machine;
+use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 
 #[cfg(test)]
@@ -21,7 +23,12 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let layout = database::layout(&table)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
     let mut output = Output::new();
-    if let Some(range) = range(&args.range, &layout)? {
+    if let Some(name) = &args.by {
+        let index = database::index(&table, name)?;
+        if let Some(range) = bounds(&args.range, |text| extractors::bound(&index, text))? {
+            view.print_by(&index, range, args.limit.unwrap_or(u64::MAX), args.reverse, &mut output)?;
+        }
+    } else if let Some(range) = range(&args.range, &layout)? {
         view.print(range, args.limit.unwrap_or(u64::MAX), args.reverse, &mut output)?;
     }
     output.finish()
@@ -87,6 +94,29 @@ impl<'t> View<'t> {
         }
     }
 
+    /// Prints rows in the order of `index`, from one end of `range`.
+    fn print_by(&mut self, index: &Index, range: Range, limit: u64, reverse: bool, output: &mut Output) -> Result<()> {
+        if self.shown.keys {
+            let mut entries = index.entries(range);
+            let mut next = || if reverse { entries.next_back() } else { entries.next() };
+            let mut left = limit;
+            while let Some(entry) = if left > 0 { next() } else { None } {
+                print_key(entry?.row_key(), self.shown, &mut self.printer, output)?;
+                left -= 1;
+            }
+            return Ok(());
+        }
+        match &self.selection {
+            Some(selection) => {
+                let rows = selection.range_by(index, range).limit(limit);
+                print_by(rows, reverse, |key, parts| print_parts(key, parts, self.shown, &mut self.printer, output))
+            }
+            None => print_by(index.range_by(range).limit(limit), reverse, |key, value| {
+                print_parts(key, &[value], self.shown, &mut self.printer, output)
+            }),
+        }
+    }
+
     /// Prints the row with this key.
     fn print_row_of(&mut self, key: &[u8], output: &mut Output) -> Result<()> {
         self.print((Bound::Included(key.to_vec()), Bound::Included(key.to_vec())), 1, false, output)
@@ -115,20 +145,44 @@ fn print<V: Content>(
     }
 }
 
+fn print_by<V: Content>(
+    mut rows: RangeBy<V>,
+    reverse: bool,
+    mut print: impl FnMut(&[u8], &V) -> Result<()>,
+) -> Result<()> {
+    while let Some(row) = if reverse { rows.next_back() } else { rows.next() } {
+        let (entry, content) = row?;
+        print(entry.row_key(), &content)?;
+    }
+    Ok(())
+}
+
+fn print_key(key: &[u8], shown: &Shown, printer: &mut Printer<'_>, output: &mut Output) -> Result<()> {
+    output.write(|line| match shown.format {
+        ScanFormat::Tsv => printer.key(key, line),
+        ScanFormat::Jsonl => printer.key_json(key, line),
+    })
+}
+
+fn print_parts<P: AsRef<[u8]>>(
+    key: &[u8],
+    parts: &[P],
+    shown: &Shown,
+    printer: &mut Printer<'_>,
+    output: &mut Output,
+) -> Result<()> {
+    output.write(|line| match shown.format {
+        ScanFormat::Tsv => printer.tsv(key, parts, line),
+        ScanFormat::Jsonl => printer.json(key, parts, line),
+    })
+}
+
 fn print_row(row: &RowRef<'_>, shown: &Shown, printer: &mut Printer<'_>, output: &mut Output) -> Result<()> {
     let key = row.key();
     if shown.keys {
-        return output.write(|line| match shown.format {
-            ScanFormat::Tsv => printer.key(key, line),
-            ScanFormat::Jsonl => printer.key_json(key, line),
-        });
+        return print_key(key, shown, printer, output);
     }
-    let mut print = |parts: &[&[u8]]| {
-        output.write(|line| match shown.format {
-            ScanFormat::Tsv => printer.tsv(key, parts, line),
-            ScanFormat::Jsonl => printer.json(key, parts, line),
-        })
-    };
+    let mut print = |parts: &[&[u8]]| print_parts(key, parts, shown, printer, output);
     if row.part_count() == 1
         && let Some(part) = row.inline_part(0)
     {
@@ -158,9 +212,12 @@ pub fn delete_range(common: &Common, args: &DeleteRange) -> Result<()> {
 
 /// The keys that were asked for; `None` if there can be none.
 pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {
-    let bound = |text: &Option<std::ffi::OsString>| {
-        text.as_ref().map(|text| layout.bound_from_text(text.as_encoded_bytes())).transpose().map_err(Failure::Usage)
-    };
+    bounds(args, |text| layout.bound_from_text(text.as_encoded_bytes()).map_err(Failure::Usage))
+}
+
+/// The range that was asked for, of keys that `bound` makes of text; `None` if there can be none.
+pub fn bounds(args: &KeyRange, bound: impl Fn(&OsStr) -> Result<Vec<u8>>) -> Result<Option<Range>> {
+    let bound = |text: &Option<OsString>| text.as_ref().map(|text| bound(text)).transpose();
     let (from, to, prefix) = (bound(&args.from)?, bound(&args.to)?, bound(&args.prefix)?);
     let after = prefix.as_deref().and_then(larch::successor);
     let from = from.max(prefix);

@@ -16,6 +16,7 @@ mod explain;
 mod full_disk;
 mod groups;
 mod import;
+mod indexes;
 mod inspect;
 mod kill;
 mod load;

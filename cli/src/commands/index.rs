@@ -1,0 +1,135 @@
+//! `larch index`: creates, drops, checks and lists the indexes of tables.
+
+use crate::args::{CheckIndex, Common, CreateIndex, DropIndex, Inspect};
+use crate::database;
+use crate::extractors;
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size;
+use ::rows::Extractor;
+use larch::IndexOptions;
+use serde::Serialize;
+
+/// An index in a list.
+#[derive(Serialize)]
+struct Description<'i> {
+    table: &'i str,
+    index: &'i str,
+    unique: bool,
+    declaration: String,
+}
+
+/// What a check of an index found.
+#[derive(Serialize)]
+struct Checked<'i> {
+    table: &'i str,
+    index: &'i str,
+    rows: u64,
+    entries: u64,
+    problems: Vec<String>,
+    problems_left_out: u64,
+}
+
+/// Makes an index.
+pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
+    let extractor: Extractor = args
+        .declaration
+        .parse()
+        .map_err(|error| Failure::Usage(format!("the declaration {:?} is wrong: {error}", args.declaration)))?;
+    let database = database::open_to_write(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    let parts = table.options().groups.len().max(1);
+    if let Some(group) = extractor.groups().iter().find(|group| **group >= parts) {
+        return Err(Failure::Usage(format!(
+            "the declaration names column group {group}, and the rows of table {} have {}; groups are counted from 0",
+            args.table,
+            size::of(parts as u64, "part")
+        )));
+    }
+    let options = IndexOptions { unique: args.unique };
+    let cancel = interrupt::cancels();
+    let mut progress = Progress::items("indexing", 0);
+    let made = table.until(&cancel).create_index(&args.name, extractor.to_bytes(), &options, &mut |done| {
+        progress.set_of(done.rows, done.total_rows);
+    });
+    drop(progress);
+    drop(made?);
+    drop(table);
+    Ok(database.close()?)
+}
+
+/// Removes an index that must be there.
+pub fn drop_index(common: &Common, args: &DropIndex) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    // For what is said of an index that is not there.
+    drop(database::index(&table, &args.name)?);
+    table.drop_index(&args.name)?;
+    drop(table);
+    Ok(database.close()?)
+}
+
+/// Compares indexes with their tables.
+pub fn check(common: &Common, args: &CheckIndex) -> Result<()> {
+    let database = database::open(&args.dir, common)?;
+    let cancel = interrupt::cancels();
+    let mut output = Output::new();
+    let mut is_clean = true;
+    for table in database::tables(&database, &args.dir, args.table.as_deref())? {
+        let names = match &args.name {
+            Some(name) => vec![database::index(&table, name)?.name().to_owned()],
+            None => table.indexes()?,
+        };
+        for index in &names {
+            let mut progress = Progress::endless("rows and entries compared");
+            let found = table.until(&cancel).check_index(index, &mut |done| progress.set(done))?;
+            drop(progress);
+            is_clean &= found.problems.is_empty();
+            let problems = found.problems.iter().map(ToString::to_string).collect();
+            let (rows, entries, problems_left_out) = (found.rows, found.entries, found.problems_left_out);
+            let checked = Checked { table: table.name(), index, rows, entries, problems, problems_left_out };
+            if args.json { output.json(&checked)? } else { print(&checked, &mut output)? }
+        }
+    }
+    output.finish()?;
+    if is_clean {
+        return Ok(());
+    }
+    Err(Failure::Damaged(
+        "an index does not agree with its table; drop it, create it again, and run larch check".to_string(),
+    ))
+}
+
+fn print(checked: &Checked<'_>, output: &mut Output) -> Result<()> {
+    let Checked { table, index, rows, entries, problems, problems_left_out } = checked;
+    for problem in problems {
+        output.line(format!("{table} {index}: {problem}"))?;
+    }
+    let state = match problems.len() as u64 + problems_left_out {
+        0 => "agrees with its table".to_string(),
+        problems => size::of(problems, "problem"),
+    };
+    output.line(format!("{table} {index}: {state}; {}, {entries} in the index", size::of(*rows, "row")))
+}
+
+/// Lists indexes.
+pub fn list(common: &Common, args: &Inspect) -> Result<()> {
+    let database = database::open(&args.dir, common)?;
+    let mut output = Output::new();
+    for table in database::tables(&database, &args.dir, args.table.as_deref())? {
+        for name in table.indexes()? {
+            let index = database::index(&table, &name)?;
+            let declaration = extractors::text(&index);
+            let shown = Description { table: table.name(), index: &name, unique: index.is_unique(), declaration };
+            if args.json {
+                output.json(&shown)?;
+            } else {
+                let unique = if shown.unique { "unique, " } else { "" };
+                output.line(format!("{} {name}: {unique}{}", shown.table, shown.declaration))?;
+            }
+        }
+    }
+    output.finish()
+}

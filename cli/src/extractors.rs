@@ -1,0 +1,52 @@
+//! Extractors of the crate `rows`, as the engine takes them, and the keys of an index as text. It does not know what an extractor
+//! does.
+
+use crate::failure::{Failure, Result};
+use ::rows::Extractor;
+use larch::{Index, IndexKeys};
+use std::ffi::OsStr;
+
+/// An extractor as the engine calls it.
+struct RowKeys(Extractor);
+
+impl IndexKeys for RowKeys {
+    fn groups(&self) -> &[usize] {
+        self.0.groups()
+    }
+
+    fn index_keys<'r>(
+        &self,
+        key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        self.0.index_keys(key, part, emit).map_err(|bad| bad.to_string())
+    }
+}
+
+/// What makes the keys of an index with this declaration.
+pub fn of(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
+    Ok(Box::new(RowKeys(Extractor::from_bytes(declaration).map_err(|error| error.to_string())?)))
+}
+
+/// The declaration of an index as text; its bytes if it is one of another program.
+pub fn text(index: &Index) -> String {
+    match Extractor::from_bytes(index.declaration()) {
+        Ok(extractor) => extractor.to_string(),
+        Err(_) => index.declaration().escape_ascii().to_string(),
+    }
+}
+
+/// The bytes with which the keys of an index begin, from a text such as `("Bonn", 7)`, of all fields or of the first ones.
+pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
+    let declaration = match Extractor::from_bytes(index.declaration()) {
+        Ok(extractor) => extractor.declaration(),
+        Err(error) => {
+            return Err(Failure::Usage(format!("index {} was made by another program: {error}", index.name())));
+        }
+    };
+    let text = text.to_str().ok_or_else(|| Failure::Usage("a key of an index is written in UTF-8".to_string()))?;
+    let wrong =
+        |error| Failure::Usage(format!("{text} is no key of the index, which has the fields {declaration}: {error}"));
+    declaration.parse_front(text).map_err(wrong)
+}
