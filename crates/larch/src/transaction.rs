@@ -11,5 +11,6 @@ pub mod own_writes;
 pub mod read_set;
 pub mod recent;
 pub mod reserved;
+pub mod run;
 pub mod validation;
 pub mod work;

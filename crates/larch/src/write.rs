@@ -14,6 +14,7 @@ pub mod not_committed;
 pub mod pace;
 pub mod reserve;
 pub mod room;
+pub mod spill;
 pub mod stall;
 pub mod sync_job;
 pub mod writer;

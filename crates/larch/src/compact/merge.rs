@@ -35,6 +35,27 @@ pub struct MergePlan {
     pub below: Level,
     /// Files of the inputs that stay as they are if no other input has keys between theirs.
     pub kept: KeptFiles,
+    /// Which versions are taken, and what they become; `None`: all of them, as they are.
+    pub rewrite: Option<Rewrite>,
+}
+
+/// How a merge takes versions, see [`MergePlan::rewrite`].
+#[derive(Clone, Copy, Debug)]
+pub struct Rewrite {
+    /// Newer versions are left out. It is one of the boundaries.
+    pub through: Version,
+    /// All versions become this one. There is only one boundary then.
+    pub into: Option<Version>,
+}
+
+impl Rewrite {
+    fn takes(this: Option<Self>, version: Version) -> bool {
+        this.is_none_or(|rewrite| version <= rewrite.through)
+    }
+
+    fn version(this: Option<Self>, version: Version) -> Version {
+        this.and_then(|rewrite| rewrite.into).unwrap_or(version)
+    }
 }
 
 /// What a merge made of its inputs.
@@ -78,7 +99,11 @@ pub fn merge_files(
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
     let mut covers = CoverStream::new(|| erases.next());
     // At the bottom nothing lies deeper, so an erase that all readers see has nothing left to hide and is dropped.
-    let is_kept = |version: Version| !(plan.bottom && keep::is_in_oldest_stripe(boundaries, version));
+    let rewrite = plan.rewrite;
+    let kept_version = |version: Version| {
+        let is_dropped = plan.bottom && keep::is_in_oldest_stripe(boundaries, version);
+        (!is_dropped && Rewrite::takes(rewrite, version)).then(|| Rewrite::version(rewrite, version))
+    };
     let mut merge = VersionMerge::new(plan.sources, plan.kept, table.since, readahead);
     let mut key = Vec::new();
     let mut last_key = Vec::new();
@@ -88,7 +113,7 @@ pub fn merge_files(
             Place::Key(newest) => newest,
             Place::File(input, file) => {
                 // The erases that end before the file belong into the output that ends there.
-                if !copy_erases(&mut covers, Some(&key), &is_kept, &mut copier.outputs, &mut progress)? {
+                if !copy_erases(&mut covers, Some(&key), &kept_version, &mut copier.outputs, &mut progress)? {
                     return Ok(None);
                 }
                 let is_apart = merge.is_apart(input, &file) && copier.outputs.end_before(&key)?;
@@ -101,10 +126,11 @@ pub fn merge_files(
             }
             Place::End => break,
         };
-        if !copy_erases(&mut covers, Some(&key), &is_kept, &mut copier.outputs, &mut progress)? {
+        if !copy_erases(&mut covers, Some(&key), &kept_version, &mut copier.outputs, &mut progress)? {
             return Ok(None);
         }
-        if let Some(page) = merge.page_alone(newest, &mut last_key)
+        if rewrite.is_none()
+            && let Some(page) = merge.page_alone(newest, &mut last_key)
             && covers.is_clear_to(&last_key)
             && copier.outputs.add_page(&key, &last_key, &page)?
         {
@@ -129,7 +155,8 @@ pub fn merge_files(
                 if !progress.goes_on(ROW_WORK_BYTES) {
                     return Ok(None);
                 }
-                if filter.keep(boundaries, version.version, covers) {
+                if Rewrite::takes(rewrite, version.version) && filter.keep(boundaries, version.version, covers) {
+                    let version = Row { version: Rewrite::version(rewrite, version.version), ..version };
                     progress.unasked_bytes += copier.version(cursor, &key, &version)?;
                 }
                 let older =
@@ -143,7 +170,7 @@ pub fn merge_files(
         }
         merge.inputs.leave(&key, |_, _| ());
     }
-    let is_done = copy_erases(&mut covers, None, &is_kept, &mut copier.outputs, &mut progress)?;
+    let is_done = copy_erases(&mut covers, None, &kept_version, &mut copier.outputs, &mut progress)?;
     Ok(is_done.then_some(MergeResult { outputs: copier.outputs, taken_over }))
 }
 
@@ -152,13 +179,13 @@ pub fn merge_files(
 fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     covers: &mut CoverStream<N>,
     key: Option<&[u8]>,
-    is_kept: &impl Fn(Version) -> bool,
+    kept_version: &impl Fn(Version) -> Option<Version>,
     outputs: &mut Outputs,
     progress: &mut MergeProgress<'_>,
 ) -> Result<bool> {
     while let Some(erase) = covers.advance(key)? {
         let mut erase = erase.clone();
-        erase.versions.retain(|&version| is_kept(version));
+        erase.versions = erase.versions.iter().filter_map(|&version| kept_version(version)).collect();
         outputs.add_erase(erase)?;
         progress.items += 1;
         if !progress.goes_on(ROW_WORK_BYTES) {

@@ -15,12 +15,13 @@ use crate::parts;
 use crate::read::{Reader, Value};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::expected::Expected;
+use crate::transaction::own_writes::WriteMark;
 use crate::transaction::reserved::Reservation;
 use crate::transaction::validation::Validation;
 use crate::transaction::work::Work;
-use crate::write::batch::{BatchMark, BatchOps, Op};
+use crate::write::batch::{BatchOps, Op};
 use crate::write::indexed::Indexed;
-use crate::write::{commit, limits};
+use crate::write::{commit, limits, spill};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{KeyRange, Version};
@@ -72,8 +73,9 @@ impl TransactionOptions {
 /// no effect. Nothing is locked. Only keys that were read with [`Transaction::get_for_update`] make others wait, for a tenth of a
 /// second at most.
 ///
-/// It keeps its writes in memory, and the keys and ranges that it has read up to a share of the write buffer. A transaction that reads
-/// more keeps ranges in place of single keys, and may then conflict with a commit between the keys that it has read. While it runs,
+/// It keeps its writes, and the keys and ranges that it has read, in a share of the write buffer. Writes that take more move into
+/// files, which are removed when the transaction ends; its commit makes files of the database of them. A transaction that reads more
+/// keeps ranges in place of single keys, and may then conflict with a commit between the keys that it has read. While it runs,
 /// compactions keep the rows that it sees.
 ///
 /// ```
@@ -106,8 +108,8 @@ pub struct Transaction {
     work: Work,
     /// The indexes whose entries are among its writes.
     indexed: Indexed,
-    /// The numbers of the savepoints that can be gone back to, ascending.
-    savepoints: Vec<u64>,
+    /// The savepoints that can be gone back to, in the order in which they were made.
+    savepoints: Vec<Savepoint>,
     /// The keys that other commits let it have first.
     reservation: Reservation,
 }
@@ -116,7 +118,12 @@ pub struct Transaction {
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     number: u64,
-    mark: BatchMark,
+    mark: WriteMark,
+}
+
+/// The numbers of the writes before `savepoints`.
+fn counts(savepoints: &[Savepoint]) -> Vec<u64> {
+    savepoints.iter().map(|savepoint| savepoint.mark.count()).collect()
 }
 
 /// Numbers savepoints, so that those of other transactions are recognized.
@@ -124,6 +131,9 @@ static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
 /// What a transaction has read may take the write buffer divided by this number.
 const READS_SHARE: u64 = 64;
+
+/// What it has written and keeps in memory may take the write buffer divided by this number.
+const WRITES_SHARE: u64 = 4;
 
 /// What it has read may always take so many bytes.
 const LEAST_READ_BYTES: u64 = 4 << 10;
@@ -156,12 +166,12 @@ impl Transaction {
 
     /// The number of writes.
     pub fn len(&self) -> usize {
-        self.work.writes.ops().count() as usize
+        self.work.writes.count() as usize
     }
 
     /// Whether there are no writes.
     pub fn is_empty(&self) -> bool {
-        self.work.writes.ops().is_empty()
+        self.work.writes.is_empty()
     }
 
     /// Sets `key` to `value`, see [`Table::insert`]. Later reads of this transaction see it.
@@ -186,6 +196,7 @@ impl Transaction {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
         table.check_parts(key, parts)?;
+        self.make_room()?;
         match self.handle.core().indexes.of(table.id()) {
             None => self.work.writes.write_to(table.identity()).put_parts(table.id().0, key, parts),
             Some(indexes) => {
@@ -232,8 +243,30 @@ impl Transaction {
         })
     }
 
+    /// What it has read and written.
+    #[cfg(test)]
+    pub(crate) fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// Moves the writes into files if they take too much memory.
+    fn make_room(&mut self) -> Result<()> {
+        let core = self.handle.core();
+        if (self.work.writes.ops().bytes().len() as u64) < core.env.options.write_buffer_bytes / WRITES_SHARE {
+            return Ok(());
+        }
+        self.spill()
+    }
+
+    #[cold]
+    fn spill(&mut self) -> Result<()> {
+        self.work.depend_on_writes();
+        spill::spill(self.handle.core(), &mut self.work.writes, &counts(&self.savepoints))
+    }
+
     /// Adds a write to `table`, which was checked, with what it changes in the indexes of the table.
     fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
+        self.make_room()?;
         match self.handle.core().indexes.of(table.id) {
             None => self.work.writes.write_to(table).push(table.id.0, op),
             Some(indexes) => self.write_indexed(table, &indexes, op)?,
@@ -321,8 +354,9 @@ impl Transaction {
     /// ```
     pub fn savepoint(&mut self) -> Savepoint {
         let number = SAVEPOINTS.fetch_add(1, Ordering::Relaxed);
-        self.savepoints.push(number);
-        Savepoint { number, mark: self.work.writes.mark() }
+        let savepoint = Savepoint { number, mark: self.work.writes.mark() };
+        self.savepoints.push(savepoint);
+        savepoint
     }
 
     /// Takes back all writes after `savepoint`. Later savepoints are gone; this one can be gone back to again. What was read stays read:
@@ -330,11 +364,14 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchSavepoint`] if the savepoint is of another transaction, or the transaction has gone back to an earlier one.
+    /// [`Error::NoSuchSavepoint`] if the savepoint is of another transaction, or the transaction has gone back to an earlier one. If the
+    /// writes are in files, what reads and writes of files return. The transaction is as it was before.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
-        let place = self.savepoints.binary_search(&savepoint.number).map_err(|_| Error::NoSuchSavepoint)?;
-        self.savepoints.truncate(place + 1);
-        self.work.writes.rewind(&savepoint.mark);
+        let found = self.savepoints.binary_search_by_key(&savepoint.number, |savepoint| savepoint.number);
+        let before = found.map_err(|_| Error::NoSuchSavepoint)? + 1;
+        let counts = counts(&self.savepoints[..before]);
+        spill::rewind(self.handle.core(), &mut self.work.writes, &savepoint.mark, &counts)?;
+        self.savepoints.truncate(before);
         Ok(())
     }
 
@@ -414,13 +451,21 @@ impl Transaction {
             return Ok(Ok(self.version()));
         }
         let (began, core) = (self.version(), self.handle.core());
+        let has_runs = self.work.writes.in_runs() > 0;
+        if has_runs {
+            self.work.depend_on_writes();
+        }
         let (writes, keys, ranges) = self.work.finish();
         let reads = [Some(keys), ranges.as_ref()];
         let validation = Validation::new(began, reads, self.isolation == Isolation::Snapshot);
-        let (ops, tables) = writes.parts_mut();
         core.check_writable()?;
-        core.writes.reserved.wait_for(ops, Some(&self.reservation), core.patient_clock());
-        let applied = commit::submit_valid(core, ops, (tables, self.indexed), validation)?;
+        core.writes.reserved.wait_for(writes.ops(), Some(&self.reservation), core.patient_clock());
+        let applied = if has_runs {
+            spill::commit(core, writes, self.indexed, validation)?
+        } else {
+            let (ops, tables) = writes.parts_mut();
+            commit::submit_valid(core, ops, (tables, self.indexed), validation)?
+        };
         if applied.is_ok() {
             core.writes.reserved.free(&mut self.reservation);
         }

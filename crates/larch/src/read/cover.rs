@@ -25,7 +25,6 @@ use std::ops::{Bound, Range};
 #[derive(Debug)]
 pub struct MergeCovers {
     direction: Direction,
-    at: Version,
     /// How many sources the merge has.
     sources: usize,
     /// The sources that have range erases, newest first.
@@ -51,7 +50,8 @@ struct Erased {
 enum Erases {
     /// A memtable as of a version.
     Memory(Arc<Memtable>, Version),
-    Files(Box<FileErases>),
+    /// A level as of a version.
+    Files(Box<FileErases>, Version),
 }
 
 /// The range erases of a sorted level.
@@ -64,9 +64,9 @@ struct FileErases {
 }
 
 impl MergeCovers {
-    /// For a merge in `direction` of files as of `at`, which has no sources yet.
-    pub fn new(direction: Direction, at: Version) -> Self {
-        Self { direction, at, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
+    /// For a merge in `direction`, which has no sources yet.
+    pub fn new(direction: Direction) -> Self {
+        Self { direction, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
     }
 
     /// Adds a memtable as of `at` as the next source.
@@ -78,11 +78,11 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Adds the files that `cursor` walks as the next source, for keys from `low` to `high`.
-    pub fn add_level(&mut self, cursor: &LevelCursor, low: Bound<&[u8]>, high: Bound<&[u8]>) {
+    /// Adds the files that `cursor` walks as of `at` as the next source, for keys from `low` to `high`.
+    pub fn add_level(&mut self, cursor: &LevelCursor, at: Version, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         let (files, walked) = cursor.walked();
         if files[walked.clone()].iter().any(|file| file.sst.may_erase_between(low, high)) {
-            let erases = Erases::Files(Box::new(FileErases { files: files.clone(), walked, cursor: None }));
+            let erases = Erases::Files(Box::new(FileErases { files: files.clone(), walked, cursor: None }), at);
             self.erased.push(Erased { source: self.sources, erases, here: None });
         }
         self.sources += 1;
@@ -102,10 +102,10 @@ impl MergeCovers {
     }
 
     fn look<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
-        let Self { direction, at, erased, .. } = self;
+        let Self { direction, erased, .. } = self;
         together(erased.iter_mut(), |Erased { erases, here, .. }| {
             if here.as_ref().is_none_or(|here| !comes_before(key, &here.edge, *direction)) {
-                *here = Some(erases.around(reader, key, *at, *direction)?);
+                *here = Some(erases.around(reader, key, *direction)?);
             }
             Ok(())
         })?;
@@ -153,12 +153,11 @@ impl Erases {
         &mut self,
         reader: &S,
         key: &[u8],
-        at: Version,
         direction: Direction,
     ) -> Result<CoverAround, Stop> {
         match self {
             Self::Memory(memtable, at) => Ok(memtable.cover_around(key, *at, direction)),
-            Self::Files(files) => files.around(reader, key, at, direction),
+            Self::Files(files, at) => files.around(reader, key, *at, direction),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
 use super::view::TableView;
+use crate::manifest::Level;
 use crate::memtable::{CopiedRows, MemCursor};
 use os::sync::Arc;
 use pages::{PageSource, Stop};
@@ -29,7 +30,6 @@ use std::ops::Bound;
 #[derive(Debug)]
 pub struct Merge {
     direction: Direction,
-    at: Version,
     sources: Frontier<MergeSource, NextMove>,
     /// The key of the row that was found last.
     key: Vec<u8>,
@@ -40,6 +40,9 @@ pub struct Merge {
     /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in succession
     /// were found in files since.
     expects_streaks: bool,
+    /// Whether streaks keep the order of the sources: they take memory for newer than all files, and a transaction may have files
+    /// that are newer than memory.
+    has_streaks: bool,
     /// How many rows of a memtable are copied at once: few at first, and twice as many each time that all were taken.
     copies: usize,
 }
@@ -74,6 +77,8 @@ enum Came {
 #[derive(Debug)]
 struct MergeSource {
     cursor: Cursor,
+    /// The version at which its rows are read.
+    at: Version,
     /// How many rows in succession it has stepped over because a newer source erased them.
     hidden: usize,
 }
@@ -125,36 +130,43 @@ impl Merge {
     ) -> Self {
         let at = table.at;
         let mut sources = Vec::new();
-        let mut covers = MergeCovers::new(direction, at);
-        let own = table.own.map(|own| (&own.memtable, own.at));
-        for (memtable, at) in own.into_iter().chain(table.memtables().map(|memtable| (memtable, at))) {
+        let mut covers = MergeCovers::new(direction);
+        let far = if direction == Direction::Forward { high } else { low };
+        let add_level = |level: &Level, at, covers: &mut MergeCovers, sources: &mut Vec<(Cursor, Version)>| {
+            let cursor = LevelCursor::within(source, level.clone(), low, high, Readahead::NONE);
+            if !cursor.is_empty() {
+                covers.add_level(&cursor, at, low, high);
+                sources.push((Cursor::Level(Box::new(cursor.until(far))), at));
+            }
+        };
+        if let Some(own) = table.own {
+            covers.add_memtable(&own.memtable, own.at);
+            sources.push((Cursor::Memory(MemCursor::new(own.memtable.clone(), own.at)), own.at));
+            own.files().iter().for_each(|file| add_level(file, own.at, &mut covers, &mut sources));
+        }
+        for memtable in table.memtables() {
             covers.add_memtable(memtable, at);
-            sources.push(Cursor::Memory(MemCursor::new(memtable.clone(), at)));
+            sources.push((Cursor::Memory(MemCursor::new(memtable.clone(), at)), at));
         }
         let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
         let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
         let levels = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned());
-        let far = if direction == Direction::Forward { high } else { low };
-        for level in levels {
-            let cursor = LevelCursor::within(source, level, low, high, Readahead::NONE);
-            if !cursor.is_empty() {
-                covers.add_level(&cursor, low, high);
-                sources.push(Cursor::Level(Box::new(cursor.until(far))));
-            }
-        }
+        levels.for_each(|level| add_level(&level, at, &mut covers, &mut sources));
         if !readahead.is_none() {
             let bytes = |cursor: &Cursor| if let Cursor::Level(cursor) = cursor { cursor.bytes() } else { 0 };
-            let all_bytes = sources.iter().map(bytes).sum();
-            for cursor in &mut sources {
+            let all_bytes = sources.iter().map(|(cursor, _)| bytes(cursor)).sum();
+            for (cursor, _) in &mut sources {
                 if let Cursor::Level(cursor) = cursor {
                     cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
                 }
             }
         }
-        let sources = sources.into_iter().map(|cursor| MergeSource { cursor, hidden: 0 });
+        let sources = sources.into_iter().map(|(cursor, at)| MergeSource { cursor, at, hidden: 0 });
         let sources = Frontier::new(direction, sources, || NextMove::Seek);
-        let (key, came, giver, expects_streaks) = (Vec::new(), Came::Nowhere, None, true);
-        Self { direction, at, sources, key, came, covers, giver, expects_streaks, copies: FIRST_COPIES }
+        let (key, came, giver) = (Vec::new(), Came::Nowhere, None);
+        let has_streaks = table.own.is_none_or(|own| own.files().is_empty());
+        let (expects_streaks, copies) = (has_streaks, FIRST_COPIES);
+        Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, copies }
     }
 
     /// Key of the row found last.
@@ -199,13 +211,13 @@ impl Merge {
             self.covers.reach(reader, &self.key)?;
             if let Some((source, found)) = self.resolve(reader, newest)? {
                 if let FoundRow::File(row, _) = &found
-                    && let Cursor::Level(cursor) = &mut self.sources.cursor_mut(source).cursor
+                    && let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor_mut(source)
                 {
                     if groups.any_beside_main() {
                         cursor.parts(reader, groups, row.place, parts)?;
                     }
                     if loads == Loads::Parts {
-                        cursor.load_ahead(reader, groups, row.place, self.at);
+                        cursor.load_ahead(reader, groups, row.place, *at);
                     }
                 }
                 let was_in_file = self.giver.is_some_and(|giver| self.sources.cursor(giver).cursor.is_level());
@@ -264,7 +276,8 @@ impl Merge {
             if self.covers.hidden_until(i).is_some() {
                 return Ok(None);
             }
-            let Some((kind, version, found)) = self.sources.cursor(i).cursor.visible(reader, self.at)? else {
+            let MergeSource { cursor, at, .. } = self.sources.cursor(i);
+            let Some((kind, version, found)) = cursor.visible(reader, *at)? else {
                 continue;
             };
             let shows = kind == RowKind::Put && self.covers.over(i).is_none_or(|cover| cover <= version);
@@ -309,7 +322,8 @@ impl Merge {
     /// page. The same range erases cover all of them. If `is_alone`, only rows of the page of the row that was left. No more
     /// than `most` of them will be taken. The merge stays where it is until [`Merge::resume`].
     pub fn streaks(&mut self, far: Bound<&[u8]>, is_alone: bool, most: usize) -> Vec<SourceStreak> {
-        let streaks = self.giver.and_then(|giver| self.find_streaks(giver, far, is_alone, most)).unwrap_or_default();
+        let giver = self.giver.filter(|_| self.has_streaks);
+        let streaks = giver.and_then(|giver| self.find_streaks(giver, far, is_alone, most)).unwrap_or_default();
         self.expects_streaks = !streaks.is_empty();
         streaks
     }
@@ -367,8 +381,8 @@ impl Merge {
 
     /// The rows of a source before `far` that need no step, from its next row on; `None` if this row needs one.
     fn streak_of(&self, source: usize, far: Bound<&[u8]>) -> Option<Streak> {
-        let Cursor::Level(cursor) = &self.sources.cursor(source).cursor else { return None };
-        let mut streak = cursor.streak(self.start_of(source), self.direction, (self.at, self.covers.over(source)))?;
+        let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
+        let mut streak = cursor.streak(self.start_of(source), self.direction, (*at, self.covers.over(source)))?;
         streak.until(self.covers.edge());
         streak.until(far);
         Some(streak)

@@ -73,7 +73,7 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     if self.answers.len() == self.keys.len() {
                         return Ok(std::mem::take(&mut self.answers));
                     }
-                    self.stage = Stage::Find(self.begin_batch(cache));
+                    self.stage = Stage::Find(self.begin_batch(source, cache)?);
                 }
                 Stage::Find(batch) => {
                     let mut answers = Answers { cache, wanted: self.wanted, all: &mut self.answers };
@@ -96,26 +96,48 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         }
     }
 
-    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here.
-    fn begin_batch(&mut self, cache: &PageCache) -> KeyBatch<'v> {
+    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here. A composite step in a
+    /// transaction that has files: these are asked here, too.
+    fn begin_batch<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<KeyBatch<'v>, Stop> {
         let files = self.table.files;
         // Keys far apart share neither their data page nor the node above it.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
         let group_ways = self.wanted.set().beside_main().count();
-        let (first, mut ways) = (self.answers.len(), 0);
+        let (first, mut ways, mut is_missing) = (self.answers.len(), 0, false);
         let keys = self.keys[first..].iter().take(MAX_BATCH_KEYS).enumerate();
         let mut batch = KeyBatch { rows: Vec::new(), asked: Vec::with_capacity(keys.len()) };
         for (i, key) in keys {
             let key = key.as_ref();
             let before = batch.asked.len();
             let mut answer = None;
-            match ask_memory(self.table, key) {
+            let own_files = self.table.own.map_or(0, |own| own.files_with_key(key).count());
+            if own_files > 0 {
+                ways += own_files;
+                if i > 0 && ways as u64 * way_bytes > self.most_bytes {
+                    break;
+                }
+            }
+            let said = match ask_memory(source, self.table, &SoughtKey::new(key)) {
+                Err(Stop::Fault) => {
+                    is_missing = true;
+                    continue;
+                }
+                said => said?,
+            };
+            match said {
                 Answer::Silent => {
                     let asked = |file| Asked { key: first + i, file, said: Said::Open };
                     files.files_with_key(key).for_each(|file| batch.asked.push(asked(file)));
                 }
                 Answer::Gone => {}
-                Answer::Row(row) => answer = V::of_row(&row, cache, self.wanted),
+                Answer::Row(row) => {
+                    answer = V::of_row(&row, cache, self.wanted);
+                    if answer.is_none()
+                        && let FoundRow::File(row, file) = row
+                    {
+                        batch.rows.push((first + i, (row, file)));
+                    }
+                }
             }
             if batch.asked.len() > before {
                 ways += batch.asked.len() - before + group_ways;
@@ -126,7 +148,11 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
             }
             self.answers.push(answer);
         }
-        batch
+        if is_missing {
+            self.answers.truncate(first);
+            return Err(Stop::Fault);
+        }
+        Ok(batch)
     }
 }
 

@@ -42,7 +42,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     /// The answer of the first source that decides.
     pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
         if self.silent == 0 {
-            match ask_memory(self.table, self.key.bytes()) {
+            match ask_memory(source, self.table, &self.key)? {
                 Answer::Silent => self.silent = 1,
                 decided => return Ok(decided),
             }
@@ -154,23 +154,40 @@ pub fn load<S: PageSource + ?Sized>(
     }
 }
 
-/// What the memtables say, and the writes of the transaction before them.
+/// What the memtables say, and the writes of the transaction before them. A step; it reads pages only if the transaction has files.
 #[inline]
-pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
+pub fn ask_memory<'v, S: PageSource + ?Sized>(
+    source: &S,
+    table: TableView<'v>,
+    key: &SoughtKey<'_>,
+) -> Result<Answer<'v>, Stop> {
     match table.own {
-        None => ask_memtables(table, key),
-        Some(own) => ask_own(own, table, key),
+        None => Ok(ask_memtables(table, key.bytes())),
+        Some(own) => ask_own(source, own, table, key),
     }
 }
 
 /// As [`ask_memory`], in a transaction that has written to the table. It is never part of its caller, because most reads have no
 /// transaction.
 #[inline(never)]
-fn ask_own(own: &OwnRows, table: TableView<'_>, key: &[u8]) -> Answer<'static> {
-    match ask_memtable(&own.memtable, own.at, key) {
-        Answer::Silent => ask_memtables(table, key),
-        decided => decided,
+fn ask_own<'v, S: PageSource + ?Sized>(
+    source: &S,
+    own: &'v OwnRows,
+    table: TableView<'v>,
+    key: &SoughtKey<'_>,
+) -> Result<Answer<'v>, Stop> {
+    match ask_memtable(&own.memtable, own.at, key.bytes()) {
+        Answer::Silent => {}
+        decided => return Ok(decided),
     }
+    for file in own.files_with_key(key.bytes()) {
+        match ask_file(source, TableView { at: own.at, ..table }, file, key, None)? {
+            // Its pages stay pinned: after a fault in the next file it is asked again.
+            Answer::Silent => {}
+            decided => return Ok(decided),
+        }
+    }
+    Ok(ask_memtables(table, key.bytes()))
 }
 
 #[inline]

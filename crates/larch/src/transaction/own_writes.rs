@@ -4,11 +4,15 @@
 //! their own, which lies over all other memtables. There the operation number `i` has the version `base + 1 + i`, newer than
 //! everything that the transaction can see. So a range goes on seeing what was written when it began.
 //!
+//! When they take too much memory, they move into files, [runs](Run), which lie between this memtable and all others.
+//!
 //! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another one is filled when it
 //! is needed.
 
-use crate::manifest::{TableId, TableInfo};
+use super::run::Run;
+use crate::manifest::{DbFile, Level, TableId, TableInfo};
 use crate::memtable::Memtable;
+use crate::memtable::set::MemSet;
 use crate::write::batch::{BatchMark, BatchOps, Op};
 use os::sync::{Arc, Mutex};
 use sst::{RowKind, Version};
@@ -16,12 +20,27 @@ use sst::{RowKind, Version};
 /// The writes of a transaction.
 #[derive(Debug)]
 pub struct OwnWrites {
+    /// Those that are in no run.
     ops: BatchOps,
+    /// Oldest first.
+    runs: Vec<Run>,
+    /// The files of the runs by table, newest first.
+    files: Vec<(TableId, Arc<[Level]>)>,
     /// The version that the transaction reads.
     base: Version,
     /// The tables that are written to, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
     filled: Mutex<Vec<FilledTable>>,
+}
+
+/// A place between two writes.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteMark {
+    /// How many writes there are before it.
+    count: u64,
+    /// How many of them were in runs when it was made, and the place among the others.
+    in_runs: u64,
+    in_memory: BatchMark,
 }
 
 /// A memtable of own writes to a table.
@@ -36,10 +55,30 @@ struct FilledTable {
 /// The rows that a transaction has written to a table, up to one of its operations. They lie over all other rows.
 #[derive(Clone, Debug)]
 pub struct OwnRows {
-    /// The rows.
+    /// The newest rows.
     pub memtable: Arc<Memtable>,
     /// The version up to which they count.
     pub at: Version,
+    files: Option<Arc<[Level]>>,
+}
+
+impl WriteMark {
+    /// How many writes there are before it.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+impl OwnRows {
+    /// Files with older rows, newest first, each as a level.
+    pub fn files(&self) -> &[Level] {
+        self.files.as_deref().unwrap_or_default()
+    }
+
+    /// The files in which `key` may be, newest first.
+    pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &DbFile> {
+        self.files().iter().flat_map(|level| level.iter()).filter(|file| file.may_contain(key)).map(|file| &**file)
+    }
 }
 
 /// A read of one key looks through so many operations before a memtable is made.
@@ -48,15 +87,90 @@ const SEARCHED_OPS: u32 = 16;
 impl OwnWrites {
     /// No writes, of a transaction that reads at `base`.
     pub fn new(base: Version) -> Self {
-        Self { ops: BatchOps::new(), base, tables: Vec::new(), filled: Mutex::default() }
+        let (ops, runs, files, tables) = (BatchOps::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { ops, runs, files, base, tables, filled: Mutex::default() }
     }
 
-    /// The operations.
+    /// How many writes there are.
+    pub fn count(&self) -> u64 {
+        self.in_runs() + u64::from(self.ops.count())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// How many of them are in runs.
+    pub fn in_runs(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.through)
+    }
+
+    /// The version of the last of the first `count` writes.
+    pub fn version(&self, count: u64) -> Version {
+        Version(self.base.0 + count)
+    }
+
+    /// The writes in files, oldest first.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Replaces the runs from number `from` on by `run`.
+    pub fn replace_runs(&mut self, from: usize, run: Option<Run>) {
+        self.runs.truncate(from);
+        self.runs.extend(run);
+        let mut files: Vec<(TableId, Vec<Level>)> = Vec::new();
+        for (table, file) in self.runs.iter().rev().flat_map(|run| &run.files) {
+            let level = Arc::new(vec![file.clone()]);
+            match files.iter_mut().find(|(of, _)| of == table) {
+                Some((_, levels)) => levels.push(level),
+                None => files.push((*table, vec![level])),
+            }
+        }
+        self.files = files.into_iter().map(|(table, levels)| (table, levels.into())).collect();
+    }
+
+    /// Takes `run`, which has all writes that were in none.
+    pub fn moved_into(&mut self, run: Run) {
+        let runs = self.runs.len();
+        self.replace_runs(runs, Some(run));
+        self.clear_memory();
+    }
+
+    /// Forgets the writes that are in no run.
+    pub fn clear_memory(&mut self) {
+        self.ops.clear();
+        self.filled.get_mut().clear();
+    }
+
+    /// Memtables with the writes that are in no run.
+    pub fn memtables(&self) -> MemSet {
+        let rows = MemSet::new(0, Arc::default());
+        self.apply(&BatchMark::default(), |table| Some(rows.table_or_new(table)));
+        rows
+    }
+
+    /// Puts the writes after `from`, which are in no run, into memtables, if there is one for their table.
+    fn apply<'m>(&self, from: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
+        let first = self.in_runs() + u64::from(from.count());
+        let versions = (self.base.0 + 1 + first..).map(Version);
+        for (version, (table, op)) in versions.zip(self.ops.iter_from(from)) {
+            let Some(memtable) = memtable(TableId(table)) else { continue };
+            match op {
+                Op::Put { key, value } => memtable.batch().apply(key, version, RowKind::Put, value),
+                Op::Erase { key } => memtable.batch().apply(key, version, RowKind::Erase, &[]),
+                Op::RangeErase { start, end } => drop(memtable.remove_range(start, end, version)),
+            }
+        }
+    }
+
+    /// The operations that are in no run.
     pub fn ops(&self) -> &BatchOps {
         &self.ops
     }
 
-    /// The operations and the tables that they write to, sorted by their ids.
+    /// The operations that are in no run, and the tables that all writes write to, sorted by their ids.
     pub fn parts_mut(&mut self) -> (&mut BatchOps, &[Arc<TableInfo>]) {
         (&mut self.ops, &self.tables)
     }
@@ -78,21 +192,27 @@ impl OwnWrites {
     }
 
     /// Where it is now.
-    pub fn mark(&self) -> BatchMark {
-        self.ops.mark()
+    pub fn mark(&self) -> WriteMark {
+        WriteMark { count: self.count(), in_runs: self.in_runs(), in_memory: self.ops.mark() }
     }
 
-    /// Takes back all writes after `mark`.
-    pub fn rewind(&mut self, mark: &BatchMark) {
-        self.ops.rewind(mark);
-        self.filled.get_mut().retain(|filled| filled.to <= *mark);
-        let ops = &self.ops;
-        self.tables.retain(|table| ops.iter().any(|(of, _)| of == table.id.0));
+    /// Takes back all writes after `mark`, which is not before the last write in a run.
+    pub fn rewind(&mut self, mark: &WriteMark) {
+        let in_memory = match mark.in_runs == self.in_runs() {
+            true => mark.in_memory,
+            false => self.ops.mark_after((mark.count - self.in_runs()) as u32),
+        };
+        self.ops.rewind(&in_memory);
+        self.filled.get_mut().retain(|filled| filled.to <= in_memory);
+        let (ops, files) = (&self.ops, &self.files);
+        let is_written =
+            |table: TableId| files.iter().any(|(of, _)| *of == table) || ops.iter().any(|(of, _)| of == table.0);
+        self.tables.retain(|table| is_written(table.id));
     }
 
     /// The transaction reads at `base` from now on. It has no writes.
     pub fn rebase(&mut self, base: Version) {
-        assert!(self.ops.is_empty(), "the versions of own writes follow the base");
+        assert!(self.is_empty(), "the versions of own writes follow the base");
         self.base = base;
     }
 
@@ -100,13 +220,16 @@ impl OwnWrites {
     #[inline]
     pub fn rows(&self, table: TableId) -> Option<OwnRows> {
         let is_written = self.tables.iter().any(|written| written.id == table);
-        if is_written && !self.ops.is_empty() { Some(self.fill(table)) } else { None }
+        if is_written && !self.is_empty() { Some(self.fill(table)) } else { None }
     }
 
     /// As [`OwnWrites::rows`], for a read of `key` alone.
     #[inline]
     pub fn rows_for(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
-        if self.ops.count() <= SEARCHED_OPS && !self.ops.iter().any(|(of, op)| of == table.0 && op.writes_to(key)) {
+        if self.runs.is_empty()
+            && self.ops.count() <= SEARCHED_OPS
+            && !self.ops.iter().any(|(of, op)| of == table.0 && op.writes_to(key))
+        {
             return None;
         }
         self.rows(table)
@@ -121,18 +244,9 @@ impl OwnWrites {
             all.len() - 1
         });
         let FilledTable { memtable, to, .. } = &mut all[place];
-        let first = u64::from(to.count());
-        for (version, (of, op)) in (self.base.0 + 1 + first..).map(Version).zip(self.ops.iter_from(to)) {
-            if of != table.0 {
-                continue;
-            }
-            match op {
-                Op::Put { key, value } => memtable.batch().apply(key, version, RowKind::Put, value),
-                Op::Erase { key } => memtable.batch().apply(key, version, RowKind::Erase, &[]),
-                Op::RangeErase { start, end } => drop(memtable.remove_range(start, end, version)),
-            }
-        }
+        self.apply(to, |of| (of == table).then_some(&*memtable));
         *to = self.ops.mark();
-        OwnRows { memtable: memtable.clone(), at: Version(self.base.0 + u64::from(self.ops.count())) }
+        let files = self.files.iter().find(|(of, _)| *of == table).map(|(_, files)| files.clone());
+        OwnRows { memtable: memtable.clone(), at: self.version(self.count()), files }
     }
 }

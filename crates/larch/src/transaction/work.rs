@@ -4,6 +4,7 @@ use super::own_writes::{OwnRows, OwnWrites};
 use super::read_set::{OpenRead, ReadSet};
 use crate::bounds;
 use crate::manifest::TableId;
+use crate::write::batch::Op;
 use os::sync::{Arc, Mutex, OnceLock};
 use sst::{KeyRange, Version};
 
@@ -59,6 +60,24 @@ impl Work {
 
     fn shared_reads(&self) -> &Arc<Mutex<ReadSet>> {
         self.ranges.get_or_init(|| Arc::new(Mutex::new(ReadSet::new(self.most_bytes))))
+    }
+
+    /// Notes that the transaction depends on what it writes, of which `writes` forget the keys when they move into files, unless its
+    /// reads are noted: then it does not.
+    pub fn depend_on_writes(&mut self) {
+        if self.notes_reads {
+            return;
+        }
+        let keys = self.keys.get_mut();
+        for (table, op) in self.writes.ops() {
+            match op {
+                Op::Put { key, .. } | Op::Erase { key } => keys.add_key(TableId(table), key),
+                Op::RangeErase { start, end } => {
+                    let end = Some(end).filter(|end| !end.is_empty()).map(<[u8]>::to_vec);
+                    keys.add_range(TableId(table), KeyRange { start: start.to_vec(), end });
+                }
+            }
+        }
     }
 
     /// The keys that were read one by one.

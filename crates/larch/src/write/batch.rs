@@ -220,6 +220,16 @@ impl BatchOps {
         BatchMark { bytes: self.bytes.len(), count: self.count, is_unresolved: self.is_unresolved }
     }
 
+    /// The place after the first `count` ops.
+    pub fn mark_after(&self, count: u32) -> BatchMark {
+        let (mut ops, mut is_unresolved) = (self.iter(), false);
+        for number in 0..count {
+            let is_range = ops.next().is_some_and(|(_, op)| op.key().is_none());
+            is_unresolved |= is_range && number > 0;
+        }
+        BatchMark { bytes: self.bytes.len() - ops.rest.len(), count, is_unresolved }
+    }
+
     /// Removes all ops after `mark`. The batch was not resolved since it was there.
     pub fn rewind(&mut self, mark: &BatchMark) {
         self.bytes.truncate(mark.bytes);

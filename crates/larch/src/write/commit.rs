@@ -86,7 +86,7 @@ pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -
 }
 
 /// On a machine without threads, does the background work that a commit has left.
-fn work_if_simulated(core: &Core) {
+pub fn work_if_simulated(core: &Core) {
     if !core.env.machine.threads.are_real() {
         core.background.drive();
     }
@@ -151,7 +151,11 @@ fn apply_valid(
 }
 
 /// Compares a transaction with the commits that are visible by now.
-fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), Conflict> {
+///
+/// # Errors
+///
+/// The conflict.
+pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), Conflict> {
     // The version is read before the view, so that memory in the view, or files, have every commit up to it.
     let visible = core.views.visible();
     let view = core.views.newest();

@@ -12,6 +12,7 @@ use super::not_committed::NotCommitted;
 use super::room::memory_bytes;
 use super::writer::apply;
 use crate::core::Core;
+use crate::files::output::NewFiles;
 use crate::manifest::{Edit, TableInfo};
 use crate::memtable::set::MemSet;
 use crate::tables::change::TableChange;
@@ -20,7 +21,7 @@ use os::sync::Arc;
 use sst::Version;
 
 /// The version that the rows have in the files. The offset that the install gives to the files makes it that of the commit.
-const FILE_VERSION: Version = Version(0);
+pub const FILE_VERSION: Version = Version(0);
 
 /// Commits `ops`, which are resolved, on `tables`, if no commit contradicts `validation`. They are durable when this returns. If the
 /// disk is full, a commit that only erases takes space from the reserve.
@@ -50,7 +51,7 @@ pub fn commit(
 fn write_and_install(
     core: &Arc<Core>,
     ops: &BatchOps,
-    (tables, indexed): (&[Arc<TableInfo>], Indexed),
+    tables: (&[Arc<TableInfo>], Indexed),
     validation: Option<&mut Validation<'_>>,
     is_erases_only: bool,
 ) -> Result<Version, NotCommitted> {
@@ -62,8 +63,23 @@ fn write_and_install(
     let bytes = memory_bytes(ops);
     rows.note_commit(FILE_VERSION, bytes);
     apply(&rows, FILE_VERSION, ops, bytes);
-    let mut new = write_files(core, &rows, &[FILE_VERSION])?;
+    let new = write_files(core, &rows, &[FILE_VERSION])?;
     drop(rows);
+    install(core, new, ops, tables, validation)
+}
+
+/// Installs `new` files, whose rows have [`FILE_VERSION`], as a commit on `tables`, if no commit contradicts `validation` and `ops`.
+///
+/// # Errors
+///
+/// The conflict; that a table was dropped; why the files could not be installed. Then nothing has taken effect.
+pub fn install(
+    core: &Arc<Core>,
+    mut new: NewFiles,
+    ops: &BatchOps,
+    (tables, indexed): (&[Arc<TableInfo>], Indexed),
+    validation: Option<&mut Validation<'_>>,
+) -> Result<Version, NotCommitted> {
     let changed: Vec<&TableInfo> = tables.iter().map(|table| &**table).collect();
     let mut change = TableChange::begin_with_levels(core, &changed, &changed, |last| {
         indexed.check(&core.indexes, tables).map_err(NotCommitted::Conflict)?;

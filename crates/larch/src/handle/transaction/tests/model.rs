@@ -114,10 +114,12 @@ fn write(rng: &mut StdRng, tx: &mut Transaction, table: &Table, model: &mut Mode
     }
 }
 
-fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
+/// Returns how many of the writes were in files at the end.
+fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) -> u64 {
     let mut tx = db.begin().expect("it begins");
     let (mut own, mut savepoints) = (model.clone(), Vec::new());
-    for step in 0..rng.random_range(1..60) {
+    let most_steps = if rng.random_range(0..8) == 0 { 300 } else { 60 };
+    for step in 0..rng.random_range(1..most_steps) {
         match rng.random_range(0..12) {
             0 => savepoints.push((tx.savepoint(), own.clone())),
             1 if !savepoints.is_empty() => {
@@ -133,24 +135,30 @@ fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
             _ => write(rng, &mut tx, table, &mut own, step),
         }
     }
+    let in_files = tx.work.writes.in_runs();
     if rng.random_range(0..4) > 0 {
         tx.commit().expect("the disk works").expect("it is alone");
         *model = own;
     }
+    in_files
 }
 
 #[test]
 fn a_transaction_sees_what_a_sorted_map_sees_resident_and_with_faults() {
+    let mut in_files = 0;
     for seed in seeds(60) {
         let mut rng = StdRng::seed_from_u64(seed);
         let machine = Machine::simulated_on(SimDisk::new(seed), seed);
         let cache_bytes = if seed % 2 == 0 { 64 << 10 } else { 64 << 20 };
-        let db = Database::builder("db").machine(machine).cache_bytes(cache_bytes).open().expect("the disk works");
+        // With a small write buffer nearly all writes move into files before the commit.
+        let write_buffer_bytes = if seed % 3 == 0 { 2 << 10 } else { 64 << 20 };
+        let builder = Database::builder("db").machine(machine).write_buffer_bytes(write_buffer_bytes);
+        let db = builder.cache_bytes(cache_bytes).open().expect("the disk works");
         let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
         let table = db.table_with("t", options).expect("the disk works");
         let mut model = Model::new();
         for _ in 0..30 {
-            transact(&mut rng, &db, &table, &mut model);
+            in_files += transact(&mut rng, &db, &table, &mut model);
             match rng.random_range(0..8) {
                 0 => db.flush().expect("the disk works"),
                 1 => table.compact().expect("the disk works"),
@@ -163,4 +171,5 @@ fn a_transaction_sees_what_a_sorted_map_sees_resident_and_with_faults() {
             assert!(rows.map(|(key, value)| (key.to_vec(), value.to_vec())).eq(model.clone()));
         }
     }
+    assert!(in_files > 0, "no transaction has moved writes into files");
 }
