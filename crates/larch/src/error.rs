@@ -273,8 +273,12 @@ pub enum Error {
     /// No index can have this name.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes")]
     BadIndexName(String),
-    /// An index that does not have the entries of all rows yet was to be read.
-    #[error("index {index} of table {table} is still being built; read it when that is done")]
+    /// An index that does not have the entries of all rows yet was to be read, or one that did not have them at the version of a
+    /// snapshot or transaction.
+    #[error(
+        "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
+         begins afterwards"
+    )]
     IndexNotReady {
         /// Name of the table.
         table: Box<str>,

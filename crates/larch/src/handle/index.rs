@@ -109,7 +109,7 @@ impl Index {
     /// As [`Index::range_by`], as `rows` reads the table.
     pub(super) fn range_in<V: Content>(&self, rows: &Reader<'_>, range: &impl IntoKeyRange) -> RangeBy<V> {
         let by_index = RangeBy::new(rows, self.entries.inner(), bounds::owned(range));
-        match self.check_table(rows) {
+        match self.check_reader(rows) {
             Ok(()) => by_index,
             Err(error) => by_index.failed(error),
         }
@@ -117,16 +117,26 @@ impl Index {
 
     /// As [`Index::entries`], as `rows` reads the table.
     pub(super) fn entries_in(&self, rows: &Reader<'_>, range: &impl IntoKeyRange) -> Entries {
-        Entries::new(rows, self.entries.inner(), bounds::owned(range))
+        let entries = Entries::new(rows, self.entries.inner(), bounds::owned(range));
+        match self.check_reader(rows) {
+            Ok(()) => entries,
+            Err(error) => entries.failed(error),
+        }
     }
 
-    /// Refuses to give rows of another table.
-    fn check_table(&self, rows: &Reader<'_>) -> Result<()> {
+    /// Refuses to give rows of another table, and those of a version at which the index did not have all entries yet.
+    fn check_reader(&self, rows: &Reader<'_>) -> Result<()> {
         let table = &rows.table().identity;
-        if table.id == self.table.id() {
-            return Ok(());
+        let names = || (table.name.as_str().into(), self.name().into());
+        if table.id != self.table.id() {
+            let (table, index) = names();
+            return Err(Error::NoSuchIndex { table, index });
         }
-        Err(Error::NoSuchIndex { table: table.name.as_str().into(), index: self.name().into() })
+        if rows.version().is_some_and(|version| version < self.info.since) {
+            let (table, index) = names();
+            return Err(Error::IndexNotReady { table, index });
+        }
+        Ok(())
     }
 
     /// Compares the index with its table, both at one version. `progress` receives the rows and entries that were looked at so far.

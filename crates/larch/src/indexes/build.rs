@@ -22,6 +22,7 @@ use crate::manifest::{Edit, IndexInfo, IndexState, TableFiles, TableId, TableInf
 use crate::options::{Durability, TableOptions};
 use crate::tables::change::TableChange;
 use os::sync::Arc;
+use sst::Version;
 
 /// How far the building of an index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +134,7 @@ fn install(core: &Core, table: &TableInfo, new: &NewIndex<'_>) -> Result<TableId
         name: new.name.to_owned(),
         is_unique: new.is_unique,
         state: IndexState::Building,
+        since: Version(0),
         declaration: new.declaration.to_vec(),
     };
     if let Err(why) = core.env.options.extractors.make(new.declaration) {
@@ -196,8 +198,10 @@ fn finish(core: &Core, table: &TableInfo, id: TableId, name: &str) -> Result<()>
     let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
     let owner = owner.ok_or_else(|| no_such_index(table, name))?;
     change.sync()?;
-    let ready = Edit::AlterIndex { id, table: owner, state: IndexState::Ready };
-    change.install(&[ready], FreshFiles::new(&core.env.opener.leftovers))
+    // It has the entries of all commits so far.
+    let edits =
+        [Edit::LastVersion(change.last_version()), Edit::AlterIndex { id, table: owner, state: IndexState::Ready }];
+    change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))
 }
 
 /// The index `name` of `table`, as the table of its entries.

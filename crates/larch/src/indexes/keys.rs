@@ -8,8 +8,7 @@ use std::fmt;
 /// [`Builder::extractors`](crate::Builder::extractors).
 ///
 /// The keys of a row must follow from its bytes alone, now and in each later release of the program: an entry is found again, to be
-/// removed, by making its key again. No key of an index may begin with another key of the index, because the key of the row follows
-/// it. Keys of one length fulfil this, and so do the tuples of the package `larch-rows`.
+/// removed, by making its key again.
 pub trait IndexKeys: Send + Sync {
     /// Numbers of the [column groups](crate::TableOptions::groups) that the keys are made of, from 0. In a table without groups 0 is the
     /// whole value. If there is none, the key of a row is enough.

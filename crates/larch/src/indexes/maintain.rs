@@ -6,9 +6,8 @@
 //!
 //! Invariant: after an error the transaction has the writes that it had before.
 
-use super::entry;
+use super::entry::{self, IndexEntry};
 use super::registry::{LiveIndex, TableIndexes};
-use crate::bounds;
 use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
@@ -74,7 +73,7 @@ impl IndexedWrites<'_> {
 
     fn put(&mut self, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) {
         let ops: &mut BatchOps = self.work.writes.write_to(&index.entries);
-        ops.put(index.entries.id.0, &entry::key(index_key, row_key), &entry::value(index_key));
+        ops.put(index.entries.id.0, &entry::key(index_key, row_key), &[]);
     }
 
     /// What a write of `key` changes.
@@ -136,7 +135,7 @@ impl IndexedWrites<'_> {
 
     /// Refuses an entry that the index cannot have.
     fn check_new(&mut self, table: &TableInfo, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) -> Result<()> {
-        let bytes = index_key.len() + row_key.len();
+        let bytes = entry::key_bytes(index_key, row_key);
         let names = || (table.name.as_str().into(), index.info().name.as_str().into());
         if bytes > MAX_KEY_BYTES {
             let ((table, index), max) = (names(), MAX_KEY_BYTES);
@@ -145,19 +144,16 @@ impl IndexedWrites<'_> {
         if !index.info().is_unique {
             return Ok(());
         }
-        let same = bounds::of_prefix(index_key);
+        let same = entry::bounds_under(index_key);
         let keys = KeyRange::between(same.0.as_ref().map(Vec::as_slice), same.1.as_ref().map(Vec::as_slice));
         self.work.depend_on_read_range(index.entries.id, keys);
         let handle = TableHandle::new(self.handle.clone(), index.entries.clone());
         let entries = Reader::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
         for entry in entries.range::<Value>(same) {
             let (entry, value) = entry?;
-            if let Some((found, other)) = entry::split(&entry, &value)
-                && found == index_key
-                && other != row_key
-            {
+            if let Some(found) = IndexEntry::of(entry, &value).filter(|found| found.row_key() != row_key) {
                 let (table, index) = names();
-                return Err(Error::Duplicate { table, index, key: index_key.into(), row: other.into() });
+                return Err(Error::Duplicate { table, index, key: index_key.into(), row: found.row_key().into() });
             }
         }
         Ok(())

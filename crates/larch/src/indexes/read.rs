@@ -20,24 +20,21 @@ use std::fmt;
 const FIRST_ROUND: usize = 16;
 pub const MOST_IN_ROUND: usize = 128;
 
-/// Which entries a read gives, and the names for its errors.
+/// What turns rows of the table of entries into entries, with the names for its errors.
 #[derive(Clone, Debug)]
-struct Wanted {
-    /// The keys of the index.
-    keys: bounds::Owned,
+struct EntryTable {
     table: Arc<TableInfo>,
     index: Arc<TableInfo>,
 }
 
-impl Wanted {
-    fn new(table: &TableHandle, index: &TableHandle, keys: bounds::Owned) -> Self {
-        Self { keys, table: table.identity.clone(), index: index.identity.clone() }
+impl EntryTable {
+    fn new(table: &TableHandle, index: &TableHandle) -> Self {
+        Self { table: table.identity.clone(), index: index.identity.clone() }
     }
 
-    /// The entry in a row of the table of entries, if it is wanted.
-    fn entry(&self, (key, value): (Key, Value)) -> Result<Option<IndexEntry>> {
-        let entry = IndexEntry::of(key.clone(), &value).ok_or_else(|| self.bad_entry(key, "it is no entry"))?;
-        Ok(Some(entry).filter(|entry| entry::is_within(&self.keys, entry.index_key())))
+    /// The entry in a row of the table of entries.
+    fn entry(&self, (key, value): (Key, Value)) -> Result<IndexEntry> {
+        IndexEntry::of(key.clone(), &value).ok_or_else(|| self.bad_entry(key, "it is no entry"))
     }
 
     fn bad_entry(&self, entry: Key, why: &'static str) -> Error {
@@ -50,14 +47,14 @@ impl Wanted {
 #[must_use = "it reads nothing until it is iterated"]
 pub struct Entries {
     range: Range,
-    wanted: Wanted,
+    entry_table: EntryTable,
 }
 
 impl Entries {
     /// The entries of `index` whose keys are within `keys`, as `rows` reads the table of the index.
     pub(crate) fn new(rows: &Reader<'_>, index: &TableHandle, keys: bounds::Owned) -> Self {
-        let wanted = Wanted::new(rows.table(), index, keys);
-        Self { range: rows.of(index).range(entry::bounds_of(&wanted.keys)), wanted }
+        let entry_table = EntryTable::new(rows.table(), index);
+        Self { range: rows.of(index).range(entry::bounds_of(&keys)), entry_table }
     }
 
     /// Entries that answer with `error`.
@@ -65,14 +62,8 @@ impl Entries {
         Self { range: self.range.failed(error), ..self }
     }
 
-    fn take(&mut self, mut next: impl FnMut(&mut Range) -> Option<Result<(Key, Value)>>) -> Option<Result<IndexEntry>> {
-        loop {
-            match next(&mut self.range)?.and_then(|row| self.wanted.entry(row)) {
-                Ok(None) => {}
-                Ok(Some(entry)) => return Some(Ok(entry)),
-                Err(error) => return Some(Err(error)),
-            }
-        }
+    fn take(&mut self, next: impl FnOnce(&mut Range) -> Option<Result<(Key, Value)>>) -> Option<Result<IndexEntry>> {
+        Some(next(&mut self.range)?.and_then(|row| self.entry_table.entry(row)))
     }
 }
 
@@ -107,7 +98,7 @@ struct End<V> {
 /// What is known of a read in the order of an index, apart from where its entries come from.
 struct Rounds<V> {
     rows: LaterReader,
-    wanted: Wanted,
+    entry_table: EntryTable,
     front: End<V>,
     back: End<V>,
     /// How many rows the next round fetches.
@@ -118,9 +109,9 @@ struct Rounds<V> {
 }
 
 impl<V: Content> Rounds<V> {
-    fn new(rows: LaterReader, wanted: Wanted) -> Self {
+    fn new(rows: LaterReader, entry_table: EntryTable) -> Self {
         let end = || End { ready: VecDeque::new(), gathered: Vec::new() };
-        Self { rows, wanted, front: end(), back: end(), size: FIRST_ROUND, left: u64::MAX, failed: None }
+        Self { rows, entry_table, front: end(), back: end(), size: FIRST_ROUND, left: u64::MAX, failed: None }
     }
 
     fn end(&mut self, direction: Direction) -> &mut End<V> {
@@ -137,10 +128,9 @@ impl<V: Content> Rounds<V> {
 
     /// Takes a row of the table of entries.
     fn gather(&mut self, direction: Direction, row: Result<(Key, Value)>) -> Result<()> {
-        if let Some(entry) = self.wanted.entry(row?)? {
-            self.end(direction).gathered.push(entry);
-            self.left -= 1;
-        }
+        let entry = self.entry_table.entry(row?)?;
+        self.end(direction).gathered.push(entry);
+        self.left -= 1;
         Ok(())
     }
 
@@ -157,8 +147,8 @@ impl<V: Content> Rounds<V> {
         let entries = std::mem::take(&mut self.end(from).gathered);
         for (entry, row) in entries.into_iter().zip(rows) {
             let Some(row) = row else {
-                let key = [entry.index_key(), entry.row_key()].concat();
-                return Err(self.wanted.bad_entry(key.into(), "its row is not there"));
+                let key = entry::key(entry.index_key(), entry.row_key());
+                return Err(self.entry_table.bad_entry(key.into(), "its row is not there"));
             };
             self.end(from).ready.push_back((entry, row));
         }
@@ -193,9 +183,9 @@ impl<V: Content> RangeBy<V> {
     /// The rows that `rows` reads and that have a key within `keys` in `index`.
     pub(crate) fn new(rows: &Reader<'_>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let pin = rows.pin();
-        let wanted = Wanted::new(rows.table(), index, keys);
-        let entries = rows.pinned(&pin).of(index).range(entry::bounds_of(&wanted.keys));
-        Self { entries, rounds: Rounds::new(rows.later(&pin), wanted) }
+        let entry_table = EntryTable::new(rows.table(), index);
+        let entries = rows.pinned(&pin).of(index).range(entry::bounds_of(&keys));
+        Self { entries, rounds: Rounds::new(rows.later(&pin), entry_table) }
     }
 
     /// Rows that answer with `error`.

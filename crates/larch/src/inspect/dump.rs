@@ -141,7 +141,7 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
             line(out, format_args!("  alter table {} since file {since} {}", id.0, shown(options)))
         }
         Edit::Index { info, options } => {
-            let IndexInfo { id, table, name, is_unique, state, declaration } = info;
+            let IndexInfo { id, table, name, is_unique, state, since: _, declaration } = info;
             let unique = if *is_unique { "unique " } else { "" };
             let (id, table, declaration) = (id.0, table.0, declaration.escape_ascii());
             let shown = shown(options);

@@ -11,7 +11,7 @@ use crate::handle::index::Index;
 use crate::handle::selection::Selection;
 use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
-use crate::indexes::entry;
+use crate::indexes::entry::{self, IndexEntry};
 use crate::indexes::read::MOST_IN_ROUND;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
@@ -369,15 +369,11 @@ impl Index {
         let row_parts = table.identity().options.groups.len().max(1);
         let all = (0..row_parts).try_fold(PartList::nothing(row_parts), PartList::with).expect("each once");
         let pin = table.inner().pin();
-        let (wanted, mut keys) = (bounds::owned(&range), Vec::new());
+        let mut keys = Vec::new();
         let each = |key: &[u8], value: &[u8]| {
-            if let Some((index_key, row_key)) = entry::split(key, value)
-                && entry::is_within(&wanted, index_key)
-            {
-                keys.push(row_key.to_vec());
-            }
+            keys.extend(IndexEntry::of(key.into(), value).map(|entry| entry.row_key().to_vec()));
         };
-        let entries = (entry::bounds_of(&wanted), limit, direction);
+        let entries = (entry::bounds_of(&bounds::owned(&range)), limit, direction);
         let entries = self.entry_table().explain_scan_of(entries, PartList::whole(), pin.clone(), each)?;
         Ok(ExplainedByIndex { entries, rows: table.explain_rows_of(&keys, &all, &pin)? })
     }

@@ -390,7 +390,8 @@ impl Edit {
                 let options = take_options(bytes, framing);
                 let options = options.map_err(|wrong| *why = wrong.within(format_args!("index {name}"))).ok()?;
                 let (is_unique, state) = (flags & UNIQUE != 0, state_of(flags));
-                Self::Index { info: IndexInfo { id, table, name, is_unique, state, declaration }, options }
+                let since = Version(0);
+                Self::Index { info: IndexInfo { id, table, name, is_unique, state, since, declaration }, options }
             }
             17 => {
                 let (id, table) = (id(number())?, id(number())?);
@@ -501,7 +502,7 @@ mod tests {
 
     fn index(state: IndexState) -> Edit {
         let (id, table, name, declaration) = (TableId(9), TableId(1), "i".to_owned(), b"d".to_vec());
-        let info = IndexInfo { id, table, name, is_unique: true, state, declaration };
+        let info = IndexInfo { id, table, name, is_unique: true, state, since: Version(0), declaration };
         Edit::Index { info, options: TableOptions::default() }
     }
 

@@ -167,7 +167,9 @@ impl FileSet {
     fn alter_index(&mut self, id: TableId, table: TableId, state: IndexState) -> Result<(), EditRefusal> {
         let info = self.table(id)?.info.clone();
         let Some(index) = &info.index else { return Err(format!("table {} is no index", id.0).into()) };
-        let index = IndexInfo { table, state, ..IndexInfo::clone(index) };
+        let is_done = index.state == IndexState::Building && state == IndexState::Ready;
+        let since = if is_done { self.last_version } else { index.since };
+        let index = IndexInfo { table, state, since, ..IndexInfo::clone(index) };
         let (name, options, since) = (self.index_name(&index)?, info.options.clone(), info.since);
         let info = Arc::new(TableInfo { id, name, options, since, index: Some(Arc::new(index)) });
         self.change(id, |table| table.info = info)

@@ -2,6 +2,7 @@
 
 use crate::options::TableOptions;
 use os::sync::Arc;
+use sst::Version;
 
 /// How many levels a table has: level 0 and six sorted ones.
 pub const LEVELS: usize = 7;
@@ -38,6 +39,9 @@ pub struct IndexInfo {
     pub is_unique: bool,
     /// Whether it has the entries of all rows.
     pub state: IndexState,
+    /// Once it is ready: the version from which it has them. Readers of older versions, which it may lack entries for, do not
+    /// outlive the process, so the manifest does not name it, and it is 0 after an open.
+    pub since: Version,
     /// What its keys are made of, for the program that registers extractors.
     pub declaration: Vec<u8>,
 }

@@ -276,6 +276,11 @@ impl<'r> Reader<'r> {
         }
     }
 
+    /// The version at which it reads; `None`: the newest one.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.pin.map(|pin| pin.version())
+    }
+
     /// Keeps the version that a range sees.
     pub(crate) fn pin(&self) -> Arc<PinnedVersion> {
         self.pin.cloned().unwrap_or_else(|| self.table.pin())

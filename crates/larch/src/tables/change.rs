@@ -81,6 +81,11 @@ impl<'c> TableChange<'c> {
         self.core.sync(unsynced)
     }
 
+    /// The version of the last commit. Reads see it.
+    pub fn last_version(&mut self) -> Version {
+        self.writer().last_version()
+    }
+
     /// The version that the change gets if it is a commit.
     pub fn version(&mut self) -> Version {
         self.writer().next_version()
@@ -113,7 +118,9 @@ impl<'c> TableChange<'c> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
         // What was read of a table under one id, and written under another, cannot be compared. A new table was not read.
-        let is_comparable = edits.iter().all(|edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. }));
+        let is_comparable =
+            |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));
+        let is_comparable = version.is_none() && edits.iter().all(is_comparable);
         if outcome.is_ok() && !is_comparable {
             core.writes.recent.note_change_of_tables(self.writer().next_version());
         }

@@ -25,6 +25,8 @@ pub(super) enum Extractor {
     Group(usize),
     /// `key`: the last byte of the key.
     Key,
+    /// `value`: the value as it is.
+    Value,
 }
 
 impl Extractor {
@@ -36,6 +38,7 @@ impl Extractor {
             b"group 0" => Self::Group(0),
             b"group 1" => Self::Group(1),
             b"key" => Self::Key,
+            b"value" => Self::Value,
             other => return Err(format!("{} is unknown", other.escape_ascii())),
         })
     }
@@ -79,6 +82,7 @@ impl IndexKeys for Extractor {
             Self::Length => emit(&(value().len() as u32).to_be_bytes()),
             Self::Group(group) => emit(&ended(part(*group).ok_or("there is no such group")?)),
             Self::Key => emit(&[key.last().copied().unwrap_or_default()]),
+            Self::Value => emit(value()),
         }
         Ok(())
     }
@@ -408,4 +412,29 @@ fn a_read_by_an_index_is_explained_as_pages_of_both_and_rows_come_in_few_rounds(
     assert!(explained.rows.page_reads() > 20, "{explained}");
     assert!(explained.rounds() < 6, "the pages of the rows are read together: {explained}");
     assert!(explained.to_string().starts_with("entries of the index\n"));
+}
+
+#[test]
+fn keys_that_begin_with_one_another_are_told_apart_and_bounds_may_lie_between_them() {
+    let (_, db, table) = with_table();
+    let index = create(&table, "value", "value", false).expect("it is built");
+    for (key, value) in [("c", "a"), ("bc", "a"), ("c2", "ab"), ("", "abc"), ("d", "b"), ("e", "a\0")] {
+        table.insert(key, value).expect("it is taken");
+    }
+    let by = |range: (std::ops::Bound<&[u8]>, std::ops::Bound<&[u8]>)| {
+        let forward: Vec<String> =
+            index.entries(range).map(|entry| format!("{:?}", entry.expect("it is one"))).collect();
+        let mut back: Vec<String> =
+            index.entries(range).rev().map(|entry| format!("{:?}", entry.expect("it is one"))).collect();
+        back.reverse();
+        assert_eq!(forward, back);
+        forward.join(", ")
+    };
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    assert_eq!(by((Unbounded, Unbounded)), "a -> bc, a -> c, a\\x00 -> e, ab -> c2, abc -> , b -> d");
+    assert_eq!(by((Unbounded, Included(b"a\0"))), "a -> bc, a -> c, a\\x00 -> e");
+    assert_eq!(by((Excluded(b"a"), Excluded(b"abc"))), "a\\x00 -> e, ab -> c2");
+    assert_eq!(index.get_by("a").expect("the disk works").len(), 2);
+    is_clean(&index);
+    drop(db);
 }

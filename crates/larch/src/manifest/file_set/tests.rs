@@ -197,7 +197,8 @@ fn the_files_that_may_hold_a_key_are_those_whose_bounds_have_it() {
 
 fn index(id: u32, table: u32, name: &str) -> Edit {
     let (id, table, name, declaration) = (TableId(id), TableId(table), name.to_owned(), b"d".to_vec());
-    let info = IndexInfo { id, table, name, is_unique: false, state: IndexState::Building, declaration };
+    let info =
+        IndexInfo { id, table, name, is_unique: false, state: IndexState::Building, since: Version(0), declaration };
     Edit::Index { info, options: TableOptions::default() }
 }
 

@@ -158,3 +158,20 @@ fn threads_write_while_an_index_is_built() {
     is_clean(&index);
     assert_eq!((db.core().writes.recent.running(), db.core().writes.reserved.count()), (0, 0));
 }
+
+#[test]
+fn a_reader_of_an_older_version_is_told_that_the_index_was_not_there() {
+    let (_, db, table) = with_table();
+    fill(&table, 100);
+    let (before, tx) = (db.snapshot(), db.begin().expect("it begins"));
+    let index = create(&table, "words", "words", false).expect("it is built");
+    let is_refused = |outcome: Result<usize>| matches!(outcome, Err(Error::IndexNotReady { .. }));
+    assert!(is_refused(before.get_by(&index, ended("w1")).map(|rows| rows.len())));
+    assert!(is_refused(tx.range_by(&index, ..).collect::<Result<Vec<_>>>().map(|rows| rows.len())));
+    assert!(is_refused(before.entries(&index, ..).collect::<Result<Vec<_>>>().map(|entries| entries.len())));
+    let after = db.snapshot();
+    let all = table.iter().count();
+    table.remove_range(..).expect("it is taken");
+    assert_eq!(after.range_by(&index, ..).count(), 2 * all, "each row has two words");
+    assert_eq!(index.entries(..).count(), 0);
+}

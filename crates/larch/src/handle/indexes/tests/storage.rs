@@ -144,13 +144,14 @@ fn readers_of_an_index_that_is_dropped_end_with_an_error() {
 #[test]
 fn a_check_names_what_differs() {
     use crate::indexes::check::IndexProblem;
+    use crate::indexes::entry;
     let (_, db, table) = with_table();
     let index = create(&table, "words", "words", false).expect("it is built");
     table.insert("1", "red").expect("it is taken");
     table.insert("2", "red").expect("it is taken");
     // Entries are rows of a table, which a test can write to.
-    index.entry_table().remove([&ended("red")[..], b"1"].concat()).expect("it is taken");
-    index.entry_table().insert([&ended("green")[..], b"2"].concat(), [6]).expect("it is taken");
+    index.entry_table().remove(entry::key(&ended("red"), b"1")).expect("it is taken");
+    index.entry_table().insert(entry::key(&ended("green"), b"2"), []).expect("it is taken");
     index.entry_table().insert("nonsense", [200]).expect("it is taken");
     let found = index.check(&mut |_| {}).expect("the disk works");
     assert_eq!((found.rows, found.entries), (2, 3));
@@ -162,7 +163,7 @@ fn a_check_names_what_differs() {
             IndexProblem::TooMuch { row: b"2"[..].into(), index_key: ended("green").into() },
         ]
     );
-    index.entry_table().insert([&ended("blue")[..], b"9"].concat(), [5]).expect("it is taken");
+    index.entry_table().insert(entry::key(&ended("blue"), b"9"), []).expect("it is taken");
     let refused = index.get_by(ended("blue")).expect_err("there is no row");
     assert!(matches!(refused, Error::BadEntry { .. }) && refused.is_corruption(), "{refused}");
     drop(db);
