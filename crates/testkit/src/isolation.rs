@@ -45,6 +45,7 @@ pub mod anomaly;
 mod cycles;
 pub mod engine;
 mod graph;
+pub mod indexes;
 mod keys;
 mod notation;
 mod order;

@@ -15,6 +15,7 @@ use crate::faults::{arm, expect_to_go_on, is_final};
 use crate::history::DIRECTORY;
 use crate::isolation::anomaly::{Anomaly, Kind};
 use crate::isolation::engine::{Ends, EngineStore, TABLES};
+use crate::isolation::indexes;
 use crate::isolation::plan::{Levels, Plan, PlannedTransaction, Step};
 use crate::isolation::player::{Player, Tally, play_beside};
 use crate::isolation::transaction::{Direction, Isolation, Operation, Outcome, Transaction};
@@ -101,6 +102,9 @@ pub fn simulate(seed: u64) -> Summary {
     let fails = rng.random_range(0..4) > 0;
     let mut run = Run { rng, disk, options, levels, fails, tally, summary };
     let mut store = run.open();
+    if has_indexes(seed) {
+        store.create_indexes().expect("the disk works");
+    }
     for _ in 0..PHASES {
         store = run.phase(store);
     }
@@ -115,6 +119,11 @@ fn levels(seed: u64) -> Levels {
         2 => Levels::All(Isolation::Snapshot),
         _ => Levels::Mixed,
     }
+}
+
+/// Whether table 0 has indexes.
+fn has_indexes(seed: u64) -> bool {
+    seed / 4 % 2 == 1
 }
 
 /// The options of a seed, with room for transactions in the write buffer.
@@ -156,7 +165,13 @@ impl Run {
             Some(reads) => Machine { reads: reads.clone(), ..machine },
             None => machine,
         };
-        let db = self.options.builder(DIRECTORY).machine(machine).open().expect("the disk works again");
+        let db = self
+            .options
+            .builder(DIRECTORY)
+            .machine(machine)
+            .extractors(indexes::extractor)
+            .open()
+            .expect("the disk works again");
         EngineStore::new(db, &self.options, reads, self.rng.random()).expect("the disk works again")
     }
 
@@ -178,6 +193,7 @@ impl Run {
         let there = store.database().version();
         history.extend(Player::play(&store, &reader(), &self.tally));
         expect_clean(&history, base, there);
+        indexes::expect_clean(store.database(), store.table(0));
         store
     }
 

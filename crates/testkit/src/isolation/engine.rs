@@ -7,6 +7,7 @@
 //! A commit that fails did not take place, unless the engine says that nobody knows. That is the promise of the engine,
 //! and the history is checked with it.
 
+use super::indexes;
 use super::store::{Commit, OpenTransaction, Row, Store};
 use super::transaction::{Direction, Isolation, Mark, Place};
 use crate::history::reader::{Rows, Scanned, Seen};
@@ -14,7 +15,8 @@ use crate::history::rows::parts;
 use crate::model::KeyRange;
 use crate::options::TinyOptions;
 use larch::{
-    Conflict, Database, Durability, Error, Readable, Result, Savepoint, Selection, Table, TableOptions, Tried, Version,
+    Conflict, Database, Durability, Error, Index, IndexEntry, RangeBy, Readable, Result, Savepoint, ScanBy, Selection,
+    Table, TableOptions, Tried, Value, Version,
 };
 use os::sim::SimReads;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -89,6 +91,8 @@ pub struct EngineStore {
     rng: Mutex<Xoshiro256PlusPlus>,
     /// How rows are read; each as often as it stands here.
     forms: &'static [Form],
+    /// The index by which table 0 is read now and then, if it is there.
+    by_key: Mutex<Option<Index>>,
     counting: Counting,
     /// The newest commit that was acknowledged, and the newest one that must survive a crash.
     acknowledged: AtomicU64,
@@ -110,11 +114,23 @@ enum Form {
     Tries,
     Awaits,
     ForUpdate,
+    /// By an index, if the table has one; otherwise it waits.
+    ByIndex,
 }
 
 /// All forms, those that wait for no one most often.
-const FORMS: [Form; 8] =
-    [Form::Waits, Form::Waits, Form::Waits, Form::Tries, Form::Tries, Form::Awaits, Form::Awaits, Form::ForUpdate];
+const FORMS: [Form; 10] = [
+    Form::Waits,
+    Form::Waits,
+    Form::Waits,
+    Form::Tries,
+    Form::Tries,
+    Form::Awaits,
+    Form::Awaits,
+    Form::ForUpdate,
+    Form::ByIndex,
+    Form::ByIndex,
+];
 
 impl EngineStore {
     /// The tables in `db`, which was opened with `options`. What is drawn follows from `seed`.
@@ -132,6 +148,8 @@ impl EngineStore {
         };
         let tables = (0..=BALLAST).map(table).collect::<Result<_>>()?;
         let there = db.version().0;
+        let tables: Vec<EngineTable> = tables;
+        let by_key = Mutex::new(indexes::by_key(&tables[0].table));
         Ok(Self {
             tables,
             durability: options.durability,
@@ -139,6 +157,7 @@ impl EngineStore {
             reads,
             rng: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)),
             forms: &FORMS,
+            by_key,
             counting: Counting::default(),
             acknowledged: AtomicU64::new(there),
             durable: AtomicU64::new(there),
@@ -159,6 +178,36 @@ impl EngineStore {
     /// A table by its number.
     pub fn table(&self, number: u32) -> &Table {
         &self.tables[number as usize].table
+    }
+
+    /// Creates the indexes of table 0 that are not there.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be built.
+    pub fn create_indexes(&self) -> Result<()> {
+        let created = indexes::create(self.table(0));
+        *self.by_key.lock() = indexes::by_key(self.table(0));
+        created
+    }
+
+    /// Whether table 0 has indexes.
+    pub fn has_indexes(&self) -> bool {
+        self.table(0).indexes().is_ok_and(|names| !names.is_empty())
+    }
+
+    /// Drops the index by which table 0 is read, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be dropped or built.
+    pub fn drop_or_create_index(&self) -> Result<()> {
+        if self.by_key.lock().take().is_none() {
+            return self.create_indexes();
+        }
+        let dropped = indexes::drop_one(self.table(0));
+        *self.by_key.lock() = indexes::by_key(self.table(0));
+        dropped
     }
 
     /// Lets go of everything but the database.
@@ -223,6 +272,33 @@ impl EngineStore {
         Ok(rows)
     }
 
+    /// The first rows of a read by index, from one end. Half of the reads are futures.
+    fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
+        let mut given = Vec::new();
+        let row = |(entry, value): (IndexEntry, Value)| (entry.row_key().to_vec(), self.mark_of(&value));
+        if matches!(self.form(), Form::Awaits | Form::Tries) {
+            let mut rows = ScanBy::from(rows);
+            while given.len() < limit {
+                let next = match direction {
+                    Direction::Forward => self.wait(rows.next()),
+                    Direction::Backward => self.wait(rows.next_back()),
+                };
+                let Some(next) = next.transpose()? else { break };
+                given.push(row(next));
+            }
+            return Ok(given);
+        }
+        while given.len() < limit {
+            let next = match direction {
+                Direction::Forward => rows.next(),
+                Direction::Backward => rows.next_back(),
+            };
+            let Some(next) = next.transpose()? else { break };
+            given.push(row(next));
+        }
+        Ok(given)
+    }
+
     /// The value that a mark stands for.
     pub fn value(&self, mark: Mark) -> Vec<u8> {
         let mut value = mark.0.to_le_bytes().to_vec();
@@ -268,6 +344,12 @@ impl EngineStore {
         let mark = Mark(u64::from_le_bytes(*number));
         assert!(value == self.value(mark), "the value of {mark:?} is not whole: {value:?}");
         mark
+    }
+
+    /// The index by which `table` is read in this `form`, if there is one.
+    fn index(&self, table: u32, form: Form) -> Option<Index> {
+        let reads = table == 0 && matches!(form, Form::ByIndex);
+        self.by_key.lock().clone().filter(|_| reads)
     }
 
     fn form(&self) -> Form {
@@ -321,13 +403,25 @@ impl OpenTransaction for EngineTransaction<'_> {
         self.inside.version()
     }
 
-    fn get(&mut self, Place { table, key }: &Place) -> Result<Option<Mark>> {
+    fn get(&mut self, place: &Place) -> Result<Option<Mark>> {
         let Self { store, inside, .. } = self;
-        let EngineTable { table, all_parts, .. } = &store.tables[*table as usize];
         let form = store.form();
+        if let Some(by_key) = store.index(place.table, form) {
+            match inside.get_by(&by_key, &place.key) {
+                // The transaction is older than the index.
+                Err(Error::IndexNotReady { .. }) => {}
+                rows => {
+                    let rows = rows?;
+                    assert!(rows.len() <= 1, "rows with one key");
+                    return Ok(rows.first().map(|(_, value)| store.mark_of(value)));
+                }
+            }
+        }
+        let (number, key) = (&place.table, &place.key);
+        let EngineTable { table, all_parts, .. } = &store.tables[*number as usize];
         let seen = match all_parts {
             None => match form {
-                Form::Waits => inside.get(table, key)?,
+                Form::Waits | Form::ByIndex => inside.get(table, key)?,
                 Form::Tries => match inside.try_get(table, key)? {
                     Tried::Ready(value) => value,
                     Tried::WouldFault => inside.get(table, key)?,
@@ -339,7 +433,7 @@ impl OpenTransaction for EngineTransaction<'_> {
             Some(all_parts) => {
                 let selected = inside.select(all_parts)?;
                 match form {
-                    Form::Waits | Form::ForUpdate => selected.get(key)?,
+                    Form::Waits | Form::ByIndex | Form::ForUpdate => selected.get(key)?,
                     Form::Tries => match selected.try_get(key)? {
                         Tried::Ready(parts) => parts,
                         Tried::WouldFault => selected.get(key)?,
@@ -376,13 +470,20 @@ impl OpenTransaction for EngineTransaction<'_> {
 
     fn range(&mut self, table: u32, range: &KeyRange, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let Self { store, inside, .. } = self;
+        let form = store.form();
+        if let Some(by_key) = store.index(table, form) {
+            match store.rows_by(inside.range_by(&by_key, range.clone()), direction, limit) {
+                Err(Error::IndexNotReady { .. }) => {}
+                rows => return rows,
+            }
+        }
         let EngineTable { table, all_parts, .. } = &store.tables[table as usize];
         let mut rows = match all_parts {
             None => Rows::Whole(inside.range(table, range.clone())),
             Some(all_parts) => Rows::Parts(inside.select(all_parts)?.range(range.clone())),
         };
         let mut given = Vec::new();
-        if matches!(store.form(), Form::Awaits) {
+        if matches!(form, Form::Awaits) {
             let mut scanned = Scanned::from(rows);
             while given.len() < limit {
                 let row = match direction {

@@ -40,8 +40,9 @@ impl<'s> Beside<'s> {
 
     /// Does one thing.
     pub fn happen(&mut self, history: &mut Vec<Transaction>) {
-        let choice = self.rng.random_range(0..24);
+        let choice = self.rng.random_range(0..25);
         match choice {
+            24 if self.is_alone && self.store.has_indexes() => self.index(history),
             0..10 if self.is_alone => self.write_one(history),
             0..8 => self.write_if(history),
             8..10 => self.write_batch(history),
@@ -181,7 +182,11 @@ impl<'s> Beside<'s> {
     }
 
     fn import(&mut self, history: &mut Vec<Transaction>) {
-        let (place, mark) = (self.place(), self.tally.mark());
+        let (mut place, mark) = (self.place(), self.tally.mark());
+        if self.store.has_indexes() {
+            // Table 0 takes no import.
+            place.table = 1;
+        }
         self.write(history, Durability::Synced, |store, operations| {
             let table = store.table(place.table);
             operations.push(Operation::Put { place: place.clone(), mark });
@@ -190,6 +195,29 @@ impl<'s> Beside<'s> {
             import.finish(&mut |_, _| {})?;
             Ok(Some(store.database().version()))
         });
+    }
+
+    /// Drops an index or creates it, which is a number of commits that change no row.
+    fn index(&mut self, history: &mut Vec<Transaction>) {
+        let before = self.store.database().version();
+        let outcome = self.store.drop_or_create_index();
+        let newest = self.store.database().version();
+        let mut seen: Vec<Outcome> =
+            (before.0 + 1..=newest.0).map(|version| Outcome::Committed(Some(Version(version)))).collect();
+        match outcome {
+            Ok(()) => self.store.acknowledge(newest, Durability::Synced),
+            Err(Error::OutcomeUnknown { .. }) => seen.push(Outcome::Unknown),
+            Err(error) => assert!(!error.is_corruption(), "a fault is not corruption: {error}"),
+        }
+        history.extend(seen.into_iter().map(|outcome| Transaction {
+            id: self.tally.transaction(),
+            isolation: Isolation::Serializable,
+            snapshot: before,
+            operations: Vec::new(),
+            outcome,
+            began: None,
+            acknowledged: None,
+        }));
     }
 
     fn maintain(&mut self) {

@@ -4,8 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "threads of the real machine are what is tested")]
 
 use super::beside::Beside;
-use super::{Summary, expect_clean, found, levels, reader, skews, tiny_options};
+use super::{Summary, expect_clean, found, has_indexes, levels, reader, skews, tiny_options};
 use crate::isolation::engine::EngineStore;
+use crate::isolation::indexes;
 use crate::isolation::plan::{Levels, Plan};
 use crate::isolation::player::{Player, Tally};
 use crate::isolation::transaction::{Isolation, Transaction};
@@ -39,8 +40,12 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
     let mut summary = Summary::default();
     let (mut history, mut base) = (Vec::new(), Version(0));
     for phase in 0..=PHASES {
-        let db = options.builder(scratch.join("db")).open().expect("the disk works");
+        let db = options.builder(scratch.join("db")).extractors(indexes::extractor).open().expect("the disk works");
         let store = EngineStore::new(db, &options, None, rng.random()).expect("the disk works");
+        if phase == 0 && has_indexes(seed) {
+            store.create_indexes().expect("the disk works");
+        }
+        indexes::expect_clean(store.database(), store.table(0));
         let there = store.database().version();
         if phase > 0 {
             // The last reader of the phase before sees the database as it was opened again.

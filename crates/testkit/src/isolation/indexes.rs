@@ -1,0 +1,96 @@
+//! The indexes of table 0 while its isolation is tested: one by which transactions read in place of the table, and one that
+//! moves its entries with every write. It knows no histories.
+
+use larch::{Database, Error, Index, IndexKeys, IndexOptions, Result, Table};
+
+/// Its keys are those of the rows. So what a read by this index sees is what a read of the table sees.
+const BY_KEY: &[u8] = b"key";
+
+/// Its keys are the numbers of the marks. Every put moves an entry, and no two rows have the same one.
+const BY_MARK: &[u8] = b"mark";
+
+/// Bytes of the number of a mark, with which a value begins.
+const MARK_BYTES: usize = 8;
+
+/// Makes the keys of both indexes.
+struct Keys {
+    groups: &'static [usize],
+}
+
+impl IndexKeys for Keys {
+    fn groups(&self) -> &[usize] {
+        self.groups
+    }
+
+    fn index_keys<'r>(
+        &self,
+        key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        match self.groups {
+            [] => emit(key),
+            _ => emit(part(0).and_then(|value| value.get(..MARK_BYTES)).ok_or("it is not a value of ours")?),
+        }
+        Ok(())
+    }
+}
+
+/// What makes the keys of an index with this declaration.
+///
+/// # Errors
+///
+/// It is none of ours.
+pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
+    match declaration {
+        BY_KEY => Ok(Box::new(Keys { groups: &[] })),
+        BY_MARK => Ok(Box::new(Keys { groups: &[0] })),
+        other => Err(format!("{} is unknown", other.escape_ascii())),
+    }
+}
+
+fn name(declaration: &[u8]) -> &str {
+    std::str::from_utf8(declaration).expect("it is a word")
+}
+
+/// The index by which transactions read `table`, if it is there.
+pub fn by_key(table: &Table) -> Option<Index> {
+    table.index(name(BY_KEY)).ok()
+}
+
+/// Creates the indexes of `table` that are not there.
+///
+/// # Errors
+///
+/// One of them cannot be built.
+pub fn create(table: &Table) -> Result<()> {
+    for (declaration, unique) in [(BY_KEY, false), (BY_MARK, true)] {
+        match table.create_index(name(declaration), declaration, &IndexOptions { unique }, &mut |_| {}) {
+            Ok(_) | Err(Error::IndexExists { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Drops the index by which transactions read.
+///
+/// # Errors
+///
+/// It cannot be dropped.
+pub fn drop_one(table: &Table) -> Result<()> {
+    table.drop_index(name(BY_KEY)).map(drop)
+}
+
+/// Compares the indexes of `table` with it.
+///
+/// # Panics
+///
+/// If they differ.
+pub fn expect_clean(db: &Database, table: &Table) {
+    for name in table.indexes().expect("the table is there") {
+        let found = table.index(&name).and_then(|index| index.check(&mut |_| {})).expect("the disk works");
+        let problems = found.problems;
+        assert!(problems.is_empty(), "index {name} at {:?} differs: {problems:?}", db.version());
+    }
+}
