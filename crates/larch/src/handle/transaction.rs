@@ -12,7 +12,7 @@ use crate::indexes::registry::{LiveIndex, TableIndexes};
 use crate::manifest::{TableId, TableInfo};
 use crate::options::Durability;
 use crate::parts;
-use crate::read::{Reader, Value};
+use crate::read::{Parts, Reader, Value};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::expected::Expected;
 use crate::transaction::own_writes::WriteMark;
@@ -112,6 +112,8 @@ pub struct Transaction {
     savepoints: Vec<Savepoint>,
     /// The keys that other commits let it have first.
     reservation: Reservation,
+    /// Why it cannot be committed any more.
+    failed: Option<Error>,
 }
 
 /// A moment of a transaction to which it can go back, see [`Transaction::savepoint`].
@@ -135,6 +137,9 @@ const READS_SHARE: u64 = 64;
 /// What it has written and keeps in memory may take the write buffer divided by this number.
 const WRITES_SHARE: u64 = 4;
 
+/// The rows that so many writes of a batch replace are read together.
+const READ_TOGETHER: usize = 128;
+
 /// What it has read may always take so many bytes.
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
@@ -156,7 +161,7 @@ impl Transaction {
         let work = Work::new(pin.version(), notes_reads, most_bytes as usize);
         let durability = options.durability.unwrap_or(core.env.options.durability);
         let (handle, isolation, savepoints) = (handle.clone(), options.isolation, Vec::new());
-        Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation })
+        Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation, failed: None })
     }
 
     /// The version at which it reads.
@@ -202,7 +207,7 @@ impl Transaction {
             Some(indexes) => {
                 let mut value = Vec::new();
                 parts::encode(parts, &mut value);
-                self.write_indexed(table.identity(), &indexes, Op::Put { key, value: &value })?;
+                self.write_indexed((table.identity(), &indexes), Op::Put { key, value: &value }, None)?;
             }
         }
         Ok(())
@@ -269,31 +274,87 @@ impl Transaction {
         self.make_room()?;
         match self.handle.core().indexes.of(table.id) {
             None => self.work.writes.write_to(table).push(table.id.0, op),
-            Some(indexes) => self.write_indexed(table, &indexes, op)?,
+            Some(indexes) => self.write_indexed((table, &indexes), op, None)?,
         }
         Ok(())
     }
 
     #[cold]
-    fn write_indexed(&mut self, table: &Arc<TableInfo>, indexes: &TableIndexes, op: Op<'_>) -> Result<()> {
-        self.indexed_writes().write(table, indexes, op)
+    fn write_indexed(
+        &mut self,
+        table: (&Arc<TableInfo>, &TableIndexes),
+        op: Op<'_>,
+        before: Option<Option<Parts>>,
+    ) -> Result<()> {
+        match op {
+            Op::Put { key, value } => self.indexed_writes().write(table, (key, Some(value)), before),
+            Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
+            Op::RangeErase { start, end } => {
+                let savepoint = self.savepoint();
+                let outcome = self.erase_range_indexed(table, start, end);
+                if outcome.is_err()
+                    && let Err(error) = self.rollback_to(&savepoint)
+                {
+                    // It has a part of the erase, and cannot go back.
+                    self.failed = Some(error);
+                }
+                self.savepoints.pop();
+                outcome
+            }
+        }
+    }
+
+    fn erase_range_indexed(
+        &mut self,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
+        start: &[u8],
+        end: &[u8],
+    ) -> Result<()> {
+        let mut rows = self.indexed_writes().begin_erase((table, indexes), start, end)?;
+        while self.indexed_writes().erase_entries((table, indexes), &mut rows)? {
+            self.make_room()?;
+        }
+        self.work.writes.write_to(table).range_erase(table.id.0, start, end);
+        Ok(())
     }
 
     fn indexed_writes(&mut self) -> IndexedWrites<'_> {
         IndexedWrites { handle: &self.handle, pin: &self.pin, work: &mut self.work }
     }
 
-    /// Adds the writes `ops` to `tables`, which were checked.
+    /// Adds the writes `ops` to `tables`, which were checked. The rows that they replace are read in rounds.
     pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
             self.work.writes.append(ops, tables);
             return Ok(());
         }
-        for (id, op) in ops {
-            let table = tables.iter().find(|table| table.id.0 == id).expect("the tables are those of the ops");
-            self.write(table, op)?;
+        let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
+        let mut ops = ops.iter();
+        loop {
+            let some: Vec<(u32, Op<'_>)> = ops.by_ref().take(READ_TOGETHER).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            let mut before: Vec<Option<Option<Parts>>> = some.iter().map(|_| None).collect();
+            for (table, indexes) in tables.iter().zip(&indexed) {
+                let Some(indexes) = indexes else { continue };
+                let of_table = some.iter().enumerate().filter(|(_, (id, _))| *id == table.id.0);
+                let (places, keys): (Vec<usize>, Vec<&[u8]>) =
+                    of_table.filter_map(|(place, (_, op))| Some((place, op.key()?))).unzip();
+                if keys.len() > 1 {
+                    let rows = self.indexed_writes().rows_before((table, indexes), &keys)?;
+                    places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
+                }
+            }
+            for ((id, op), before) in some.into_iter().zip(before) {
+                self.make_room()?;
+                let place = tables.iter().position(|table| table.id.0 == id).expect("the tables are those of the ops");
+                match &indexed[place] {
+                    None => self.work.writes.write_to(&tables[place]).push(id, op),
+                    Some(indexes) => self.write_indexed((&tables[place], indexes), op, before)?,
+                }
+            }
         }
-        Ok(())
     }
 
     /// Puts the entries of `index` for the next rows of `table`, see [`IndexedWrites::fill`].
@@ -447,6 +508,9 @@ impl Transaction {
 
     /// Makes reads see the writes, or finds a conflict. The keys are free again then, because others need not wait for a sync.
     fn apply(&mut self) -> Result<Result<Version, Conflict>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
         if self.is_empty() {
             return Ok(Ok(self.version()));
         }

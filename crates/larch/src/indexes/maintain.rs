@@ -4,7 +4,7 @@
 //! after are compared, and the entries that differ are erased and put by the same transaction. The transaction depends on the row,
 //! and for a unique index on all entries with its key: if another commit changes them, it conflicts.
 //!
-//! Invariant: after an error the transaction has the writes that it had before.
+//! Invariant: after an error the transaction has the writes that it had before, except of an erase of a range: the caller goes back.
 
 use super::entry::{self, IndexEntry};
 use super::registry::{LiveIndex, TableIndexes};
@@ -13,9 +13,9 @@ use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::manifest::TableInfo;
 use crate::parts;
-use crate::read::{PartList, Parts, Reader, Value};
+use crate::read::{PartList, Parts, Range, Reader, Value};
 use crate::transaction::work::Work;
-use crate::write::batch::{BatchOps, Op};
+use crate::write::batch::BatchOps;
 use os::sync::Arc;
 use sst::{KeyRange, MAX_KEY_BYTES};
 use std::ops::Bound;
@@ -37,6 +37,9 @@ struct Changes {
     put: Vec<(usize, Vec<u8>)>,
 }
 
+/// The entries of so many rows are erased before the transaction looks for the memory that its writes take.
+const ERASED_TOGETHER: usize = 256;
+
 /// The rows whose entries were put at a time.
 #[derive(Debug)]
 pub struct Filled {
@@ -47,28 +50,50 @@ pub struct Filled {
 }
 
 impl IndexedWrites<'_> {
-    /// Adds a write to `table`, which has `indexes`, and what it changes in them. The value of a put is in the form of the log.
+    /// Adds a write of `key` to `table`, which has `indexes`, and what it changes in them. `value` is in the form of the log; without one
+    /// the row is erased. `before` is what [`IndexedWrites::rows_before`] gave.
     ///
     /// # Errors
     ///
     /// [`Error::NoExtractor`], [`Error::BadRow`], [`Error::Duplicate`], [`Error::IndexKeyTooLong`]; a row cannot be read.
-    pub fn write(&mut self, table: &Arc<TableInfo>, indexes: &TableIndexes, op: Op<'_>) -> Result<()> {
+    pub fn write(
+        &mut self,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
+        (key, value): (&[u8], Option<&[u8]>),
+        before: Option<Option<Parts>>,
+    ) -> Result<()> {
         indexes.check_registered(table)?;
-        let changes = match op {
-            Op::Put { key, value } => self.row_changes(table, indexes, key, Some(value))?,
-            Op::Erase { key } => self.row_changes(table, indexes, key, None)?,
-            Op::RangeErase { start, end } => self.range_changes(table, indexes, start, end)?,
-        };
-        self.work.writes.write_to(table).push(table.id.0, op);
-        for (place, key) in changes.erased {
-            let entries = &indexes.all[place].entries;
-            self.work.writes.write_to(entries).erase(entries.id.0, &key);
+        let changes = self.row_changes((table, indexes), (key, value), before)?;
+        let ops = self.work.writes.write_to(table);
+        match value {
+            Some(value) => ops.put(table.id.0, key, value),
+            None => ops.erase(table.id.0, key),
+        }
+        for (place, entry) in changes.erased {
+            self.erase(&indexes.all[place], &entry);
         }
         for (place, index_key) in changes.put {
-            let row_key = op.key().expect("only the put of a row puts entries");
-            self.put(&indexes.all[place], &index_key, row_key);
+            self.put(&indexes.all[place], &index_key, key);
         }
         Ok(())
+    }
+
+    /// The rows of `keys` without the writes of the transaction, in one round. It notes nothing.
+    ///
+    /// # Errors
+    ///
+    /// A row cannot be read.
+    pub fn rows_before(
+        &self,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
+        keys: &[&[u8]],
+    ) -> Result<Vec<Option<Parts>>> {
+        let handle = TableHandle::new(self.handle.clone(), table.clone());
+        Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get(keys)
+    }
+
+    fn erase(&mut self, index: &LiveIndex, entry: &[u8]) {
+        self.work.writes.write_to(&index.entries).erase(index.entries.id.0, entry);
     }
 
     fn put(&mut self, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) {
@@ -79,15 +104,19 @@ impl IndexedWrites<'_> {
     /// What a write of `key` changes.
     fn row_changes(
         &mut self,
-        table: &Arc<TableInfo>,
-        indexes: &TableIndexes,
-        key: &[u8],
-        new: Option<&[u8]>,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
+        (key, new): (&[u8], Option<&[u8]>),
+        before: Option<Option<Parts>>,
     ) -> Result<Changes> {
-        let handle = TableHandle::new(self.handle.clone(), table.clone());
         let parts = indexes.parts(table);
         self.work.depend_on_read_key(table.id, key);
-        let old: Option<Parts> = Reader::new(&handle, Some(self.pin), parts).within(self.work).get(key)?;
+        let old: Option<Parts> = match before.filter(|_| self.work.read_key(table.id, key).is_none()) {
+            Some(old) => old,
+            None => {
+                let handle = TableHandle::new(self.handle.clone(), table.clone());
+                Reader::new(&handle, Some(self.pin), parts).within(self.work).get(key)?
+            }
+        };
         let mut changes = Changes::default();
         for (place, index) in indexes.all.iter().enumerate() {
             let before = match &old {
@@ -109,28 +138,46 @@ impl IndexedWrites<'_> {
         Ok(changes)
     }
 
-    /// What an erase of all rows from `start` to before `end` changes. It reads the rows.
-    fn range_changes(
+    /// The rows of `table` from `start` to before `end`, which the transaction is going to erase.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoExtractor`].
+    pub fn begin_erase(
         &mut self,
-        table: &Arc<TableInfo>,
-        indexes: &TableIndexes,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
         start: &[u8],
         end: &[u8],
-    ) -> Result<Changes> {
+    ) -> Result<Range<Parts>> {
+        indexes.check_registered(table)?;
         let handle = TableHandle::new(self.handle.clone(), table.clone());
-        let parts = indexes.parts(table);
         let high = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(end) };
         self.work.depend_on_read_range(table.id, KeyRange::between(Bound::Included(start), high));
         let range = (Bound::Included(start.to_vec()), high.map(<[u8]>::to_vec));
-        let mut changes = Changes::default();
-        for row in Reader::new(&handle, Some(self.pin), parts).within(self.work).range::<Parts>(range) {
+        Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range(range))
+    }
+
+    /// Erases the entries of the next of the `rows` of [`IndexedWrites::begin_erase`]. Returns whether there may be more rows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadRow`]; a row cannot be read.
+    pub fn erase_entries(
+        &mut self,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
+        rows: &mut Range<Parts>,
+    ) -> Result<bool> {
+        let (parts, mut count) = (indexes.parts(table), 0);
+        for row in rows.take(ERASED_TOGETHER) {
             let (key, old) = row?;
-            for (place, index) in indexes.all.iter().enumerate() {
-                let keys = index.keys_of(table, &key, &|group| part_of(&parts, &old, group))?;
-                changes.erased.extend(keys.iter().map(|index_key| (place, entry::key(index_key, &key))));
+            for index in &indexes.all {
+                for index_key in index.keys_of(table, &key, &|group| part_of(&parts, &old, group))? {
+                    self.erase(index, &entry::key(&index_key, &key));
+                }
             }
+            count += 1;
         }
-        Ok(changes)
+        Ok(count == ERASED_TOGETHER)
     }
 
     /// Refuses an entry that the index cannot have.

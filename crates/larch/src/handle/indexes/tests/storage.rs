@@ -239,3 +239,32 @@ fn writes_larger_than_the_write_buffer_keep_indexes_too() {
     assert_eq!(index.entries(..).count(), 200);
     is_clean(&index);
 }
+
+#[test]
+fn a_range_of_many_write_buffers_is_removed_with_its_entries_or_not_at_all() {
+    let disk = SimDisk::new(11);
+    let db = on(&disk, 11).write_buffer_bytes(16 << 10).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let index = create(&table, "words", "words", false).expect("it is built");
+    for number in 0..3000 {
+        table.insert(format!("{number:05}"), format!("w{} same", number % 97)).expect("it is taken");
+    }
+    db.flush().expect("the disk works");
+
+    let mut tx = db.begin().expect("it begins");
+    tx.insert(&table, "x", "mine").expect("it is taken");
+    disk.set_capacity(0);
+    let error = tx.remove_range(&table, ..).expect_err("its entries take more than a share of the write buffer");
+    assert!(error.is_disk_full(), "{error}");
+    disk.set_capacity(u64::MAX);
+    assert_eq!((tx.len(), tx.iter(&table).count()), (2, 3001), "it is as it was before: a row and an entry");
+    tx.remove_range(&table, "01000".."02000").expect("there is room again");
+    assert!(tx.work().writes.in_runs() > 0);
+    assert_eq!(tx.entries(&index, ..).count(), 4001);
+    tx.commit().expect("the disk works").expect("nobody else writes");
+    is_clean(&index);
+
+    table.remove_range(..).expect("the disk works");
+    assert_eq!((table.iter().count(), index.entries(..).count()), (0, 0));
+    is_clean(&index);
+}
