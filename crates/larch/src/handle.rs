@@ -7,6 +7,7 @@ pub mod cache;
 pub mod commit;
 pub mod conditional;
 pub mod database;
+pub mod give_way;
 pub mod index;
 pub mod indexes;
 pub mod readable;

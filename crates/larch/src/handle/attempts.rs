@@ -4,6 +4,7 @@
 //! "Exponential Backoff and Jitter", 2015). The first time it does not wait: mostly the other commit is already over. After
 //! [`RESERVES_AFTER`] conflicts it reserves the keys that it needs before it begins again, so that others let it commit.
 
+use super::give_way::{give_way, give_way_until};
 use super::transaction::{Transaction, TransactionOptions};
 use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
@@ -11,8 +12,6 @@ use crate::transaction::conflict::Conflict;
 use crate::transaction::reserved::Reservation;
 use os::sync::Arc;
 use sst::Version;
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 
 /// After so many conflicts a transaction reserves its keys.
@@ -20,7 +19,7 @@ const RESERVES_AFTER: u32 = 8;
 
 /// The bound of the first wait, about the time of a few transactions, and the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
-const LONGEST_WAIT: Duration = Duration::from_millis(10);
+const GREATEST_BOUND: Duration = Duration::from_millis(10);
 
 /// Runs `body` in transactions until one commits, with this version.
 ///
@@ -38,12 +37,7 @@ pub(crate) fn transact<T, E: From<Error>>(
         let done = body(&mut tx)?;
         match tx.try_commit()? {
             Ok(version) => return Ok((done, version)),
-            Err(conflict) => {
-                let wait = attempts.failed(tx, conflict)?;
-                if !wait.is_zero() {
-                    handle.core().env.machine.clock.sleep(wait);
-                }
-            }
+            Err(conflict) => attempts.failed(tx, conflict)?,
         }
     }
 }
@@ -71,22 +65,48 @@ impl<'h> Attempts<'h> {
         Transaction::begin(self.handle, self.options, std::mem::take(&mut self.reservation))
     }
 
-    /// How long to wait after `tx` has conflicted.
+    /// Prepares the next attempt, after `tx` has conflicted, and waits.
     ///
     /// # Errors
     ///
     /// [`Error::TooManyConflicts`] if there are no more attempts.
-    pub fn failed(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<Duration> {
+    pub fn failed(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
+        let reserves = self.count(conflict)?;
+        let core = self.handle.core();
+        if reserves {
+            tx.reserve_all(core.patient_clock());
+        }
+        self.reservation = tx.take_reservation();
+        drop(tx);
+        let wait = if reserves { Duration::ZERO } else { jitter(self.failed, core.env.machine.random.next_u64()) };
+        if !wait.is_zero() {
+            core.env.machine.clock.sleep(wait);
+        }
+        Ok(())
+    }
+
+    /// As [`Attempts::failed`], for a task: other tasks run meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Attempts::failed`].
+    pub async fn failed_async(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
+        if self.count(conflict)? {
+            give_way_until(self.handle.core(), || tx.reserve_all(None)).await;
+        }
+        self.reservation = tx.take_reservation();
+        drop(tx);
+        give_way().await;
+        Ok(())
+    }
+
+    /// Counts a conflict. Whether the next attempt reserves its keys.
+    fn count(&mut self, conflict: Conflict) -> Result<bool> {
         self.failed += 1;
         if self.failed >= self.options.attempts {
             return Err(Error::TooManyConflicts { attempts: self.failed, conflict });
         }
-        if self.failed >= RESERVES_AFTER {
-            self.reservation = tx.reserve_all();
-            return Ok(Duration::ZERO);
-        }
-        self.reservation = tx.take_reservation();
-        Ok(jitter(self.failed, self.handle.core().env.machine.random.next_u64()))
+        Ok(self.failed >= RESERVES_AFTER)
     }
 }
 
@@ -99,19 +119,6 @@ impl Drop for Attempts<'_> {
 /// The wait after so many conflicts, by a `random` number.
 fn jitter(conflicts: u32, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
-    let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);
+    let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(GREATEST_BOUND);
     Duration::from_nanos(random % (bound.as_nanos() as u64 + 1))
-}
-
-/// Lets other tasks of the executor run.
-pub(super) async fn give_way() {
-    let mut has_given_way = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut has_given_way, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

@@ -1,6 +1,6 @@
 //! Transactions of a database as its users begin them. It does no work itself.
 
-use super::attempts::{Attempts, give_way, transact};
+use super::attempts::{Attempts, transact};
 use super::database::Database;
 use super::transaction::{Transaction, TransactionOptions};
 use crate::error::{Error, Result};
@@ -87,9 +87,8 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// As [`Database::transact`], for a `body` that awaits. No thread waits for the sync, and other tasks run before a
-    /// new attempt begins. As every commit, it waits on this thread while the write buffer is full, and for keys that others have
-    /// reserved.
+    /// As [`Database::transact`], for a `body` that awaits. Other tasks run until the commit is durable, while others have reserved its
+    /// keys, and before a new attempt begins. As every commit, it waits on this thread while the write buffer is full.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -134,9 +133,8 @@ impl Database {
             let done = body(&mut tx).await?;
             match tx.try_commit_async().await? {
                 Ok(_) => return Ok(done),
-                Err(conflict) => drop(attempts.failed(tx, conflict)?),
+                Err(conflict) => attempts.failed_async(tx, conflict).await?,
             }
-            give_way().await;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `transaction/` says what they mean.
 
 use super::commit::Commit;
+use super::give_way::give_way_until;
 use super::readable::Readable;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
@@ -22,6 +23,7 @@ use crate::transaction::work::Work;
 use crate::write::batch::{BatchOps, Op};
 use crate::write::indexed::Indexed;
 use crate::write::{commit, limits, spill};
+use os::Clock;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{KeyRange, Version};
@@ -385,13 +387,34 @@ impl Transaction {
         core.env.check_origin()?;
         let keys = [(table.id(), key)].into_iter();
         core.writes.reserved.reserve(&mut self.reservation, keys, core.patient_clock());
+        self.depend_on_reserved(table, key);
+        self.get(table, key)
+    }
+
+    /// As [`Transaction::get_for_update`], as a future: other tasks run while another transaction has reserved the key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Readable::get`].
+    pub async fn get_for_update_async(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        let key = key.as_ref();
+        table.inner().check_handle(&self.handle)?;
+        let core = self.handle.core();
+        core.env.check_origin()?;
+        let (reserved, reservation) = (&core.writes.reserved, &mut self.reservation);
+        give_way_until(core, || reserved.reserve(reservation, [(table.id(), key)].into_iter(), None)).await;
+        self.depend_on_reserved(table, key);
+        self.get_async(table, key).await
+    }
+
+    fn depend_on_reserved(&mut self, table: &Table, key: &[u8]) {
         if self.is_empty() && self.work.has_read_nothing() {
-            self.pin = Arc::new(self.handle.core().views.pin());
-            self.indexed = Indexed::As(self.handle.core().indexes.generation());
+            let core = self.handle.core();
+            self.pin = Arc::new(core.views.pin());
+            self.indexed = Indexed::As(core.indexes.generation());
             self.work.writes.rebase(self.pin.version());
         }
         self.work.depend_on(table.id(), key);
-        self.get(table, key)
     }
 
     /// Remembers the writes so far, so that [`Transaction::rollback_to`] can go back to them.
@@ -452,7 +475,7 @@ impl Transaction {
 
     /// As [`Transaction::commit`]. After a conflict the transaction can say what it depended on.
     pub(crate) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
-        let applied = self.apply()?;
+        let applied = self.apply(true)?;
         if let Ok(version) = applied
             && self.durability == Durability::Synced
         {
@@ -463,7 +486,9 @@ impl Transaction {
 
     /// As [`Transaction::try_commit`], as a future.
     pub(super) async fn try_commit_async(&mut self) -> Result<Result<Version, Conflict>> {
-        let applied = self.apply()?;
+        let core = self.handle.core();
+        give_way_until(core, || !core.writes.reserved.is_reserved(self.work.writes.ops(), &self.reservation)).await;
+        let applied = self.apply(false)?;
         match applied {
             Ok(version) if self.durability == Durability::Synced => {
                 Commit::new(self.handle.clone(), version).await.map(Ok)
@@ -502,12 +527,13 @@ impl Transaction {
     ///
     /// As [`Transaction::commit`]; a sync that fails is an error of the returned handle.
     pub fn submit(mut self) -> Result<Result<Commit, Conflict>> {
-        let applied = self.apply()?;
+        let applied = self.apply(true)?;
         Ok(applied.map(|version| Commit::new(self.handle.clone(), version)))
     }
 
     /// Makes reads see the writes, or finds a conflict. The keys are free again then, because others need not wait for a sync.
-    fn apply(&mut self) -> Result<Result<Version, Conflict>> {
+    /// If it `waits`, then for keys that others have reserved.
+    fn apply(&mut self, waits: bool) -> Result<Result<Version, Conflict>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -523,7 +549,8 @@ impl Transaction {
         let reads = [Some(keys), ranges.as_ref()];
         let validation = Validation::new(began, reads, self.isolation == Isolation::Snapshot);
         core.check_writable()?;
-        core.writes.reserved.wait_for(writes.ops(), Some(&self.reservation), core.patient_clock());
+        let clock = if waits { core.patient_clock() } else { None };
+        core.writes.reserved.wait_for(writes.ops(), Some(&self.reservation), clock);
         let applied = if has_runs {
             spill::commit(core, writes, self.indexed, validation)?
         } else {
@@ -536,13 +563,13 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, and takes the reservation.
-    pub(super) fn reserve_all(&mut self) -> Reservation {
+    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, as
+    /// [`Reserved::reserve`](crate::transaction::reserved::Reserved::reserve) does.
+    pub(super) fn reserve_all(&mut self, clock: Option<&dyn Clock>) -> bool {
         let core = self.handle.core();
         let (writes, keys, _) = self.work.finish();
         let written = writes.ops().iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
-        core.writes.reserved.reserve(&mut self.reservation, written.chain(keys.keys()), core.patient_clock());
-        std::mem::take(&mut self.reservation)
+        core.writes.reserved.reserve(&mut self.reservation, written.chain(keys.keys()), clock)
     }
 
     /// Takes what it has reserved.

@@ -174,10 +174,7 @@ fn fill(
                 Ok(_) => break filled,
                 Err(conflict) => {
                     most_rows = (most_rows / 2).max(1);
-                    let wait = attempts.failed(tx, conflict)?;
-                    if !wait.is_zero() {
-                        core.env.machine.clock.sleep(wait);
-                    }
+                    attempts.failed(tx, conflict)?;
                 }
             }
         };

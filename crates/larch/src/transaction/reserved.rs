@@ -2,7 +2,8 @@
 //!
 //! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit that writes a key
 //! that a transaction has reserved waits until the transaction ends, but no longer than [`LONGEST_WAIT`]. So a transaction that is
-//! forgotten makes others slow and stops none, and transactions that wait for each other go on.
+//! forgotten makes others slow and stops none, and transactions that wait for each other go on. An async task does not stop its
+//! thread, because the transaction that has the key may be another task of this thread: it lets other tasks run and asks again.
 //!
 //! Keys are known by their hashes. Two keys with one hash only wait for each other.
 //!
@@ -14,6 +15,7 @@ use os::Clock;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -47,14 +49,15 @@ impl Reserved {
         self.hashes.hash_one((table, key))
     }
 
-    /// Reserves `keys` for a transaction, as many as it may have. It waits for other transactions that have them. Keys that are not
-    /// free then are left out.
+    /// Reserves `keys` for a transaction, as many as it may have. By `clock` it waits for other transactions that have them, and leaves
+    /// out keys that are not free then. Without a clock it ends at the first key that is not free, so that transactions that ask again
+    /// take their keys in one order. The result is false if a key is missing.
     pub fn reserve<'k>(
         &self,
         reservation: &mut Reservation,
         keys: impl Iterator<Item = (TableId, &'k [u8])>,
         clock: Option<&dyn Clock>,
-    ) {
+    ) -> bool {
         if reservation.holder == 0 {
             reservation.holder = self.next_holder.fetch_add(1, Ordering::Relaxed) + 1;
         }
@@ -62,21 +65,26 @@ impl Reserved {
         hashes.sort_unstable();
         hashes.dedup();
         let mut patience = Patience::new(clock);
+        let mut has_all = true;
         let mut holders = self.holders.lock();
         for hash in hashes {
-            if reservation.keys.len() >= MOST_KEYS {
-                break;
-            }
             let mut goes_on = true;
             while goes_on && holders.get(&hash).is_some_and(|holder| *holder != reservation.holder) {
                 (holders, goes_on) = patience.wait(&self.freed, holders);
             }
-            if let std::collections::hash_map::Entry::Vacant(place) = holders.entry(hash) {
-                place.insert(reservation.holder);
-                reservation.keys.push(hash);
-                self.count.fetch_add(1, Ordering::SeqCst);
+            match holders.entry(hash) {
+                Entry::Occupied(place) if *place.get() == reservation.holder => {}
+                Entry::Occupied(_) if clock.is_none() => return false,
+                Entry::Occupied(_) => has_all = false,
+                Entry::Vacant(_) if reservation.keys.len() >= MOST_KEYS => break,
+                Entry::Vacant(place) => {
+                    place.insert(reservation.holder);
+                    reservation.keys.push(hash);
+                    self.count.fetch_add(1, Ordering::SeqCst);
+                }
             }
         }
+        has_all
     }
 
     /// Frees what a transaction has reserved.
@@ -116,6 +124,17 @@ impl Reserved {
                 (holders, goes_on) = patience.wait(&self.freed, holders);
             }
         }
+    }
+
+    /// Whether keys that `ops` write are reserved by other transactions than that of `own`. It waits for nothing.
+    pub fn is_reserved(&self, ops: &BatchOps, own: &Reservation) -> bool {
+        if self.count() == 0 {
+            return false;
+        }
+        let holders = self.holders.lock();
+        let keys = ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
+        let mut hashes = keys.map(|(table, key)| self.hash(table, key));
+        hashes.any(|hash| holders.get(&hash).is_some_and(|holder| *holder != own.holder))
     }
 
     /// How many keys are reserved.

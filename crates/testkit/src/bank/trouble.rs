@@ -11,7 +11,7 @@ use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// Transfers that fail on a full disk before it has room again, and that are acknowledged before it is full again.
 const ENOUGH: u64 = 40;
@@ -27,15 +27,18 @@ fn summary(rounds: u64, heard: &Heard) -> Summary {
     Summary { rounds, acknowledged, failed, unknown, unheard: 0 }
 }
 
+/// Makes transfers on a thread of its own.
+fn serve(office: &Arc<Office>, clients: Clients, rng: &mut Xoshiro256PlusPlus) -> JoinHandle<()> {
+    let (office, mut rng) = (office.clone(), Xoshiro256PlusPlus::seed_from_u64(rng.random()));
+    thread::spawn(move || office.serve(clients, &mut rng))
+}
+
 /// The disk fills up and has room again `rounds` times, while the bank stays open.
 pub fn fill_the_disk(clients: Clients, rounds: u64, seed: u64) -> Summary {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
     let office = Office::new(Ledger::open(builder(&disk)).expect("the disk has room"), None, 0, drop);
-    let serving = {
-        let (office, mut rng) = (office.clone(), Xoshiro256PlusPlus::seed_from_u64(rng.random()));
-        thread::spawn(move || office.serve(clients, &mut rng))
-    };
+    let serving = serve(&office, clients, &mut rng);
     let wait_for = |is_enough: &dyn Fn((u64, u64)) -> bool| {
         while !is_enough(office.counts()) && !office.is_closed() && !serving.is_finished() {
             thread::yield_now();
@@ -75,9 +78,18 @@ pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
         if rng.random() {
             disk.lose_writes_of_failed_syncs();
         }
-        disk.fail_sync(rng.random_range(1..100), ErrorKind::Other);
-        // It ends when writes are refused.
-        office.serve(clients, &mut rng);
+        let serving = serve(&office, clients, &mut rng);
+        // It ends when writes are refused. After the failed sync of a file that can be written again it goes on.
+        let mut failed = 0;
+        while !serving.is_finished() {
+            if disk.sync_count() >= failed {
+                let later = rng.random_range(1..100);
+                failed = disk.sync_count() + later;
+                disk.fail_sync(later, ErrorKind::Other);
+            }
+            thread::yield_now();
+        }
+        serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let Heard { acknowledged, failed, unknown } = office.heard();
         assert!(!unknown.is_empty() || !failed.is_empty(), "a sync failed in round {round}, and nobody heard of it");
         all.acknowledged.extend(&acknowledged);

@@ -134,6 +134,36 @@ fn a_commit_waits_for_a_reserved_key_but_not_for_ever() {
 }
 
 #[test]
+fn a_task_that_waits_for_a_reserved_key_lets_the_task_run_that_has_it() {
+    let (_directory, db, table) = real();
+    let (times, is_over) = (std::cell::Cell::new(0_u32), std::cell::Cell::new(false));
+    let executor = smol::LocalExecutor::new();
+    // It has the key until it has run ten times; on one thread it runs only if the other one lets it.
+    let holder = executor.spawn(async {
+        let mut tx = db.begin().expect("it begins");
+        tx.get_for_update_async(&table, "a").await.expect("the disk works");
+        while times.get() < 10 {
+            times.set(times.get() + 1);
+            smol::future::yield_now().await;
+        }
+        increment(&mut tx, &table, "a").expect("the disk works");
+        is_over.set(tx.commit_async().await.expect("the disk works").is_ok());
+    });
+    let other = async {
+        while times.get() == 0 {
+            smol::future::yield_now().await;
+        }
+        let mut tx = db.begin().expect("it begins");
+        tx.get_for_update_async(&table, "a").await.expect("the disk works");
+        assert!(is_over.get(), "it has the key when the other one has ended");
+        increment(&mut tx, &table, "a").expect("the disk works");
+        tx.commit_async().await.expect("the disk works").expect("it saw what the other one wrote");
+    };
+    smol::block_on(executor.run(smol::future::zip(holder, other)));
+    assert_eq!(number(table.get("a").expect("the disk works").as_deref()), 2);
+}
+
+#[test]
 fn the_future_of_transact_can_be_sent() {
     fn sent<T: Send>(future: T) -> T {
         future

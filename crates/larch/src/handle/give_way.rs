@@ -1,0 +1,32 @@
+//! Lets other tasks of an executor run. It does not know what the task waits for.
+
+use crate::core::Core;
+use crate::transaction::reserved::LONGEST_WAIT;
+use os::Clock;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// Lets other tasks of the executor run until `is_done`, but no longer than a thread waits for reserved keys.
+pub async fn give_way_until(core: &Core, mut is_done: impl FnMut() -> bool) {
+    let mut end = None;
+    while !is_done() {
+        let Some(now) = core.patient_clock().map(Clock::now) else { return };
+        if now >= *end.get_or_insert(now + LONGEST_WAIT) {
+            return;
+        }
+        give_way().await;
+    }
+}
+
+/// Lets other tasks of the executor run.
+pub async fn give_way() {
+    let mut has_given_way = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_given_way, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
