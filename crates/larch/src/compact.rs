@@ -40,7 +40,7 @@ impl Job for CompactJob {
         if core.check_writable().is_err() {
             return Polled::Idle;
         }
-        let _guard = StopOnPanic(&core);
+        let _guard = StopOnPanic::new(&core);
         // A thread that has this lock alone wakes the job after it.
         let Some(_levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;

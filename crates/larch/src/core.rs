@@ -53,13 +53,24 @@ pub struct Core {
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
 
 /// Refuses writes when the thread that holds it panics. Otherwise writers could wait forever for background work that
-/// this thread no longer does, or meet a change of the log or the manifest that is half done.
-pub struct StopOnPanic<'a>(pub &'a Core);
+/// this thread no longer does, or meet a change of the log or the manifest that is half done. A panic that was there before, as
+/// that of a program whose index is dropped therefore, breaks nothing in here.
+pub struct StopOnPanic<'a> {
+    core: &'a Core,
+    was_panicking: bool,
+}
+
+impl<'a> StopOnPanic<'a> {
+    /// Watches the thread that calls it.
+    pub fn new(core: &'a Core) -> Self {
+        Self { core, was_panicking: std::thread::panicking() }
+    }
+}
 
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.stop_writes(Error::WritesStopped(PANICKED.to_owned()));
+        if std::thread::panicking() && !self.was_panicking {
+            self.core.stop_writes(Error::WritesStopped(PANICKED.to_owned()));
         }
     }
 }

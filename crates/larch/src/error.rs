@@ -199,6 +199,13 @@ pub enum Error {
         /// The key of the other row.
         row: Box<[u8]>,
     },
+    /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range), so the transaction has a
+    /// part of the erase.
+    #[error("a panic has ended the erase of a range of table {table} before its end; begin another transaction")]
+    HalfErased {
+        /// Name of the table.
+        table: Box<str>,
+    },
     /// A row does not fit the declaration of an index.
     #[error("row {} of table {table} does not fit its index {index}: {why}; write another row, or drop the index", shown(.key))]
     BadRow {

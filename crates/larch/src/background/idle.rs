@@ -54,7 +54,7 @@ impl IdleJob {
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
         // Dropped before the locks: a thread that waits for one sees that writes are refused.
-        let _guard = StopOnPanic(core);
+        let _guard = StopOnPanic::new(core);
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
             // If it fails nothing is lost: the next commit makes the log and the memtables that it needs.

@@ -94,7 +94,7 @@ fn merge(
     };
     let runs = sources.clone();
     let below = table.levels[to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
-    let plan = MergePlan { sources, bottom, file_bytes, below, kept, rewrite: None };
+    let plan = MergePlan { sources, bottom, file_bytes, below, kept, rewrite: None, is_run: false };
     let boundaries = core.views.boundaries();
     let Some(MergeResult { outputs, taken_over }) = merge_files(core, &table.info, plan, &boundaries, go_on)? else {
         return Ok(None);

@@ -37,6 +37,8 @@ pub struct MergePlan {
     pub kept: KeptFiles,
     /// Which versions are taken, and what they become; `None`: all of them, as they are.
     pub rewrite: Option<Rewrite>,
+    /// Whether the outputs have rows of a transaction that has not committed.
+    pub is_run: bool,
 }
 
 /// How a merge takes versions, see [`MergePlan::rewrite`].
@@ -92,7 +94,7 @@ pub fn merge_files(
     // A quarter of the rest is for what is read besides the data pages of the window: index nodes further ahead, and parts and
     // values of rows.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
-    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom).with_borders(plan.below);
+    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom).with_borders(plan.below).of_run(plan.is_run);
     let mut copier = VersionCopier { session: &session, outputs, groups, others: Vec::new(), parts: Vec::new() };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();

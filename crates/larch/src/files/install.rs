@@ -79,7 +79,7 @@ impl Core {
         change: impl FnOnce(&mut View),
     ) -> Result<()> {
         // After a panic in here it is unknown what the manifest holds.
-        let _guard = StopOnPanic(self);
+        let _guard = StopOnPanic::new(self);
         let outcome = self.write_edits(manifest, edits, &mut fresh, change);
         self.env.opener.forget_early(edits.iter().filter_map(Edit::added_number));
         if outcome.is_ok()

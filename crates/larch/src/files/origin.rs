@@ -7,6 +7,7 @@
 //!   129 name       UTF-8
 //!   130 groups     each length-prefixed, in order; left out if the footer has no room for them
 //!   131 index of   varint: the rows are entries of an index of this table, and the name is that of the index
+//!   132 run        nothing: the rows are of a transaction that has not committed
 //! ```
 
 use crate::manifest::TableInfo;
@@ -18,6 +19,7 @@ const TABLE: u8 = 128;
 const NAME: u8 = 129;
 const GROUPS: u8 = 130;
 const INDEX_OF: u8 = 131;
+const RUN: u8 = 132;
 
 /// The table that a file was written for. A field is `None` if the footer does not have it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -30,10 +32,12 @@ pub struct FileOrigin {
     pub groups: Option<Vec<String>>,
     /// The id of another table, if this one has the entries of an index of it.
     pub index_of: Option<u32>,
+    /// Whether its rows are of a transaction that has not committed.
+    pub is_run: bool,
 }
 
-/// The origin of files that are written for `table`.
-pub fn encode(table: &TableInfo) -> Vec<u8> {
+/// The origin of files that are written for `table`. `is_run`: with rows of a transaction that has not committed.
+pub fn encode(table: &TableInfo, is_run: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut id = Vec::new();
     varint::put(&mut id, table.id.0.into());
@@ -46,6 +50,9 @@ pub fn encode(table: &TableInfo) -> Vec<u8> {
             field::put(&mut out, INDEX_OF, &of);
             field::put(&mut out, NAME, index.name.as_bytes());
         }
+    }
+    if is_run {
+        field::put(&mut out, RUN, &[]);
     }
     let mut groups = Vec::new();
     table.options.groups.iter().for_each(|name| varint::put_bytes(&mut groups, name.as_bytes()));
@@ -63,6 +70,7 @@ pub fn decode(mut bytes: &[u8]) -> FileOrigin {
             TABLE => origin.table = varint::take(&mut field).and_then(|id| id.try_into().ok()),
             NAME => origin.name = String::from_utf8(field.to_vec()).ok(),
             INDEX_OF => origin.index_of = varint::take(&mut field).and_then(|id| id.try_into().ok()),
+            RUN => origin.is_run = true,
             GROUPS => origin.groups = take_names(field),
             _ => {}
         }
@@ -94,16 +102,16 @@ mod tests {
             index: None,
         };
         let names = |count: usize, bytes: usize| (0..count).map(|i| format!("{i:0bytes$}")).collect::<Vec<_>>();
-        for (name, groups, fits) in [
-            ("t".to_owned(), Vec::new(), true),
-            ("users".to_owned(), names(3, 8), true),
-            ("n".repeat(255), names(16, 14), true),
-            ("n".repeat(255), names(16, 64), false),
+        for (name, groups, fits, is_run) in [
+            ("t".to_owned(), Vec::new(), true, false),
+            ("users".to_owned(), names(3, 8), true, true),
+            ("n".repeat(255), names(16, 14), true, false),
+            ("n".repeat(255), names(16, 64), false, true),
         ] {
-            let bytes = encode(&table(name.clone(), groups.clone()));
+            let bytes = encode(&table(name.clone(), groups.clone()), is_run);
             assert!(bytes.len() <= MAX_ORIGIN_BYTES);
             let groups = fits.then_some(groups);
-            let expected = FileOrigin { table: Some(300), name: Some(name), groups, index_of: None };
+            let expected = FileOrigin { table: Some(300), name: Some(name), groups, index_of: None, is_run };
             assert_eq!(decode(&bytes), expected);
             for end in 0..bytes.len() {
                 decode(&bytes[..end]);

@@ -39,6 +39,8 @@ pub struct Outputs {
     bottom: bool,
     /// Whether other threads write to the disk while rows are added.
     writes_behind: bool,
+    /// Whether the rows are of a transaction that has not committed.
+    is_run: bool,
     /// Erases of the current key, which are written only if an older version follows.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
@@ -96,6 +98,7 @@ impl Outputs {
             erase: None,
             bottom,
             writes_behind: false,
+            is_run: false,
             held_back: Vec::new(),
             held_key: Vec::new(),
             open: None,
@@ -108,6 +111,11 @@ impl Outputs {
     /// Has other threads write to the disk while rows are added, for a caller that is none of them.
     pub fn with_writes_behind(self) -> Self {
         Self { writes_behind: true, ..self }
+    }
+
+    /// The same files, with rows of a transaction that has not committed, if `is_run`.
+    pub fn of_run(self, is_run: bool) -> Self {
+        Self { is_run, ..self }
     }
 
     /// The same files, which also end where the files of the deeper level `below` begin.
@@ -285,7 +293,7 @@ impl Outputs {
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
         let options = options.build(filter, self.core.env.options.compat);
         let builder = SstBuilder::new(file, path, self.core.env.machine.random.next_u64(), options);
-        let mut builder = builder.with_origin(origin::encode(&self.table));
+        let mut builder = builder.with_origin(origin::encode(&self.table, self.is_run));
         if self.writes_behind {
             builder = builder.with_writes_behind(Arc::clone(&self.core.env.machine.threads));
         }

@@ -4,7 +4,7 @@
 //! "Exponential Backoff and Jitter", 2015). The first time it does not wait: mostly the other commit is already over. After
 //! [`RESERVES_AFTER`] conflicts it reserves the keys that it needs before it begins again, so that others let it commit.
 
-use super::give_way::{give_way, give_way_until};
+use super::give_way::give_way;
 use super::transaction::{Transaction, TransactionOptions};
 use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
@@ -74,7 +74,7 @@ impl<'h> Attempts<'h> {
         let reserves = self.count(conflict)?;
         let core = self.handle.core();
         if reserves {
-            tx.reserve_all(core.patient_clock());
+            tx.reserve_all();
         }
         self.reservation = tx.take_reservation();
         drop(tx);
@@ -92,7 +92,7 @@ impl<'h> Attempts<'h> {
     /// As [`Attempts::failed`].
     pub async fn failed_async(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
         if self.count(conflict)? {
-            give_way_until(self.handle.core(), || tx.reserve_all(None)).await;
+            tx.reserve_all_async().await;
         }
         self.reservation = tx.take_reservation();
         drop(tx);

@@ -199,7 +199,7 @@ impl Batch {
 
     #[cold]
     fn commit_indexed(&self, durability: Durability) -> Result<Version> {
-        let options = TransactionOptions::until_committed(Some(durability));
+        let options = TransactionOptions::with_durability(Some(durability));
         let ((), version) = transact(&self.handle, &options, |tx| tx.write_all(&self.ops, &self.tables))?;
         Ok(version)
     }
@@ -214,7 +214,7 @@ impl Batch {
         if let Some(error) = self.bad {
             return Err(error);
         }
-        let options = TransactionOptions::until_committed(Some(self.durability));
+        let options = TransactionOptions::with_durability(Some(self.durability));
         let (met, version) = transact(&self.handle, &options, |tx| {
             for (table, key, expected) in &self.conditions {
                 if !tx.has(table, key, expected)? {

@@ -28,7 +28,7 @@ impl Table {
     /// As [`Table::insert`] and [`Table::get`].
     pub fn insert_new(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        let (is_new, _) = transact(&self.inner().handle, &TransactionOptions::until_committed(None), |tx| {
+        let (is_new, _) = transact(&self.inner().handle, &TransactionOptions::with_durability(None), |tx| {
             let is_new = !tx.contains_key(self, key)?;
             if is_new {
                 tx.insert(self, key, value)?;
@@ -65,7 +65,7 @@ impl Table {
         new: Option<impl AsRef<[u8]>>,
     ) -> Result<Result<(), Option<Value>>> {
         let (key, old) = (key.as_ref(), old.as_ref().map(AsRef::as_ref));
-        let (swapped, _) = transact(&self.inner().handle, &TransactionOptions::until_committed(None), |tx| {
+        let (swapped, _) = transact(&self.inner().handle, &TransactionOptions::with_durability(None), |tx| {
             let now = tx.get(self, key)?;
             if now.as_deref() != old {
                 return Ok(Err(now));
@@ -104,7 +104,7 @@ impl Table {
         mut update: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
     ) -> Result<Option<Value>> {
         let key = key.as_ref();
-        let (before, _) = transact(&self.inner().handle, &TransactionOptions::until_committed(None), |tx| {
+        let (before, _) = transact(&self.inner().handle, &TransactionOptions::with_durability(None), |tx| {
             let now = tx.get(self, key)?;
             match update(now.as_deref()) {
                 Some(new) => tx.insert(self, key, new)?,

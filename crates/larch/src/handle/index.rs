@@ -126,6 +126,7 @@ impl Index {
 
     /// Refuses to give rows of another table, and those of a version at which the index did not have all entries yet.
     fn check_reader(&self, rows: &Reader<'_>) -> Result<()> {
+        rows.table().check_handle(&self.table.inner().handle)?;
         let table = &rows.table().identity;
         let names = || (table.name.as_str().into(), self.name().into());
         if table.id != self.table.id() {

@@ -17,8 +17,8 @@ pub struct IndexOptions {
 }
 
 impl Table {
-    /// Creates the index `name`, and returns when it has the entries of all rows. Writes go on meanwhile; other programs cannot tell
-    /// from them that an index is being built, except that they take longer.
+    /// Creates the index `name`, and returns when it has the entries of all rows. Writes go on meanwhile. They take
+    /// longer, and a write that the index cannot have is refused from the beginning, also if the index does not become ready.
     ///
     /// What the keys of the index are made of is said by `declaration`. The engine stores it and gives it to the
     /// [extractors](crate::Builder::extractors) of the program; it does not look at it itself. `progress` is called again and again.
@@ -68,7 +68,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// After an error there is no index: what was built is dropped.
+    /// After an error there is no index: what was built is dropped. If that fails, too, as on a full disk, writes keep the index until
+    /// [`Table::drop_index`] drops it, or another index is created, or the database is opened again.
     ///
     /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing makes its keys.
     /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] for a row that the index cannot have.

@@ -22,8 +22,8 @@ use crate::transaction::validation::Validation;
 use crate::transaction::work::Work;
 use crate::write::batch::{BatchOps, Op};
 use crate::write::indexed::Indexed;
+use crate::write::room::memory_bytes;
 use crate::write::{commit, limits, spill};
-use os::Clock;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{KeyRange, Version};
@@ -61,9 +61,9 @@ impl Default for TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// For work that is tried until it is done. After a few conflicts its keys are reserved, so that no one has seen many attempts.
-    pub(crate) fn until_committed(durability: Option<Durability>) -> Self {
-        Self { durability, attempts: u32::MAX, ..Self::default() }
+    /// The usual ones with this durability.
+    pub(crate) fn with_durability(durability: Option<Durability>) -> Self {
+        Self { durability, ..Self::default() }
     }
 }
 
@@ -125,6 +125,11 @@ pub struct Savepoint {
     mark: WriteMark,
 }
 
+/// The keys that `ops` write one by one.
+fn written_keys(ops: &BatchOps) -> impl Iterator<Item = (TableId, &[u8])> {
+    ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)))
+}
+
 /// The numbers of the writes before `savepoints`.
 fn counts(savepoints: &[Savepoint]) -> Vec<u64> {
     savepoints.iter().map(|savepoint| savepoint.mark.count()).collect()
@@ -138,6 +143,9 @@ const READS_SHARE: u64 = 64;
 
 /// What it has written and keeps in memory may take the write buffer divided by this number.
 const WRITES_SHARE: u64 = 4;
+
+/// It keeps so many erases of ranges in memory at most: each part of the keys has a version for each erase over it.
+const MOST_RANGE_ERASES: u32 = 512;
 
 /// The rows that so many writes of a batch replace are read together.
 const READ_TOGETHER: usize = 128;
@@ -259,7 +267,9 @@ impl Transaction {
     /// Moves the writes into files if they take too much memory.
     fn make_room(&mut self) -> Result<()> {
         let core = self.handle.core();
-        if (self.work.writes.ops().bytes().len() as u64) < core.env.options.write_buffer_bytes / WRITES_SHARE {
+        let ops = self.work.writes.ops();
+        let most_bytes = core.env.options.write_buffer_bytes / WRITES_SHARE;
+        if memory_bytes(ops) < most_bytes && ops.range_erases() < MOST_RANGE_ERASES {
             return Ok(());
         }
         self.spill()
@@ -293,13 +303,14 @@ impl Transaction {
             Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();
+                // After a panic of an extractor it has a part of the erase.
+                self.failed = Some(Error::HalfErased { table: table.0.name.as_str().into() });
                 let outcome = self.erase_range_indexed(table, start, end);
-                if outcome.is_err()
-                    && let Err(error) = self.rollback_to(&savepoint)
-                {
-                    // It has a part of the erase, and cannot go back.
-                    self.failed = Some(error);
-                }
+                self.failed = match &outcome {
+                    Ok(()) => None,
+                    // If it cannot go back, it has a part of the erase, too.
+                    Err(_) => self.rollback_to(&savepoint).err(),
+                };
                 self.savepoints.pop();
                 outcome
             }
@@ -364,10 +375,10 @@ impl Transaction {
         &mut self,
         table: &Arc<TableInfo>,
         index: &LiveIndex,
-        after: Option<&[u8]>,
+        keys: (Option<&[u8]>, &[u8]),
         most: (usize, usize),
     ) -> Result<Filled> {
-        self.indexed_writes().fill(table, index, after, most)
+        self.indexed_writes().fill(table, index, keys, most)
     }
 
     /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits that write it, and
@@ -385,8 +396,9 @@ impl Transaction {
         table.inner().check_handle(&self.handle)?;
         let core = self.handle.core();
         core.env.check_origin()?;
-        let keys = [(table.id(), key)].into_iter();
-        core.writes.reserved.reserve(&mut self.reservation, keys, core.patient_clock());
+        let reserved = &core.writes.reserved;
+        let hashes = reserved.hashes([(table.id(), key)].into_iter());
+        reserved.reserve(&mut self.reservation, &hashes, core.patient_clock());
         self.depend_on_reserved(table, key);
         self.get(table, key)
     }
@@ -402,7 +414,8 @@ impl Transaction {
         let core = self.handle.core();
         core.env.check_origin()?;
         let (reserved, reservation) = (&core.writes.reserved, &mut self.reservation);
-        give_way_until(core, || reserved.reserve(reservation, [(table.id(), key)].into_iter(), None)).await;
+        let hashes = reserved.hashes([(table.id(), key)].into_iter());
+        give_way_until(core, || reserved.reserve(reservation, &hashes, None)).await;
         self.depend_on_reserved(table, key);
         self.get_async(table, key).await
     }
@@ -487,7 +500,11 @@ impl Transaction {
     /// As [`Transaction::try_commit`], as a future.
     pub(super) async fn try_commit_async(&mut self) -> Result<Result<Version, Conflict>> {
         let core = self.handle.core();
-        give_way_until(core, || !core.writes.reserved.is_reserved(self.work.writes.ops(), &self.reservation)).await;
+        let reserved = &core.writes.reserved;
+        if reserved.count() > 0 {
+            let hashes = reserved.hashes(written_keys(self.work.writes.ops()));
+            give_way_until(core, || !reserved.is_reserved(&hashes, &self.reservation)).await;
+        }
         let applied = self.apply(false)?;
         match applied {
             Ok(version) if self.durability == Durability::Synced => {
@@ -563,13 +580,24 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, as
-    /// [`Reserved::reserve`](crate::transaction::reserved::Reserved::reserve) does.
-    pub(super) fn reserve_all(&mut self, clock: Option<&dyn Clock>) -> bool {
+    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, and waits for others that have
+    /// reserved them.
+    pub(super) fn reserve_all(&mut self) {
+        let hashes = self.hashes_to_reserve();
         let core = self.handle.core();
+        core.writes.reserved.reserve(&mut self.reservation, &hashes, core.patient_clock());
+    }
+
+    /// As [`Transaction::reserve_all`], as a future: other tasks run meanwhile.
+    pub(super) async fn reserve_all_async(&mut self) {
+        let hashes = self.hashes_to_reserve();
+        let (core, reservation) = (self.handle.core(), &mut self.reservation);
+        give_way_until(core, || core.writes.reserved.reserve(reservation, &hashes, None)).await;
+    }
+
+    fn hashes_to_reserve(&mut self) -> Vec<u64> {
         let (writes, keys, _) = self.work.finish();
-        let written = writes.ops().iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
-        core.writes.reserved.reserve(&mut self.reservation, written.chain(keys.keys()), clock)
+        self.handle.core().writes.reserved.hashes(written_keys(writes.ops()).chain(keys.keys()))
     }
 
     /// Takes what it has reserved.

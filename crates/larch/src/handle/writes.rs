@@ -27,7 +27,7 @@ impl Table {
 
     #[cold]
     fn write_indexed(&self, ops: &BatchOps) -> Result<()> {
-        let options = TransactionOptions::until_committed(None);
+        let options = TransactionOptions::with_durability(None);
         let table: &Arc<_> = self.identity();
         transact(&self.inner().handle, &options, |tx| tx.write_all(ops, std::slice::from_ref(table)))?;
         Ok(())
@@ -76,7 +76,8 @@ impl Table {
     /// * If the table has [indexes](Table::create_index): [`Error::Duplicate`](crate::Error::Duplicate) if another row has the key of
     ///   this one in a unique index, [`Error::BadRow`](crate::Error::BadRow) if the row does not fit the declaration of an index,
     ///   [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong), [`Error::NoExtractor`](crate::Error::NoExtractor) if nothing makes
-    ///   the keys of an index, and the errors of [`Table::get`]: the row of before is read.
+    ///   the keys of an index, [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if other commits contradict it 100 times,
+    ///   and the errors of [`Table::get`]: the row of before is read.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
@@ -137,7 +138,7 @@ impl Table {
 
     /// Removes every key in `range`. It costs one small write, whatever the number of rows. An empty range removes
     /// nothing. If the table has [indexes](Table::create_index), it reads the rows of the range and erases their entries, all in one
-    /// commit: remove a large range in pieces then.
+    /// commit, and begins again if another commit writes to the range meanwhile: remove a large range in pieces then.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -5,24 +5,29 @@
 //! 1. The index is installed as one that is being built. From then on every commit keeps its entries.
 //! 2. The entries of the rows that were there are put, some rows at a time, each time in a transaction that depends on these rows. If
 //!    another commit changes one of them, the transaction conflicts, and the next one takes fewer rows. The keys of a transaction that
-//!    has conflicted often are reserved, so that the work comes to its end.
-//! 3. Everything is made durable, and the index is installed as ready.
+//!    has conflicted often are reserved, so that the work comes to its end. Rows behind the key that was the last one at first have
+//!    their entries already, however many are added.
+//! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries. Then the index is
+//!    installed as ready.
 //!
-//! An index whose build ends early is dropped whole: at once, or by the next open if the process ends.
+//! An index whose build ends early is dropped whole: at once; if that fails, before the next index is created; or by the next open.
 
 use super::registry::no_extractor;
 use crate::cancel::Limit;
 use crate::core::Core;
-use crate::core::handle::DatabaseHandle;
+use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
 use crate::handle::attempts::Attempts;
 use crate::handle::transaction::{Isolation, TransactionOptions};
 use crate::manifest::{Edit, IndexInfo, IndexState, TableFiles, TableId, TableInfo};
 use crate::options::{Durability, TableOptions};
+use crate::read::{PartList, Parts, Reader};
 use crate::tables::change::TableChange;
+use crate::write::flush::flush_all;
 use os::sync::Arc;
 use sst::Version;
+use std::ops::Bound;
 
 /// How far the building of an index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +83,10 @@ pub fn create(
         )));
     }
     limit.check(WORK)?;
+    while let Some(id) = core.indexes.abandoned() {
+        drop_by_id(core, id)?;
+        core.indexes.forget_abandoned(id);
+    }
     let unfinished = Unfinished { core, id: Some(install(core, table, new)?) };
     let id = unfinished.id.expect("it was set above");
     fill(handle, table, (id, new.name), limit, progress)?;
@@ -101,8 +110,10 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            // If this fails, the next open drops the index; nobody reads it before.
-            drop_by_id(self.core, id).ok();
+            // Nobody reads it before it is dropped.
+            if drop_by_id(self.core, id).is_err() {
+                self.core.indexes.note_abandoned(id);
+            }
         }
     }
 }
@@ -158,8 +169,15 @@ fn fill(
     // What it depends on is noted row by row.
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
-        ..TransactionOptions::until_committed(Some(Durability::Buffered))
+        durability: Some(Durability::Buffered),
+        // It ends with the limit: each attempt takes fewer rows, and their keys are reserved.
+        attempts: u32::MAX,
     };
+    let reader = TableHandle::new(handle.clone(), table.clone());
+    let keys_alone = PartList::nothing(table.options.groups.len().max(1));
+    let mut rows = Reader::new(&reader, None, keys_alone).range::<Parts>((Bound::Unbounded, Bound::Unbounded));
+    let Some(last) = rows.next_back() else { return Ok(()) };
+    let (through, _) = last?;
     let most_bytes = (core.env.options.write_buffer_bytes / BUFFER_SHARE) as usize;
     let total_rows = core.views.newest().files_of(table)?.files().map(|(_, file)| file.sst.meta.rows()).sum();
     let (mut rows, mut after, mut most_rows) = (0, None, FIRST_ROWS);
@@ -169,7 +187,7 @@ fn fill(
             limit.check(WORK)?;
             let mut tx = attempts.begin()?;
             let index = core.indexes.index(table.id, id).ok_or_else(|| no_such_index(table, name))?;
-            let filled = tx.fill(table, &index, after.as_deref(), (most_rows, most_bytes))?;
+            let filled = tx.fill(table, &index, (after.as_deref(), &through), (most_rows, most_bytes))?;
             match tx.try_commit()? {
                 Ok(_) => break filled,
                 Err(conflict) => {
@@ -189,7 +207,8 @@ fn fill(
 }
 
 /// Step 3.
-fn finish(core: &Core, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
+fn finish(core: &Arc<Core>, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
+    flush_all(core)?;
     let mut change = TableChange::begin(core)?;
     // The table may have another name by now, under another id.
     let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));

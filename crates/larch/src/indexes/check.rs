@@ -163,16 +163,17 @@ pub fn check(
 
     let mut all_entries = entries.range::<Value>(all());
     loop {
-        let mut some = Vec::new();
+        let (mut some, mut is_end) = (Vec::new(), true);
         for entry in all_entries.by_ref().take(TOGETHER) {
             let (key, value) = entry?;
+            is_end = false;
             match IndexEntry::of(key.clone(), &value) {
                 Some(entry) => some.push(entry),
                 None => found.report(IndexProblem::NoEntry { key }),
             }
         }
         limit.check(WORK)?;
-        if some.is_empty() {
+        if is_end {
             return Ok(found);
         }
         let keys: Vec<&[u8]> = some.iter().map(IndexEntry::row_key).collect();

@@ -11,7 +11,7 @@ use super::registry::{LiveIndex, TableIndexes};
 use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
-use crate::manifest::TableInfo;
+use crate::manifest::{IndexState, TableInfo};
 use crate::parts;
 use crate::read::{PartList, Parts, Range, Reader, Value};
 use crate::transaction::work::Work;
@@ -120,7 +120,7 @@ impl IndexedWrites<'_> {
         let mut changes = Changes::default();
         for (place, index) in indexes.all.iter().enumerate() {
             let before = match &old {
-                Some(old) => index.keys_of(table, key, &|group| part_of(&parts, old, group))?,
+                Some(old) => keys_before(index, table, key, &|group| part_of(&parts, old, group))?,
                 None => Vec::new(),
             };
             let after = match new {
@@ -171,7 +171,7 @@ impl IndexedWrites<'_> {
         for row in rows.take(ERASED_TOGETHER) {
             let (key, old) = row?;
             for index in &indexes.all {
-                for index_key in index.keys_of(table, &key, &|group| part_of(&parts, &old, group))? {
+                for index_key in keys_before(index, table, &key, &|group| part_of(&parts, &old, group))? {
                     self.erase(index, &entry::key(&index_key, &key));
                 }
             }
@@ -197,7 +197,11 @@ impl IndexedWrites<'_> {
         let handle = TableHandle::new(self.handle.clone(), index.entries.clone());
         let entries = Reader::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
         for entry in entries.range::<Value>(same) {
-            let (entry, value) = entry?;
+            let (entry, value) = match entry {
+                // The index was dropped meanwhile. The commit sees that, too, and runs again without it.
+                Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(()),
+                entry => entry?,
+            };
             if let Some(found) = IndexEntry::of(entry, &value).filter(|found| found.row_key() != row_key) {
                 let (table, index) = names();
                 return Err(Error::Duplicate { table, index, key: index_key.into(), row: found.row_key().into() });
@@ -206,8 +210,12 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Puts the entries of `index` for the next rows of `table` after the key `after`: at most `most_rows`, and of about `most_bytes`
-    /// in all.
+    fn is_gone(&self, table: &TableInfo, index: &LiveIndex) -> bool {
+        self.handle.core().indexes.index(table.id, index.entries.id).is_none()
+    }
+
+    /// Puts the entries of `index` for the next rows of `table` after the key `after`, up to the key `through`: at most `most_rows`,
+    /// and of about `most_bytes` in all.
     ///
     /// # Errors
     ///
@@ -216,14 +224,14 @@ impl IndexedWrites<'_> {
         &mut self,
         table: &Arc<TableInfo>,
         index: &LiveIndex,
-        after: Option<&[u8]>,
+        (after, through): (Option<&[u8]>, &[u8]),
         (most_rows, most_bytes): (usize, usize),
     ) -> Result<Filled> {
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let parts = index.parts(table);
         let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
         // The rows count as read one by one: a row that comes between them has its entries from the commit that writes it.
-        let rows = Reader::new(&handle, Some(self.pin), parts).range::<Parts>((low, Bound::Unbounded));
+        let rows = Reader::new(&handle, Some(self.pin), parts).range::<Parts>((low, Bound::Included(through.to_vec())));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
         for row in rows.limit(most_rows as u64) {
             let (key, row) = row?;
@@ -240,6 +248,24 @@ impl IndexedWrites<'_> {
             }
         }
         Ok(filled)
+    }
+}
+
+/// The keys in `index` under which a row of before has entries. A key that is too long for an entry has none. While the index is being
+/// built, a row that does not fit its declaration has none either: the build has not come to it yet, and will fail if it is there still.
+fn keys_before<'r>(
+    index: &LiveIndex,
+    table: &TableInfo,
+    key: &'r [u8],
+    part: &dyn Fn(usize) -> Option<&'r [u8]>,
+) -> Result<Vec<Vec<u8>>> {
+    match index.keys_of(table, key, part) {
+        Ok(mut keys) => {
+            keys.retain(|index_key| entry::key_bytes(index_key, key) <= MAX_KEY_BYTES);
+            Ok(keys)
+        }
+        Err(Error::BadRow { .. }) if index.info().state == IndexState::Building => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 

@@ -103,7 +103,7 @@ struct Rounds<V> {
     back: End<V>,
     /// How many rows the next round fetches.
     size: usize,
-    /// How many entries may still be gathered.
+    /// How many rows may still be given.
     left: u64,
     failed: Option<Error>,
 }
@@ -123,14 +123,14 @@ impl<V: Content> Rounds<V> {
 
     /// Whether the next round from this end has room for one more entry.
     fn has_room(&mut self, direction: Direction) -> bool {
-        self.left > 0 && self.end(direction).gathered.len() < self.size
+        let most = self.left.min(self.size as u64);
+        (self.end(direction).gathered.len() as u64) < most
     }
 
     /// Takes a row of the table of entries.
     fn gather(&mut self, direction: Direction, row: Result<(Key, Value)>) -> Result<()> {
         let entry = self.entry_table.entry(row?)?;
         self.end(direction).gathered.push(entry);
-        self.left -= 1;
         Ok(())
     }
 
@@ -153,6 +153,20 @@ impl<V: Content> Rounds<V> {
             self.end(from).ready.push_back((entry, row));
         }
         Ok(())
+    }
+
+    /// Whether a read is over before it asks: after an error, or when it has given all rows that it may give.
+    fn over(&self) -> Option<Option<Result<(IndexEntry, V)>>> {
+        match &self.failed {
+            Some(error) => Some(Some(Err(error.clone()))),
+            None => (self.left == 0).then_some(None),
+        }
+    }
+
+    /// Counts a row that is given.
+    fn give(&mut self, row: Option<(IndexEntry, V)>) -> Option<Result<(IndexEntry, V)>> {
+        self.left -= u64::from(row.is_some());
+        row.map(Ok)
     }
 
     /// The next row from this end that was fetched for it.
@@ -196,7 +210,7 @@ impl<V: Content> RangeBy<V> {
 
     /// At most `rows` of the rows, from both ends together. No more are fetched.
     pub fn limit(mut self, rows: u64) -> Self {
-        self.rounds.left = rows;
+        self.rounds.left = self.rounds.left.min(rows);
         self
     }
 
@@ -211,12 +225,12 @@ impl<V: Content> RangeBy<V> {
     }
 
     fn take(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
-        if let Some(error) = &self.rounds.failed {
-            return Some(Err(error.clone()));
+        if let Some(end) = self.rounds.over() {
+            return end;
         }
         loop {
             if let Some(row) = self.rounds.ready(direction) {
-                return Some(Ok(row));
+                return self.rounds.give(Some(row));
             }
             while self.rounds.has_room(direction) {
                 let next = match direction {
@@ -229,14 +243,16 @@ impl<V: Content> RangeBy<V> {
                 }
             }
             let Some((from, keys)) = self.rounds.round(direction) else {
-                return self.rounds.rest(direction).map(Ok);
+                let row = self.rounds.rest(direction);
+                return self.rounds.give(row);
             };
             let rows = self.rounds.rows.multi_get(&keys);
             if let Err(error) = rows.and_then(|rows| self.rounds.fetched(from, rows)) {
                 return self.rounds.fail(error);
             }
             if from != direction {
-                return self.rounds.rest(direction).map(Ok);
+                let row = self.rounds.rest(direction);
+                return self.rounds.give(row);
             }
         }
     }
@@ -272,7 +288,7 @@ pub struct ScanBy<V = Value> {
 impl<V: Content> ScanBy<V> {
     /// At most `rows` of the rows, see [`RangeBy::limit`].
     pub fn limit(mut self, rows: u64) -> Self {
-        self.rounds.left = rows;
+        self.rounds.left = self.rounds.left.min(rows);
         self
     }
 
@@ -295,12 +311,12 @@ impl<V: Content> ScanBy<V> {
     }
 
     async fn take(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
-        if let Some(error) = &self.rounds.failed {
-            return Some(Err(error.clone()));
+        if let Some(end) = self.rounds.over() {
+            return end;
         }
         loop {
             if let Some(row) = self.rounds.ready(direction) {
-                return Some(Ok(row));
+                return self.rounds.give(Some(row));
             }
             while self.rounds.has_room(direction) {
                 let next = match direction {
@@ -313,14 +329,16 @@ impl<V: Content> ScanBy<V> {
                 }
             }
             let Some((from, keys)) = self.rounds.round(direction) else {
-                return self.rounds.rest(direction).map(Ok);
+                let row = self.rounds.rest(direction);
+                return self.rounds.give(row);
             };
             let rows = self.rounds.rows.multi_get_async(&keys).await;
             if let Err(error) = rows.and_then(|rows| self.rounds.fetched(from, rows)) {
                 return self.rounds.fail(error);
             }
             if from != direction {
-                return self.rounds.rest(direction).map(Ok);
+                let row = self.rounds.rest(direction);
+                return self.rounds.give(row);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{FileSet, IndexInfo, TableId, TableInfo};
 use crate::read::PartList;
 use os::sync::atomic::{AtomicU64, Ordering};
-use os::sync::{Arc, RwLock};
+use os::sync::{Arc, Mutex, RwLock};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -23,6 +23,8 @@ pub struct Registry {
     /// Grows with every change.
     generation: AtomicU64,
     tables: RwLock<HashMap<TableId, Arc<TableIndexes>>>,
+    /// Indexes whose build has ended early and that could not be dropped.
+    abandoned: Mutex<Vec<TableId>>,
 }
 
 /// The indexes of one table.
@@ -78,6 +80,21 @@ impl Registry {
         if ids(&tables) != before {
             self.generation.fetch_add(1, Ordering::Release);
         }
+    }
+
+    /// Notes that an index is to be dropped as soon as that is possible.
+    pub fn note_abandoned(&self, id: TableId) {
+        self.abandoned.lock().push(id);
+    }
+
+    /// An index that was noted.
+    pub fn abandoned(&self) -> Option<TableId> {
+        self.abandoned.lock().last().copied()
+    }
+
+    /// Notes that an index was dropped.
+    pub fn forget_abandoned(&self, id: TableId) {
+        self.abandoned.lock().retain(|abandoned| *abandoned != id);
     }
 
     /// Changes whenever a table may have got or lost an index.
@@ -167,6 +184,8 @@ impl LiveIndex {
     ) -> Result<Vec<Vec<u8>>> {
         let made = self.made(table)?;
         let mut keys = Vec::new();
+        // Otherwise a group that is not named would be seen in a new row and not in an old one.
+        let part = &|group| if made.groups().contains(&group) { part(group) } else { None };
         made.index_keys(key, part, &mut |index_key| keys.push(index_key.to_vec())).map_err(|why| Error::BadRow {
             table: table.name.as_str().into(),
             index: self.info().name.as_str().into(),

@@ -147,8 +147,14 @@ impl DamagedDatabase {
                     continue;
                 }
             };
-            let FileOrigin { table, name: table_name, groups, index_of } = origin::decode(&origin);
+            let FileOrigin { table, name: table_name, groups, index_of, is_run } = origin::decode(&origin);
             let id = TableId(table.unwrap_or(0));
+            if is_run {
+                report
+                    .guesses
+                    .push(format!("{name} has writes of a transaction that did not commit; they are left out"));
+                continue;
+            }
             if index_of.is_some() {
                 if self.indexes.insert(id) {
                     let index = table_name.unwrap_or_else(|| "?".to_owned());

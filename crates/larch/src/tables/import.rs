@@ -273,7 +273,7 @@ impl Import {
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
-        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None };
+        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false };
         let merged = merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| {
             progress(done, total);
             !self.limit.is_over()

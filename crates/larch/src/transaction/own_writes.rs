@@ -111,6 +111,16 @@ impl OwnWrites {
         Version(self.base.0 + count)
     }
 
+    /// Whether they only erase.
+    pub fn is_erases_only(&self) -> bool {
+        self.runs.iter().all(|run| run.is_erases_only) && self.ops.is_erases_only()
+    }
+
+    /// The tables that they write to, sorted by their ids.
+    pub fn tables(&self) -> &[Arc<TableInfo>] {
+        &self.tables
+    }
+
     /// The writes in files, oldest first.
     pub fn runs(&self) -> &[Run] {
         &self.runs

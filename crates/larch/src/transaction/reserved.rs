@@ -2,8 +2,9 @@
 //!
 //! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit that writes a key
 //! that a transaction has reserved waits until the transaction ends, but no longer than [`LONGEST_WAIT`]. So a transaction that is
-//! forgotten makes others slow and stops none, and transactions that wait for each other go on. An async task does not stop its
-//! thread, because the transaction that has the key may be another task of this thread: it lets other tasks run and asks again.
+//! forgotten makes others slow and stops none, and transactions that wait for each other go on. The future of a commit
+//! does not stop its thread, because the transaction that has the key may be another task of this thread: it lets other tasks run and
+//! asks again.
 //!
 //! Keys are known by their hashes. Two keys with one hash only wait for each other.
 //!
@@ -49,25 +50,25 @@ impl Reserved {
         self.hashes.hash_one((table, key))
     }
 
-    /// Reserves `keys` for a transaction, as many as it may have. By `clock` it waits for other transactions that have them, and leaves
-    /// out keys that are not free then. Without a clock it ends at the first key that is not free, so that transactions that ask again
-    /// take their keys in one order. The result is false if a key is missing.
-    pub fn reserve<'k>(
-        &self,
-        reservation: &mut Reservation,
-        keys: impl Iterator<Item = (TableId, &'k [u8])>,
-        clock: Option<&dyn Clock>,
-    ) -> bool {
-        if reservation.holder == 0 {
-            reservation.holder = self.next_holder.fetch_add(1, Ordering::Relaxed) + 1;
-        }
+    /// What stands for `keys` here, for [`Reserved::reserve`] and [`Reserved::is_reserved`].
+    pub fn hashes<'k>(&self, keys: impl Iterator<Item = (TableId, &'k [u8])>) -> Vec<u64> {
         let mut hashes: Vec<u64> = keys.map(|(table, key)| self.hash(table, key)).collect();
         hashes.sort_unstable();
         hashes.dedup();
+        hashes
+    }
+
+    /// Reserves keys for a transaction, as many as it may have. By `clock` it waits for other transactions that have them, and leaves
+    /// out keys that are not free then. Without a clock it ends at the first key that is not free, so that tasks that ask again take
+    /// their keys in one order. The result is false if a key is missing.
+    pub fn reserve(&self, reservation: &mut Reservation, hashes: &[u64], clock: Option<&dyn Clock>) -> bool {
+        if reservation.holder == 0 {
+            reservation.holder = self.next_holder.fetch_add(1, Ordering::Relaxed) + 1;
+        }
         let mut patience = Patience::new(clock);
         let mut has_all = true;
         let mut holders = self.holders.lock();
-        for hash in hashes {
+        for &hash in hashes {
             let mut goes_on = true;
             while goes_on && holders.get(&hash).is_some_and(|holder| *holder != reservation.holder) {
                 (holders, goes_on) = patience.wait(&self.freed, holders);
@@ -126,15 +127,13 @@ impl Reserved {
         }
     }
 
-    /// Whether keys that `ops` write are reserved by other transactions than that of `own`. It waits for nothing.
-    pub fn is_reserved(&self, ops: &BatchOps, own: &Reservation) -> bool {
-        if self.count() == 0 {
-            return false;
+    /// Whether one of the keys is reserved by another transaction than that of `own`. It waits for nothing.
+    pub fn is_reserved(&self, hashes: &[u64], own: &Reservation) -> bool {
+        let is_of_other = |holder: &u64| *holder != own.holder;
+        self.count() > 0 && {
+            let holders = self.holders.lock();
+            hashes.iter().any(|hash| holders.get(hash).is_some_and(is_of_other))
         }
-        let holders = self.holders.lock();
-        let keys = ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
-        let mut hashes = keys.map(|(table, key)| self.hash(table, key));
-        hashes.any(|hash| holders.get(&hash).is_some_and(|holder| *holder != own.holder))
     }
 
     /// How many keys are reserved.

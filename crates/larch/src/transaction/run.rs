@@ -12,6 +12,8 @@ pub struct Run {
     pub through: u64,
     /// How often its rows were merged.
     pub merges: u32,
+    /// Whether it only erases.
+    pub is_erases_only: bool,
     /// A file for each table that they write to.
     pub files: Vec<(TableId, Arc<DbFile>)>,
 }

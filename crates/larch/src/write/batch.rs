@@ -69,6 +69,8 @@ pub struct OpsError {
 pub struct BatchOps {
     bytes: Vec<u8>,
     count: u32,
+    /// How many of them erase ranges.
+    range_erases: u32,
     /// Whether a range erase came after other ops, and `resolve` was not called since.
     is_unresolved: bool,
 }
@@ -78,6 +80,7 @@ pub struct BatchOps {
 pub struct BatchMark {
     bytes: usize,
     count: u32,
+    range_erases: u32,
     is_unresolved: bool,
 }
 
@@ -120,18 +123,19 @@ impl BatchOps {
     /// Where and why the bytes do not decode.
     pub fn decode(&mut self, bytes: &[u8], count: u32) -> Result<(), OpsError> {
         self.clear();
-        let mut found = 0u32;
+        let (mut found, mut range_erases) = (0u32, 0);
         let mut rest = bytes;
         while !rest.is_empty() {
             let at = bytes.len() - rest.len();
-            split_op(&mut rest).map_err(|why| OpsError { at, why })?;
+            let (_, op) = split_op(&mut rest).map_err(|why| OpsError { at, why })?;
             found += 1;
+            range_erases += u32::from(op.key().is_none());
         }
         if found != count {
             return Err(OpsError { at: bytes.len(), why: "is missing or too many: the count of ops does not match" });
         }
         self.bytes.extend_from_slice(bytes);
-        self.count = count;
+        (self.count, self.range_erases) = (count, range_erases);
         Ok(())
     }
 
@@ -167,6 +171,7 @@ impl BatchOps {
     /// Appends an erase of the keys in `start..end`; if `end` is empty, of all keys from `start` on.
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
+        self.range_erases += 1;
         self.begin(RANGE_ERASE, table, start);
         self.push_bytes(end);
     }
@@ -194,8 +199,8 @@ impl BatchOps {
 
     /// Appends the ops of `other`.
     pub fn append(&mut self, other: &Self) {
-        let has_range_erase = other.iter().any(|(_, op)| op.key().is_none());
-        self.is_unresolved |= other.is_unresolved || self.count > 0 && has_range_erase;
+        self.is_unresolved |= other.is_unresolved || self.count > 0 && other.range_erases > 0;
+        self.range_erases += other.range_erases;
         self.count = self.count.checked_add(other.count).expect("batches that fit in memory have fewer than 2^32 ops");
         self.bytes.extend_from_slice(&other.bytes);
     }
@@ -217,28 +222,39 @@ impl BatchOps {
 
     /// The place after the last op.
     pub fn mark(&self) -> BatchMark {
-        BatchMark { bytes: self.bytes.len(), count: self.count, is_unresolved: self.is_unresolved }
+        BatchMark {
+            bytes: self.bytes.len(),
+            count: self.count,
+            range_erases: self.range_erases,
+            is_unresolved: self.is_unresolved,
+        }
     }
 
     /// The place after the first `count` ops.
     pub fn mark_after(&self, count: u32) -> BatchMark {
-        let (mut ops, mut is_unresolved) = (self.iter(), false);
+        let (mut ops, mut is_unresolved, mut range_erases) = (self.iter(), false, 0);
         for number in 0..count {
             let is_range = ops.next().is_some_and(|(_, op)| op.key().is_none());
+            range_erases += u32::from(is_range);
             is_unresolved |= is_range && number > 0;
         }
-        BatchMark { bytes: self.bytes.len() - ops.rest.len(), count, is_unresolved }
+        BatchMark { bytes: self.bytes.len() - ops.rest.len(), count, range_erases, is_unresolved }
     }
 
     /// Removes all ops after `mark`. The batch was not resolved since it was there.
     pub fn rewind(&mut self, mark: &BatchMark) {
         self.bytes.truncate(mark.bytes);
-        (self.count, self.is_unresolved) = (mark.count, mark.is_unresolved);
+        (self.count, self.range_erases, self.is_unresolved) = (mark.count, mark.range_erases, mark.is_unresolved);
     }
 
     /// How many ops there are.
     pub fn count(&self) -> u32 {
         self.count
+    }
+
+    /// How many of them erase ranges.
+    pub fn range_erases(&self) -> u32 {
+        self.range_erases
     }
 
     /// Whether there are no ops.
@@ -255,6 +271,7 @@ impl BatchOps {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
+        self.range_erases = 0;
         self.is_unresolved = false;
     }
 

@@ -213,7 +213,7 @@ fn append_once(
 ) -> Result<Version, NotCommitted> {
     let bytes = memory_bytes(ops);
     // After a panic in here it is unknown what log and memtables hold of the commit.
-    let _guard = StopOnPanic(core);
+    let _guard = StopOnPanic::new(core);
     let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation)?;
     apply(&memory, version, ops, bytes);
     applying.finish().map_err(|broken| core.commit_broke(broken))?;
@@ -235,7 +235,7 @@ fn log<'c>(
         let mut view = core.views.newest();
         let mut guard = core.writes.writer.lock();
         // Dropped before the lock: a thread that waits for the lock sees that writes are refused.
-        let _guard = StopOnPanic(core);
+        let _guard = StopOnPanic::new(core);
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
         if view.generation != core.views.generation() {

@@ -34,7 +34,7 @@ impl Job for FlushJob {
             core.background.wake_flush_after(time);
             return Polled::Idle;
         }
-        let _guard = StopOnPanic(&core);
+        let _guard = StopOnPanic::new(&core);
         match flush(&core, &oldest) {
             Ok(()) => {
                 troubles.flush_succeeded();
@@ -107,13 +107,26 @@ fn flushed_with(core: &Core, memory: &MemSet) -> Version {
 ///
 /// A file could not be written.
 pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
+    write_tables(core, memory, boundaries, false)
+}
+
+/// As [`write_files`], with the rows of a transaction that has not committed.
+///
+/// # Errors
+///
+/// As [`write_files`].
+pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
+    write_tables(core, memory, boundaries, true)
+}
+
+fn write_tables(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], is_run: bool) -> Result<NewFiles> {
     let mut all = NewFiles::none(&core.env);
     for (table, memtable) in memory.all() {
         if memtable.is_empty() {
             continue;
         }
         let Some(info) = core.views.table_info(table) else { continue };
-        all.append(write_table(core, &info, &memtable, boundaries)?);
+        all.append(write_table(core, &info, &memtable, boundaries, is_run)?);
     }
     Ok(all)
 }
@@ -123,12 +136,13 @@ fn write_table(
     table: &Arc<TableInfo>,
     memtable: &Memtable,
     boundaries: &[Version],
+    is_run: bool,
 ) -> Result<NewFiles> {
     let mut erases = memtable.range_erases().map(|erase| RangeErase {
         keys: erase.keys.to_vecs(),
         versions: keep::newest_of_each_stripe(boundaries, &erase.versions),
     });
-    let mut outputs = Outputs::new(core, table, u64::MAX, false);
+    let mut outputs = Outputs::new(core, table, u64::MAX, false).of_run(is_run);
     let mut covers = CoverStream::new(|| Ok(erases.next()));
     let mut filter = KeyFilter::default();
     let mut key: Option<Vec<u8>> = None;

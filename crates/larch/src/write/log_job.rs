@@ -71,7 +71,7 @@ pub struct LogJob(pub Weak<Core>);
 impl Job for LogJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        let _guard = StopOnPanic(&core);
+        let _guard = StopOnPanic::new(&core);
         let ahead = &core.writes.ahead;
         let Some(unsynced) = ahead.take_unsynced() else { return Polled::Idle };
         // If the sync fails, no more writes are taken, as after every failed sync of a log.

@@ -14,7 +14,7 @@
 //! The files are in no manifest: they go with the transaction, and after a crash the next open removes them.
 
 use super::commit::{compare, work_if_simulated};
-use super::flush::write_files;
+use super::flush::write_run;
 use super::indexed::Indexed;
 use super::large;
 use super::not_committed::NotCommitted;
@@ -22,7 +22,7 @@ use crate::compact::merge::{MergePlan, Rewrite, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::output::NewFiles;
-use crate::manifest::{Level, TableId, TableInfo};
+use crate::manifest::{DbFile, Level, TableId, TableInfo};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::own_writes::{OwnWrites, WriteMark};
 use crate::transaction::run::Run;
@@ -40,19 +40,72 @@ const MERGED_RUNS: usize = 8;
 ///
 /// A file could not be written or read; then the writes are where they were.
 pub fn spill(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Result<()> {
-    if !writes.ops().is_empty() {
-        let through = writes.count();
-        let new = write_files(core, &writes.memtables(), &boundaries(writes, savepoints, through))?;
-        writes.moved_into(open(core, new, through, 0));
-    }
+    move_into_run(core, writes, savepoints)?;
     while let [.., first, _, _, _, _, _, _, last] = writes.runs()
         && first.merges == last.merges
     {
         let (from, through, merges) = (writes.runs().len() - MERGED_RUNS, last.through, last.merges + 1);
-        let new = merge(core, &writes.runs()[from..], &boundaries(writes, savepoints, through), None)?;
-        writes.replace_runs(from, Some(open(core, new, through, merges)));
+        let runs = &writes.runs()[from..];
+        let is_erases_only = runs.iter().all(|run| run.is_erases_only);
+        let boundaries = boundaries(writes, savepoints, through);
+        let files = with_reserve(core, is_erases_only, || run_of(core, writes, runs, &boundaries, None))?;
+        writes.replace_runs(from, Some(Run { through, merges, is_erases_only, files }));
     }
     Ok(())
+}
+
+/// Moves the writes that are in no run into one.
+fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Result<()> {
+    if writes.ops().is_empty() {
+        return Ok(());
+    }
+    let (through, is_erases_only) = (writes.count(), writes.ops().is_erases_only());
+    let files = with_reserve(core, is_erases_only, || {
+        let new = write_run(core, &writes.memtables(), &boundaries(writes, savepoints, through))?;
+        check_not_dropped(core, writes)?;
+        Ok(open(core, new))
+    })?;
+    writes.moved_into(Run { through, merges: 0, is_erases_only, files });
+    Ok(())
+}
+
+/// Writes files, as a large batch does: puts do not take the space that erases have freed on a full disk, and erases take it from the
+/// reserve.
+fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() -> Result<T>) -> Result<T> {
+    core.check_writable()?;
+    if core.env.options.read_only {
+        return Err(Error::ReadOnly);
+    }
+    let reserve = &core.writes.reserve;
+    loop {
+        if !reserve.is_full() && !is_erases_only {
+            reserve.fill()?;
+        }
+        match write() {
+            Err(error) if error.is_disk_full() && is_erases_only && reserve.give_back() => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Refuses writes to tables that were dropped meanwhile: their rows are in no file, so the transaction can neither be committed, nor go
+/// back to a part of them.
+fn check_not_dropped(core: &Core, writes: &OwnWrites) -> Result<()> {
+    let view = core.views.newest();
+    writes.tables().iter().try_for_each(|table| view.files_of(table).map(drop))
+}
+
+/// The files of `runs`, merged.
+fn run_of(
+    core: &Arc<Core>,
+    writes: &OwnWrites,
+    runs: &[Run],
+    boundaries: &[Version],
+    rewrite: Option<Rewrite>,
+) -> Result<Vec<(TableId, Arc<DbFile>)>> {
+    let new = merge(core, runs, boundaries, rewrite)?;
+    check_not_dropped(core, writes)?;
+    Ok(open(core, new))
 }
 
 /// Takes back all writes after `mark`. `savepoints` are as in [`spill`].
@@ -69,9 +122,10 @@ pub fn rewind(core: &Arc<Core>, writes: &mut OwnWrites, mark: &WriteMark, savepo
         if begins < through {
             let boundaries = boundaries(writes, savepoints, through);
             let rewrite = Rewrite { through: writes.version(through), into: None };
-            let run = &writes.runs()[from];
-            let new = merge(core, std::slice::from_ref(run), &boundaries, Some(rewrite))?;
-            cut = Some(open(core, new, through, run.merges));
+            let Run { merges, is_erases_only, .. } = writes.runs()[from];
+            let runs = &writes.runs()[from..=from];
+            let files = with_reserve(core, is_erases_only, || run_of(core, writes, runs, &boundaries, Some(rewrite)))?;
+            cut = Some(Run { through, merges, is_erases_only, files });
         }
         writes.replace_runs(from, cut);
         writes.clear_memory();
@@ -91,21 +145,25 @@ pub fn commit(
     indexed: Indexed,
     mut validation: Validation<'_>,
 ) -> Result<Result<Version, Conflict>> {
-    core.check_writable()?;
-    if core.env.options.read_only {
-        return Err(Error::ReadOnly);
-    }
     if let Err(conflict) = compare(core, &mut validation, writes.ops()) {
         return Ok(Err(conflict));
     }
-    spill(core, writes, &[])?;
+    move_into_run(core, writes, &[])?;
     let through = writes.version(writes.count());
     let rewrite = Rewrite { through, into: Some(large::FILE_VERSION) };
-    let new = merge(core, writes.runs(), &[through], Some(rewrite))?;
-    let (ops, tables) = writes.parts_mut();
-    let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
-    // The compaction job may have found its lock taken.
-    core.background.wake_compact();
+    let is_erases_only = writes.is_erases_only();
+    let installed = loop {
+        let new = with_reserve(core, is_erases_only, || merge(core, writes.runs(), &[through], Some(rewrite)))?;
+        let (ops, tables) = (writes.ops(), writes.tables());
+        let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
+        // The compaction job may have found its lock taken.
+        core.background.wake_compact();
+        match installed {
+            Err(NotCommitted::Failed(error))
+                if error.is_disk_full() && is_erases_only && core.writes.reserve.give_back() => {}
+            installed => break installed,
+        }
+    };
     work_if_simulated(core);
     match installed {
         Ok(version) => Ok(Ok(version)),
@@ -122,26 +180,27 @@ fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Vec<Versi
     all
 }
 
-fn open(core: &Core, mut new: NewFiles, through: u64, merges: u32) -> Run {
+fn open(core: &Core, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
     let files = new.files.iter().map(|file| {
         let opened = core.env.opener.open(file.number, file.epoch, file.version_offset, file.meta.clone());
         (file.table, opened)
     });
     let files = files.collect();
     new.fresh.take_paths();
-    Run { through, merges, files }
+    files
 }
 
 /// Merges `runs`, oldest first, into one file for each table that is there still.
 fn merge(core: &Arc<Core>, runs: &[Run], boundaries: &[Version], rewrite: Option<Rewrite>) -> Result<NewFiles> {
     let tables: BTreeSet<TableId> = runs.iter().flat_map(|run| &run.files).map(|(table, _)| *table).collect();
     let mut all = NewFiles::none(&core.env);
+    let is_run = rewrite.is_none_or(|rewrite| rewrite.into.is_none());
     let infos = tables.into_iter().filter_map(|table| core.views.table_info(table));
     for info in infos.collect::<Vec<Arc<TableInfo>>>() {
         let files = runs.iter().rev().filter_map(|run| run.file_of(info.id));
         let sources: Vec<Level> = files.map(|file| Arc::new(vec![file.clone()])).collect();
         let (below, kept) = (Level::default(), Default::default());
-        let plan = MergePlan { sources, bottom: false, file_bytes: u64::MAX, below, kept, rewrite };
+        let plan = MergePlan { sources, bottom: false, file_bytes: u64::MAX, below, kept, rewrite, is_run };
         let Some(merged) = merge_files(core, &info, plan, boundaries, &mut |_, _| true)? else {
             return Err(Error::WritesStopped("the database is closing".to_owned()));
         };

@@ -17,7 +17,7 @@ impl Job for SyncJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
         let serve = || {
-            let _guard = StopOnPanic(&core);
+            let _guard = StopOnPanic::new(&core);
             core.writes.sync.serve()
         };
         // After a panic of the disk the tasks still have to be woken.

@@ -27,6 +27,16 @@ pub(super) enum Extractor {
     Key,
     /// `value`: the value as it is.
     Value,
+    /// `panic`: the value as it is; it panics if that has an `!`.
+    Panic,
+    /// `hook`: the value as it is; first it does what [`HOOK`] says, once.
+    Hook,
+}
+
+/// What a thread is to do when it makes keys by `hook`.
+type Hook = Box<dyn FnOnce()>;
+thread_local! {
+    pub(super) static HOOK: std::cell::Cell<Option<Hook>> = const { std::cell::Cell::new(None) };
 }
 
 impl Extractor {
@@ -39,6 +49,8 @@ impl Extractor {
             b"group 1" => Self::Group(1),
             b"key" => Self::Key,
             b"value" => Self::Value,
+            b"panic" => Self::Panic,
+            b"hook" => Self::Hook,
             other => return Err(format!("{} is unknown", other.escape_ascii())),
         })
     }
@@ -83,6 +95,16 @@ impl IndexKeys for Extractor {
             Self::Group(group) => emit(&ended(part(*group).ok_or("there is no such group")?)),
             Self::Key => emit(&[key.last().copied().unwrap_or_default()]),
             Self::Value => emit(value()),
+            Self::Panic => {
+                assert!(!value().contains(&b'!'), "it has an `!`");
+                emit(value());
+            }
+            Self::Hook => {
+                if let Some(hook) = HOOK.take() {
+                    hook();
+                }
+                emit(value());
+            }
         }
         Ok(())
     }
@@ -196,6 +218,10 @@ fn a_range_by_index_ends_where_its_bounds_say() {
     assert_eq!(rows(index.range_by(..&b)), "a1=a a2=a");
     assert_eq!(rows(index.range_by(&c..)), "c1=c c2=c d1=d d2=d");
     assert_eq!(rows(index.range_by(&c..).limit(3)), "c1=c c2=c d1=d");
+    let mut both_ends = index.range_by(..).limit(4).limit(3);
+    let (front, back) = (both_ends.next(), both_ends.next_back());
+    assert_eq!(rows(front.into_iter().chain(back)), "a1=a d2=d");
+    assert_eq!((both_ends.next_back().into_iter().count(), both_ends.next().into_iter().count()), (1, 0));
     assert_eq!(rows(index.range_by("b".."c")), "b1=b b2=b", "bounds need not be keys of the index");
 }
 
@@ -386,6 +412,9 @@ fn an_index_of_another_table_or_database_is_refused() {
     let (_, foreign, _) = with_table();
     assert!(matches!(foreign.get_by(&index, "x"), Err(Error::ForeignTable(_))));
     assert!(matches!(foreign.range_by(&index, ..).next(), Some(Err(Error::ForeignTable(_)))));
+    let table_of_foreign = foreign.table("t").expect("it is there");
+    let mut by_foreign = table_of_foreign.select([] as [&str; 0]).expect("no group is one").range_by(&index, ..);
+    assert!(matches!(by_foreign.next(), Some(Err(Error::ForeignTable(_)))));
 }
 
 #[test]

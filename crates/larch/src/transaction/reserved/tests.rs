@@ -5,8 +5,9 @@ use super::*;
 const TABLE: TableId = TableId(1);
 
 fn reserve(reserved: &Reserved, reservation: &mut Reservation, keys: &[&str]) {
-    let keys = keys.iter().map(|key| (TABLE, key.as_bytes()));
-    reserved.reserve(reservation, keys, None);
+    for key in keys {
+        reserved.reserve(reservation, &reserved.hashes([(TABLE, key.as_bytes())].into_iter()), None);
+    }
 }
 
 #[test]
@@ -24,6 +25,21 @@ fn a_key_has_one_holder_until_it_is_freed() {
     reserved.free(&mut second);
     reserved.free(&mut second);
     assert_eq!(reserved.count(), 0);
+}
+
+#[test]
+fn without_a_clock_keys_are_taken_in_one_order_up_to_one_that_is_not_free() {
+    let reserved = Reserved::default();
+    let keys: Vec<String> = (0..10).map(|key| key.to_string()).collect();
+    let hashes = reserved.hashes(keys.iter().map(|key| (TABLE, key.as_bytes())));
+    let (mut first, mut second) = (Reservation::default(), Reservation::default());
+    assert!(reserved.reserve(&mut first, &hashes[4..5], None));
+    assert!(!reserved.reserve(&mut second, &hashes, None));
+    assert_eq!(second.keys, hashes[..4]);
+    assert!(reserved.is_reserved(&hashes[4..], &second) && !reserved.is_reserved(&hashes[..4], &second));
+    reserved.free(&mut first);
+    assert!(reserved.reserve(&mut second, &hashes, None));
+    assert_eq!(second.keys, hashes);
 }
 
 #[test]

@@ -73,8 +73,10 @@ fn files_go_with_the_transaction() {
     fill(&mut tx, &table, 1000);
     let there = ssts(&disk);
     assert!(there > before);
-    disk.crash_keeping_everything();
+    disk.fail_all_after(0, std::io::ErrorKind::Other);
     drop((tx, table, db));
+    disk.clear_faults();
+    assert_eq!(ssts(&disk), there, "as after a crash they are still there");
     let db = open(&disk);
     assert_eq!(ssts(&disk), before, "after a crash the next open removes them");
     assert_eq!(db.table("t").expect("the disk works").iter().count(), 0);
@@ -152,4 +154,109 @@ fn under_snapshot_isolation_writes_in_files_conflict() {
         other => panic!("{other:?}"),
     }
     assert_eq!(table.iter().count(), 1);
+}
+
+#[test]
+fn a_read_only_database_gets_no_files_of_a_transaction() {
+    let disk = SimDisk::new(6);
+    let db = open(&disk);
+    db.table("t").expect("the disk works").insert(key(1), "row").expect("the disk works");
+    db.flush().expect("the disk works");
+    let machine = Machine::simulated_on(disk.clone(), 2);
+    let builder = Database::builder("db").machine(machine).write_buffer_bytes(BUFFER_BYTES);
+    let reader = builder.read_only(true).open().expect("the disk works");
+    let table = reader.existing_table("t").expect("the disk works").expect("it is there");
+    let names = || os::Disk::list(&*disk, Path::new("db")).expect("the disk works").len();
+    let before = names();
+    let mut tx = reader.begin().expect("it begins");
+    let error = (0..1000).find_map(|number| tx.insert(&table, key(number), [b'v'; 100]).err());
+    assert!(matches!(error, Some(crate::Error::ReadOnly)), "{error:?}");
+    assert_eq!(names(), before);
+}
+
+#[test]
+fn a_transaction_that_wrote_to_a_table_that_was_dropped_commits_nothing() {
+    for goes_back in [false, true] {
+        let db = open(&SimDisk::new(7));
+        let (dropped, other) = (db.table("t").expect("the disk works"), db.table("u").expect("the disk works"));
+        let mut tx = db.begin().expect("it begins");
+        fill(&mut tx, &dropped, 10);
+        fill(&mut tx, &other, 10);
+        let savepoint = tx.savepoint();
+        fill(&mut tx, &other, 300);
+        assert!(tx.work().writes.in_runs() > 20);
+        db.drop_table("t").expect("the disk works");
+        if goes_back {
+            tx.rollback_to(&savepoint).unwrap_or_default();
+        }
+        let outcome = tx.commit();
+        assert!(matches!(&outcome, Err(crate::Error::TableDropped(name)) if name == "t"), "{outcome:?}");
+        assert_eq!(other.iter().count(), 0);
+    }
+}
+
+#[test]
+fn erases_of_any_number_take_the_reserve_of_a_full_disk() {
+    let disk = SimDisk::new(8);
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let builder = Database::builder("db").machine(machine).write_buffer_bytes(BUFFER_BYTES).reserve_bytes(1 << 20);
+    let db = builder.open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mut tx = db.begin().expect("it begins");
+    fill(&mut tx, &table, 2000);
+    tx.commit().expect("the disk works").expect("nobody else writes");
+    disk.set_capacity(disk.used_bytes());
+    let mut tx = db.begin().expect("it begins");
+    let error = (3000..4000).find_map(|number| tx.insert(&table, key(number), [b'v'; 100]).err());
+    assert!(error.expect("the reserve is not for puts").is_disk_full());
+    drop(tx);
+    let mut tx = db.begin().expect("it begins");
+    for number in 0..1900 {
+        tx.remove(&table, key(number)).expect("there is the reserve");
+    }
+    assert!(tx.work().writes.in_runs() > 0);
+    tx.commit().expect("there is the reserve").expect("nobody else writes");
+    assert_eq!(table.iter().count(), 100);
+}
+
+#[test]
+fn many_erases_of_ranges_over_each_other_do_not_fill_the_memory() {
+    let disk = SimDisk::new(9);
+    let db = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mut tx = db.begin().expect("it begins");
+    for number in (0..3000).rev() {
+        tx.remove_range(&table, key(number)..).expect("the disk works");
+        assert!(tx.work().writes.ops().range_erases() <= 512);
+    }
+    tx.insert(&table, key(7), "later").expect("the disk works");
+    assert_eq!(tx.iter(&table).count(), 1);
+    tx.commit().expect("the disk works").expect("nobody else writes");
+    assert_eq!(table.iter().count(), 1);
+}
+
+#[test]
+fn a_repair_leaves_out_the_writes_of_a_transaction() {
+    let disk = SimDisk::new(10);
+    let db = open(&disk);
+    let table = db.table("t").expect("the disk works");
+    table.insert(key(1), "row").expect("the disk works");
+    db.flush().expect("the disk works");
+    let mut tx = db.begin().expect("it begins");
+    fill(&mut tx, &table, 1000);
+    // The process ends without removing anything.
+    disk.fail_all_after(0, std::io::ErrorKind::Other);
+    drop((tx, table, db));
+    disk.clear_faults();
+    for file in os::Disk::list(&*disk, Path::new("db")).expect("the disk works") {
+        if file.name.starts_with("CURRENT") || file.name.starts_with("MANIFEST") {
+            os::Disk::remove(&*disk, &Path::new("db").join(file.name)).expect("it is there");
+        }
+    }
+    let machine = Machine::simulated_on(disk.clone(), 3);
+    let report =
+        crate::repair_on(&machine, Path::new("db"), Path::new("repaired"), &mut |_| {}).expect("the disk works");
+    assert!(report.guesses.iter().any(|guess| guess.contains("a transaction that did not commit")), "{report:?}");
+    let db = Database::builder("repaired").machine(machine).open().expect("the disk works");
+    assert_eq!(db.table("t").expect("the disk works").iter().count(), 1);
 }

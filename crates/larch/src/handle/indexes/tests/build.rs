@@ -175,3 +175,122 @@ fn a_reader_of_an_older_version_is_told_that_the_index_was_not_there() {
     assert_eq!(after.range_by(&index, ..).count(), 2 * all, "each row has two words");
     assert_eq!(index.entries(..).count(), 0);
 }
+
+#[test]
+fn rows_of_before_that_an_index_cannot_have_are_replaced_while_it_is_built() {
+    for (declaration, bad, removes) in [
+        ("value", vec![b'x'; 100_000], true),
+        ("value", vec![b'x'; 100_000], false),
+        ("length", b"bad!".to_vec(), true),
+    ] {
+        let (disk, db, table) = with_table();
+        fill(&table, 300);
+        table.insert("zz", bad).expect("no index is in the way");
+        let index = table.create_index("i", declaration, &IndexOptions::default(), &mut |_| {
+            match removes {
+                true => table.remove("zz").expect("it is taken"),
+                false => table.insert("zz", "short").expect("it is taken"),
+            };
+        });
+        is_clean(&index.expect("the row was replaced before the build came to it"));
+        db.flush().expect("the disk works");
+        drop((table, db));
+        disk.crash_keeping_everything();
+        let table = on(&disk, 2).open().expect("the log can be read").table("t").expect("it is there");
+        is_clean(&table.index("i").expect("it is there"));
+        assert_eq!(table.contains_key("zz").expect("the disk works"), !removes);
+    }
+}
+
+#[test]
+fn the_log_of_a_build_that_meets_too_long_a_key_can_be_read() {
+    let (disk, db, table) = with_table();
+    fill(&table, 300);
+    table.insert("zz", vec![b'x'; 100_000]).expect("no index is in the way");
+    let mut progress = |_: crate::BuildProgress| table.remove_range("zz"..).expect("it is taken");
+    table.create_index("i", "value", &IndexOptions::default(), &mut progress).expect("the row is gone");
+    drop((table, db));
+    disk.crash_keeping_everything();
+    assert_eq!(on(&disk, 2).open().expect("the log can be read").table("t").expect("it is there").iter().count(), 300);
+}
+
+#[test]
+fn a_database_opened_read_only_sees_a_new_index_whole() {
+    let (disk, db, table) = with_table();
+    fill(&table, 300);
+    db.flush().expect("the disk works");
+    create(&table, "words", "words", false).expect("it is built");
+    table.insert("zz", "later same").expect("it is taken");
+    let reader = on(&disk, 2).read_only(true).open().expect("the disk works");
+    let seen = reader.existing_table("t").expect("the disk works").expect("it is there");
+    let index = seen.index("words").expect("it is ready");
+    assert_eq!(index.get_by(ended("same")).expect("the disk works").len(), seen.iter().count());
+    is_clean(&index);
+}
+
+#[test]
+fn an_extractor_that_panics_in_a_build_breaks_nothing_else() {
+    let (_, _db, table) = with_table();
+    fill(&table, 300);
+    table.insert("zz", "bad!").expect("no index is in the way");
+    let building = std::panic::AssertUnwindSafe(|| create(&table, "i", "panic", false).map(drop));
+    std::panic::catch_unwind(building).expect_err("the extractor panics");
+    assert!(matches!(table.index("i"), Err(Error::NoSuchIndex { .. })));
+    table.insert("1", "other").expect("writes go on");
+}
+
+#[test]
+fn an_erase_that_ends_in_a_panic_is_not_committed() {
+    let (_, db, table) = with_table();
+    fill(&table, 300);
+    table.insert("zz", "hook").expect("no index is in the way");
+    let index = create(&table, "i", "hook", false).expect("it is built");
+    let mut tx = db.begin().expect("it begins");
+    tx.insert(&table, "a", "b").expect("it is taken");
+    HOOK.set(Some(Box::new(|| panic!("of the test"))));
+    let erase = std::panic::AssertUnwindSafe(|| tx.remove_range(&table, ..));
+    std::panic::catch_unwind(erase).expect_err("the extractor panics").downcast::<&str>().expect("it is that panic");
+    assert!(matches!(tx.commit(), Err(Error::HalfErased { .. })));
+    is_clean(&index);
+    assert_eq!(table.iter().count(), 301);
+}
+
+#[test]
+fn a_build_ends_however_many_rows_are_appended() {
+    let (_, _db, table) = with_table();
+    fill(&table, 300);
+    let mut appended = 0;
+    let index = table.create_index("words", "words", &IndexOptions::default(), &mut |_| {
+        for _ in 0..100 {
+            table.insert(format!("z{appended:05}"), "later same").expect("it is taken");
+            appended += 1;
+        }
+        assert!(appended < 10_000, "it goes on for ever");
+    });
+    is_clean(&index.expect("it is built"));
+}
+
+#[test]
+fn a_write_that_looks_into_an_index_that_is_dropped_meanwhile_succeeds() {
+    let (_, _db, table) = with_table();
+    create(&table, "i", "hook", true).expect("it is built");
+    table.insert("1", "one").expect("it is taken");
+    let dropping = table.clone();
+    HOOK.set(Some(Box::new(move || assert!(dropping.drop_index("i").expect("the disk works")))));
+    table.insert("2", "two").expect("the index is gone, the table is there");
+    assert!(HOOK.take().is_none() && table.contains_key("2").expect("the disk works"));
+}
+
+#[test]
+fn an_index_that_cannot_be_dropped_is_dropped_before_the_next_one() {
+    let (disk, db, table) = with_table();
+    fill(&table, 300);
+    let built = table.create_index("first", "first", &IndexOptions::default(), &mut |_| {
+        disk.set_capacity(0);
+    });
+    assert!(built.expect_err("the disk is full").is_disk_full());
+    disk.set_capacity(u64::MAX);
+    assert_eq!(db.core().views.newest().files.tables.indexes().count(), 1, "it could not be dropped");
+    is_clean(&create(&table, "first", "words", false).expect("there is room again"));
+    assert_eq!(db.core().views.newest().files.tables.indexes().count(), 1);
+}
