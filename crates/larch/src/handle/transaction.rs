@@ -115,7 +115,7 @@ pub struct Transaction {
     /// The keys that other commits let it have first.
     reservation: Reservation,
     /// Why it cannot be committed any more.
-    failed: Option<Error>,
+    failed: Option<Box<Error>>,
 }
 
 /// A moment of a transaction to which it can go back, see [`Transaction::savepoint`].
@@ -304,12 +304,12 @@ impl Transaction {
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();
                 // After a panic of an extractor it has a part of the erase.
-                self.failed = Some(Error::HalfErased { table: table.0.name.as_str().into() });
+                self.failed = Some(Box::new(Error::HalfErased { table: table.0.name.as_str().into() }));
                 let outcome = self.erase_range_indexed(table, start, end);
                 self.failed = match &outcome {
                     Ok(()) => None,
                     // If it cannot go back, it has a part of the erase, too.
-                    Err(_) => self.rollback_to(&savepoint).err(),
+                    Err(_) => self.rollback_to(&savepoint).err().map(Box::new),
                 };
                 self.savepoints.pop();
                 outcome
@@ -552,7 +552,7 @@ impl Transaction {
     /// If it `waits`, then for keys that others have reserved.
     fn apply(&mut self, waits: bool) -> Result<Result<Version, Conflict>> {
         if let Some(error) = &self.failed {
-            return Err(error.clone());
+            return Err(Error::clone(error));
         }
         if self.is_empty() {
             return Ok(Ok(self.version()));

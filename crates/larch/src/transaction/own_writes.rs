@@ -22,15 +22,22 @@ use sst::{RowKind, Version};
 pub struct OwnWrites {
     /// Those that are in no run.
     ops: BatchOps,
-    /// Oldest first.
-    runs: Vec<Run>,
-    /// The files of the runs by table, newest first.
-    files: Vec<(TableId, Arc<[Level]>)>,
+    /// The others; `None` if there are none, so that a small transaction has less to move.
+    spilled: Option<Box<Spilled>>,
     /// The version that the transaction reads.
     base: Version,
     /// The tables that are written to, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
     filled: Mutex<Vec<FilledTable>>,
+}
+
+/// Writes in files.
+#[derive(Debug)]
+struct Spilled {
+    /// At least one; oldest first.
+    runs: Vec<Run>,
+    /// The files of the runs by table, newest first.
+    files: Vec<(TableId, Arc<[Level]>)>,
 }
 
 /// A place between two writes.
@@ -87,8 +94,7 @@ const SEARCHED_OPS: u32 = 16;
 impl OwnWrites {
     /// No writes, of a transaction that reads at `base`.
     pub fn new(base: Version) -> Self {
-        let (ops, runs, files, tables) = (BatchOps::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { ops, runs, files, base, tables, filled: Mutex::default() }
+        Self { ops: BatchOps::new(), spilled: None, base, tables: Vec::new(), filled: Mutex::default() }
     }
 
     /// How many writes there are.
@@ -103,7 +109,7 @@ impl OwnWrites {
 
     /// How many of them are in runs.
     pub fn in_runs(&self) -> u64 {
-        self.runs.last().map_or(0, |run| run.through)
+        self.runs().last().map_or(0, |run| run.through)
     }
 
     /// The version of the last of the first `count` writes.
@@ -113,7 +119,7 @@ impl OwnWrites {
 
     /// Whether they only erase.
     pub fn is_erases_only(&self) -> bool {
-        self.runs.iter().all(|run| run.is_erases_only) && self.ops.is_erases_only()
+        self.runs().iter().all(|run| run.is_erases_only) && self.ops.is_erases_only()
     }
 
     /// The tables that they write to, sorted by their ids.
@@ -123,27 +129,36 @@ impl OwnWrites {
 
     /// The writes in files, oldest first.
     pub fn runs(&self) -> &[Run] {
-        &self.runs
+        self.spilled.as_deref().map_or(&[], |spilled| &spilled.runs)
+    }
+
+    fn files(&self) -> &[(TableId, Arc<[Level]>)] {
+        self.spilled.as_deref().map_or(&[], |spilled| &spilled.files)
     }
 
     /// Replaces the runs from number `from` on by `run`.
     pub fn replace_runs(&mut self, from: usize, run: Option<Run>) {
-        self.runs.truncate(from);
-        self.runs.extend(run);
+        let mut runs = self.spilled.take().map_or_else(Vec::new, |spilled| spilled.runs);
+        runs.truncate(from);
+        runs.extend(run);
+        if runs.is_empty() {
+            return;
+        }
         let mut files: Vec<(TableId, Vec<Level>)> = Vec::new();
-        for (table, file) in self.runs.iter().rev().flat_map(|run| &run.files) {
+        for (table, file) in runs.iter().rev().flat_map(|run| &run.files) {
             let level = Arc::new(vec![file.clone()]);
             match files.iter_mut().find(|(of, _)| of == table) {
                 Some((_, levels)) => levels.push(level),
                 None => files.push((*table, vec![level])),
             }
         }
-        self.files = files.into_iter().map(|(table, levels)| (table, levels.into())).collect();
+        let files = files.into_iter().map(|(table, levels)| (table, levels.into())).collect();
+        self.spilled = Some(Box::new(Spilled { runs, files }));
     }
 
     /// Takes `run`, which has all writes that were in none.
     pub fn moved_into(&mut self, run: Run) {
-        let runs = self.runs.len();
+        let runs = self.runs().len();
         self.replace_runs(runs, Some(run));
         self.clear_memory();
     }
@@ -214,7 +229,8 @@ impl OwnWrites {
         };
         self.ops.rewind(&in_memory);
         self.filled.get_mut().retain(|filled| filled.to <= in_memory);
-        let (ops, files) = (&self.ops, &self.files);
+        let ops = &self.ops;
+        let files = self.spilled.as_deref().map_or(&[][..], |spilled| &spilled.files);
         let is_written =
             |table: TableId| files.iter().any(|(of, _)| *of == table) || ops.iter().any(|(of, _)| of == table.0);
         self.tables.retain(|table| is_written(table.id));
@@ -236,7 +252,7 @@ impl OwnWrites {
     /// As [`OwnWrites::rows`], for a read of `key` alone.
     #[inline]
     pub fn rows_for(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
-        if self.runs.is_empty()
+        if self.spilled.is_none()
             && self.ops.count() <= SEARCHED_OPS
             && !self.ops.iter().any(|(of, op)| of == table.0 && op.writes_to(key))
         {
@@ -256,7 +272,7 @@ impl OwnWrites {
         let FilledTable { memtable, to, .. } = &mut all[place];
         self.apply(to, |of| (of == table).then_some(&*memtable));
         *to = self.ops.mark();
-        let files = self.files.iter().find(|(of, _)| *of == table).map(|(_, files)| files.clone());
+        let files = self.files().iter().find(|(of, _)| *of == table).map(|(_, files)| files.clone());
         OwnRows { memtable: memtable.clone(), at: self.version(self.count()), files }
     }
 }
