@@ -1,15 +1,20 @@
 //! Key columns as bytes whose order is the columns' order, and back. It knows nothing of rows, files or tables.
 //!
+//! The bytes are those of `docs/format/tuple.md`, but for a text in the last column, which has no end:
+//!
 //! ```text
 //! text, last column    the bytes as they are
-//! text, others         the bytes with 00 written as 00 FF, then 00 00
-//! int                  8 bytes, big-endian i64 with its sign bit turned over
-//! num                  8 bytes, big-endian f64; sign bit turned over if positive, all bits if negative; -0 is 0
+//! text, others         bytes
+//! int                  i64
+//! num                  f64, finite
 //! ```
 
+use ::rows::{DecodeField, Decoder, Field};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Write as _;
+use std::str::FromStr;
 
 #[cfg(test)]
 mod tests;
@@ -63,68 +68,29 @@ pub fn encode(kind: Kind, text: &[u8], last: bool, key: &mut Vec<u8>) -> Result<
     let bad = || BadNumber { text: String::from_utf8_lossy(text).into_owned(), kind };
     match kind {
         Kind::Text if last => key.extend_from_slice(text),
-        Kind::Text => {
-            encode_open(text, key);
-            key.extend_from_slice(&[0, 0]);
-        }
-        Kind::Int => {
-            let number: i64 = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).ok_or_else(bad)?;
-            key.extend_from_slice(&(number as u64 ^ 1 << 63).to_be_bytes());
-        }
-        Kind::Num => {
-            let number: f64 = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).ok_or_else(bad)?;
-            if !number.is_finite() {
-                return Err(bad());
-            }
-            // Adding 0 turns -0 into 0.
-            let bits = (number + 0.0).to_bits();
-            let ordered = if bits >> 63 == 1 { !bits } else { bits ^ 1 << 63 };
-            key.extend_from_slice(&ordered.to_be_bytes());
-        }
+        Kind::Text => text.encode(key),
+        Kind::Int => number::<i64>(text).ok_or_else(bad)?.encode(key),
+        Kind::Num => number::<f64>(text).filter(|number| number.is_finite()).ok_or_else(bad)?.encode(key),
     }
     Ok(())
 }
 
-/// Appends the beginning of a text column that has columns after it: escaped, not terminated.
-pub fn encode_open(text: &[u8], key: &mut Vec<u8>) {
-    let mut rest = text;
-    while let Some(zero) = rest.iter().position(|byte| *byte == 0) {
-        key.extend_from_slice(&rest[..zero]);
-        key.extend_from_slice(&[0, 0xFF]);
-        rest = &rest[zero + 1..];
-    }
-    key.extend_from_slice(rest);
+fn number<N: FromStr>(text: &[u8]) -> Option<N> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Appends the text of the first column of `key` and returns what follows it; `None` if the bytes are not such a column.
 pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<&'k [u8]> {
+    let mut from = Decoder::new(key);
     match kind {
         Kind::Text if last => {
             text.extend_from_slice(key);
-            Some(&[])
+            return Some(&[]);
         }
-        Kind::Text => {
-            let mut rest = key;
-            loop {
-                let zero = rest.iter().position(|byte| *byte == 0)?;
-                text.extend_from_slice(&rest[..zero]);
-                match rest.get(zero + 1)? {
-                    0xFF => text.push(0),
-                    0 => return Some(&rest[zero + 2..]),
-                    _ => return None,
-                }
-                rest = &rest[zero + 2..];
-            }
-        }
-        Kind::Int => {
-            let (bytes, rest) = key.split_first_chunk::<8>()?;
-            write!(text, "{}", (u64::from_be_bytes(*bytes) ^ 1 << 63) as i64).expect("memory takes every write");
-            Some(rest)
-        }
+        Kind::Text => text.extend_from_slice(&Cow::<[u8]>::decode(&mut from).ok()?),
+        Kind::Int => write!(text, "{}", i64::decode(&mut from).ok()?).expect("memory takes every write"),
         Kind::Num => {
-            let (bytes, rest) = key.split_first_chunk::<8>()?;
-            let ordered = u64::from_be_bytes(*bytes);
-            let number = f64::from_bits(if ordered >> 63 == 1 { ordered ^ 1 << 63 } else { !ordered });
+            let number = f64::decode(&mut from).ok()?;
             // The exponent form where a plain one would be a row of zeros; both read back as the same number.
             let written = if number != 0.0 && !(1e-5..1e16).contains(&number.abs()) {
                 write!(text, "{number:e}")
@@ -132,9 +98,9 @@ pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> 
                 write!(text, "{number}")
             };
             written.expect("memory takes every write");
-            Some(rest)
         }
     }
+    Some(from.rest())
 }
 
 /// A column of a key that may end anywhere.
@@ -149,12 +115,12 @@ pub enum Cut<'k> {
 /// As [`decode`], of a key that may be cut anywhere: appends a text that says where the keys begin that are not less. A
 /// number that is cut short is the least that begins so; a text is what there is of it.
 pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<Cut<'k>> {
+    let start = text.len();
     if kind.is_numeric() {
-        let whole = key.split_first_chunk::<8>().filter(|(_, rest)| !last || rest.is_empty());
-        if let Some((number, rest)) = whole {
-            decode(kind, number, last, text)?;
+        if let Some(rest) = decode(kind, key, last, text).filter(|rest| !last || rest.is_empty()) {
             return Some(Cut::Whole(rest));
         }
+        text.truncate(start);
         let mut number = [0; 8];
         let bytes = key.len().min(8);
         number[..bytes].copy_from_slice(&key[..bytes]);
@@ -164,13 +130,14 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         if kind == Kind::Num && after > f64::MAX.to_bits() | 1 << 63 {
             return None;
         }
+        // No key has the bits of -0; 0 comes next.
+        let after = if kind == Kind::Num && after == !(-0.0_f64).to_bits() { after + 1 } else { after };
         // Before the least number there is nothing to cut off.
         if kind == Kind::Int || after >= least {
             decode(kind, &after.to_be_bytes(), last, text)?;
         }
         return Some(Cut::Open);
     }
-    let start = text.len();
     if let Some(rest) = decode(kind, key, last, text) {
         return Some(if last { Cut::Open } else { Cut::Whole(rest) });
     }

@@ -302,7 +302,7 @@ impl Layout {
             let cut = at + 1 == columns.len();
             let last = at + 1 == schema.key.len();
             match schema.key[at].kind {
-                Kind::Text if cut && !last => keys::encode_open(text, &mut bound),
+                Kind::Text if cut && !last => ::rows::encode_beginning(text, &mut bound),
                 kind if kind.is_numeric() && cut && text.is_empty() => {}
                 kind => keys::encode(kind, text, last, &mut bound).map_err(|bad| format!("key: {bad}"))?,
             }

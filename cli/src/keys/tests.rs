@@ -138,3 +138,13 @@ fn bytes_that_are_no_key_are_not_decoded() {
         assert_eq!(decode(kind, bytes, false, &mut Vec::new()), None);
     }
 }
+
+#[test]
+fn a_bound_with_the_bits_of_minus_zero_is_zero() {
+    let mut text = Vec::new();
+    assert_eq!(
+        decode_cut(Kind::Num, &[0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], true, &mut text),
+        Some(Cut::Open)
+    );
+    assert_eq!(text, b"0");
+}
