@@ -5,6 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
+use ::rows::Declaration;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -33,7 +34,8 @@ Examples:
 const GET_EXAMPLES: &str = "\
 Examples:
   larch get db people 7 --json
-  larch get db trips $'Bonn\\t2024-05-01'";
+  larch get db trips $'Bonn\\t2024-05-01'
+  larch get db orders '(17, \"Bonn\")'";
 
 const PUT_EXAMPLES: &str = "\
 Examples:
@@ -51,6 +53,7 @@ const SCAN_EXAMPLES: &str = "\
 Examples:
   larch scan db people --from 7 --to 20
   larch scan db trips --prefix Bo --reverse --limit 10
+  larch scan db orders --prefix '(17, \"Bo\"..)' --key-types 'u32, string'
   larch scan db people --groups hot
   larch scan db people --format jsonl | jq .name";
 
@@ -112,13 +115,15 @@ Examples:
 const CREATE_TABLE_EXAMPLES: &str = "\
 Examples:
   larch create-table db notes
-  larch create-table db notes --page 4KiB --index both";
+  larch create-table db notes --page 4KiB --index both
+  larch create-table db orders --key-types 'u32, string desc, u64?'";
 
 const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
   larch alter db people --index flat --page 32KiB && larch compact db people
-  larch alter db people --filters 20,none";
+  larch alter db people --filters 20,none
+  larch alter db orders --key-types 'u32, string desc, u64?'";
 
 /// Import, read, write, inspect and check a Larch database.
 ///
@@ -305,7 +310,7 @@ pub enum Command {
     Explain(Explain),
     /// Merge files, so that reads have fewer files to look at
     Compact(Inspect),
-    /// Change how a table is kept in the files that are written from here on
+    /// Change how a table is kept in the files that are written from here on, or how its keys are shown
     ///
     /// Existing files stay as they are and can be read. Compactions rewrite them over time, `larch compact` all at once.
     #[command(after_help = ALTER_EXAMPLES)]
@@ -576,6 +581,22 @@ impl From<CompressionArg> for Compression {
     }
 }
 
+/// What the keys of a raw table are made of, if they are tuples.
+#[derive(Debug, Default, Args)]
+pub struct KeyTypes {
+    /// Types of the fields of a raw table's keys, as 'u32, string desc', see docs/format/tuple.md; keys are written as
+    /// (17, "Bonn") then [default: those that the table was made with]
+    #[arg(long, value_name = "TYPES")]
+    pub key_types: Option<Declaration>,
+}
+
+impl KeyTypes {
+    /// What a table is made with whose keys are of these types.
+    pub fn to_metadata(&self) -> Vec<u8> {
+        self.key_types.as_ref().map(Declaration::to_bytes).unwrap_or_default()
+    }
+}
+
 /// A table and one of its keys.
 #[derive(Debug, Args)]
 pub struct Row {
@@ -583,9 +604,11 @@ pub struct Row {
     pub dir: PathBuf,
     /// Table
     pub table: String,
-    /// Key as `scan --keys` prints it; a tab between several columns
+    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn")
     #[arg(allow_negative_numbers = true)]
     pub key: OsString,
+    #[command(flatten)]
+    pub types: KeyTypes,
 }
 
 #[derive(Debug, Args)]
@@ -621,6 +644,8 @@ pub struct Load {
     /// Rows in each commit; the last may have fewer
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch: u64,
+    #[command(flatten)]
+    pub types: KeyTypes,
 }
 
 #[derive(Debug, Args)]
@@ -632,15 +657,18 @@ pub struct Delete {
 /// Which keys are read.
 #[derive(Debug, Args)]
 pub struct KeyRange {
-    /// First key; of several columns the last may be left out
+    /// First key; of several columns, or of the fields of a tuple, the last may be left out
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub from: Option<OsString>,
     /// Key to stop before
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
-    /// Keys that start with this; a tab after a column says that it is complete
+    /// Keys that start with this; a tab after a column says that it is complete. Of a tuple (17) are whole fields, and in
+    /// (17, "Bo"..) the last one goes on
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub prefix: Option<OsString>,
+    #[command(flatten)]
+    pub types: KeyTypes,
 }
 
 #[derive(Debug, Args)]
@@ -668,6 +696,8 @@ pub struct SplitOff {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub types: KeyTypes,
 }
 
 #[derive(Debug, Args)]
@@ -757,6 +787,8 @@ pub struct CreateTable {
     pub dir: PathBuf,
     /// Name of the table
     pub table: String,
+    #[command(flatten)]
+    pub types: KeyTypes,
     // Last, for its heading holds for all that come after it.
     #[command(flatten, next_help_heading = NEW_TABLE)]
     pub table_options: TableArgs,
@@ -813,9 +845,11 @@ pub enum ExplainedRead {
 
 #[derive(Debug, Args)]
 pub struct ExplainedGet {
-    /// Key as `scan --keys` prints it; a tab between several columns
+    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn")
     #[arg(allow_negative_numbers = true)]
     pub key: OsString,
+    #[command(flatten)]
+    pub types: KeyTypes,
     #[command(flatten)]
     pub how: ExplainedHow,
 }
@@ -877,6 +911,8 @@ pub struct Stats {
     /// Count rows one by one where the indexes give no exact number
     #[arg(long)]
     pub exact: bool,
+    #[command(flatten)]
+    pub types: KeyTypes,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
@@ -913,18 +949,22 @@ pub struct Split {
     /// Key that the last part stops before
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
+    #[command(flatten)]
+    pub types: KeyTypes,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("change").args(["page", "node", "index", "compression", "filters", "filter_prefix", "in_memory"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("change").args(["page", "node", "index", "compression", "filters", "filter_prefix", "in_memory", "key_types"]).required(true).multiple(true))]
 pub struct Alter {
     /// Directory of the database
     pub dir: PathBuf,
     /// Table
     pub table: String,
+    #[command(flatten)]
+    pub types: KeyTypes,
     #[command(flatten)]
     pub table_options: TableArgs,
     /// Print as JSON

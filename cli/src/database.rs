@@ -1,10 +1,11 @@
 //! Databases and tables as the command line names them.
 
-use crate::args::Common;
+use crate::args::{Common, KeyTypes};
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::schema::{Schema, groups};
-use larch::{Database, Index, Selection, Table};
+use ::rows::Declaration;
+use larch::{Database, Index, Selection, Table, TableOptions};
 use std::path::Path;
 
 /// Opens a database that is there, to read it.
@@ -56,14 +57,38 @@ pub fn index(table: &Table, name: &str) -> Result<Index> {
     }
 }
 
-/// How the rows of a table lie in it.
-pub fn layout(table: &Table) -> Result<Layout> {
-    Ok(Layout::new(schema(table)?))
+/// The table, made with rows that are raw and keys of these types if it is not there.
+pub fn table_or_create(database: &Database, name: &str, types: &KeyTypes) -> Result<Table> {
+    Ok(database.table_with(name, TableOptions { metadata: types.to_metadata(), ..TableOptions::default() })?)
+}
+
+/// How the rows of a table lie in it; `types` are what was said of its keys.
+pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
+    let schema = schema(table)?;
+    let declared = declared_key_types(table);
+    let wrong = |why| Err(Failure::Usage(format!("--key-types: {why}")));
+    match (&types.key_types, &schema, declared) {
+        (Some(_), Some(schema), _) => {
+            wrong(format!("table {} has columns ({schema}), which say what its keys are; leave it out", table.name()))
+        }
+        (Some(asked), None, Some(declared)) if *asked != declared => wrong(format!(
+            "the keys of table {} are of {declared}; leave it out, or say it to larch alter if that is wrong",
+            table.name()
+        )),
+        (Some(fields), None, _) => Ok(Layout::of_tuples(fields.clone())),
+        (None, None, Some(fields)) => Ok(Layout::of_tuples(fields)),
+        (None, ..) => Ok(Layout::new(schema)),
+    }
+}
+
+/// What a table without columns says about its keys: its metadata is a declaration, see `docs/format/tuple.md`.
+pub fn declared_key_types(table: &Table) -> Option<Declaration> {
+    Declaration::from_bytes(&table.options().metadata).ok()
 }
 
 /// As [`layout`], for commands that make rows from text.
-pub fn layout_to_write(table: &Table) -> Result<Layout> {
-    let layout = layout(table)?;
+pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
+    let layout = layout(table, types)?;
     let groups = table.options().groups;
     if layout.schema().is_none() && groups.len() > 1 {
         return Err(Failure::Usage(format!(
@@ -106,10 +131,14 @@ pub fn schema(table: &Table) -> Result<Option<Schema>> {
 }
 
 /// What the rows of a table are made of, in words.
-pub fn rows(schema: Option<&Schema>, groups: &[String]) -> String {
-    match schema {
-        Some(schema) => schema.to_string(),
-        None if groups.is_empty() => "raw keys and values".to_string(),
-        None => format!("raw keys and values in groups {}", groups.join(", ")),
+pub fn rows(table: &Table, schema: Option<&Schema>) -> String {
+    let groups = match table.options().groups {
+        groups if groups.is_empty() => String::new(),
+        groups => format!(" in groups {}", groups.join(", ")),
+    };
+    match (schema, declared_key_types(table)) {
+        (Some(schema), _) => schema.to_string(),
+        (None, Some(fields)) => format!("keys of {fields}, raw values{groups}"),
+        (None, None) => format!("raw keys and values{groups}"),
     }
 }

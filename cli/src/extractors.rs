@@ -2,6 +2,7 @@
 //! does.
 
 use crate::failure::{Failure, Result};
+use crate::keys;
 use ::rows::Extractor;
 use larch::{Index, IndexKeys};
 use std::ffi::OsStr;
@@ -45,8 +46,5 @@ pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
             return Err(Failure::Usage(format!("index {} was made by another program: {error}", index.name())));
         }
     };
-    let text = text.to_str().ok_or_else(|| Failure::Usage("a key of an index is written in UTF-8".to_string()))?;
-    let wrong =
-        |error| Failure::Usage(format!("{text} is no key of the index, which has the fields {declaration}: {error}"));
-    declaration.parse_front(text).map_err(wrong)
+    keys::tuple_front(&declaration, "key of the index", text.as_encoded_bytes()).map_err(Failure::Usage)
 }

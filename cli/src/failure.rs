@@ -56,6 +56,14 @@ impl Failure {
         }
     }
 
+    /// The failure to understand what a flag was given.
+    pub fn of_flag(self, flag: &str) -> Self {
+        match self {
+            Self::Usage(why) => Self::Usage(format!("{flag}: {why}")),
+            other => other,
+        }
+    }
+
     fn is_silent(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

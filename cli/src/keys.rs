@@ -9,7 +9,7 @@
 //! num                  f64, finite
 //! ```
 
-use ::rows::{DecodeField, Decoder, Field};
+use ::rows::{BadText, Declaration, DecodeField, Decoder, Field};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -146,4 +146,30 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
     let key = key.strip_suffix(&[0]).unwrap_or(key);
     let rest = decode(kind, &[key, &[0, 0]].concat(), last, text).map(<[u8]>::is_empty)?;
     rest.then_some(Cut::Open)
+}
+
+/// The bytes of a tuple from its text, as `(17, "Bonn")`; `what` it is called in a message.
+pub fn tuple(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
+    read_tuple(fields, what, text, Declaration::parse_key)
+}
+
+/// The bytes that tuples begin with, from the values of their first fields; also any bytes as [`Declaration::show`] writes
+/// them.
+pub fn tuple_front(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
+    read_tuple(fields, what, text, Declaration::parse_front)
+}
+
+fn read_tuple(
+    fields: &Declaration,
+    what: &str,
+    text: &[u8],
+    parse: impl Fn(&Declaration, &str) -> Result<Vec<u8>, BadText>,
+) -> Result<Vec<u8>, String> {
+    let wrong = |text: &str, why: &dyn fmt::Display| {
+        format!("{text} is no {what}, which has the fields {fields}: {why}; write it as in (17, \"abc\")")
+    };
+    match std::str::from_utf8(text) {
+        Ok(text) => parse(fields, text).map_err(|error| wrong(text, &error)),
+        Err(_) => Err(wrong(&String::from_utf8_lossy(text), &"it is not UTF-8")),
+    }
 }

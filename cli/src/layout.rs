@@ -1,7 +1,7 @@
 //! How a row lies in a table: its columns as key bytes and value bytes. It does not read files and does not print.
 //!
 //! ```text
-//! key     the key columns, see keys
+//! key     the key columns, see keys; of a table without a schema that declares the types of its keys, a tuple
 //! value   CSV, TSV            the other columns, in their order, tab between them
 //!         … a number in key   all columns, tab between them, as they were written
 //!         JSON lines          the whole object, as it was written
@@ -29,10 +29,14 @@ use crate::keys::{self, Kind};
 use crate::object;
 use crate::schema::groups::MAX_GROUPS;
 use crate::schema::{Format, KeyColumn, Place, Schema};
+use ::rows::Declaration;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
+
+/// What a tuple is called in messages.
+const KEY: &str = "key of the table";
 
 /// Bytes of a row, in buffers that are used again.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -83,6 +87,8 @@ struct Column {
 #[derive(Debug)]
 pub struct Layout {
     schema: Option<Schema>,
+    /// The types of the fields of keys, if keys are tuples.
+    tuple: Option<Declaration>,
     /// The columns of a CSV or TSV row up to the last one that the key or a group names.
     columns: Vec<Column>,
     /// How many columns there are up to the last one of the key.
@@ -96,8 +102,14 @@ pub struct Layout {
 impl Layout {
     /// The layout that a schema asks for; without one, rows are raw.
     pub fn new(schema: Option<Schema>) -> Self {
-        let mut layout =
-            Self { schema: None, columns: Vec::new(), key_end: 0, members: BTreeMap::new(), rest: Some(0) };
+        let mut layout = Self {
+            schema: None,
+            tuple: None,
+            columns: Vec::new(),
+            key_end: 0,
+            members: BTreeMap::new(),
+            rest: Some(0),
+        };
         let Some(schema) = schema else { return layout };
         if !schema.groups.is_empty() {
             layout.rest = schema.groups.iter().position(|group| group.rest);
@@ -124,6 +136,11 @@ impl Layout {
         Self { schema: Some(schema), ..layout }
     }
 
+    /// The layout of raw rows whose keys are tuples.
+    pub fn of_tuples(fields: Declaration) -> Self {
+        Self { tuple: Some(fields), ..Self::new(None) }
+    }
+
     fn column(&mut self, number: usize) -> &mut Column {
         self.name_columns(number);
         &mut self.columns[number - 1]
@@ -137,6 +154,11 @@ impl Layout {
     /// The schema, unless rows are raw.
     pub fn schema(&self) -> Option<&Schema> {
         self.schema.as_ref()
+    }
+
+    /// The types of the fields of keys, if keys are tuples.
+    pub fn tuple(&self) -> Option<&Declaration> {
+        self.tuple.as_ref()
     }
 
     /// How many parts a row has.
@@ -254,20 +276,28 @@ impl Layout {
     }
 
     /// Takes a line of a table whose rows are raw or [plain](Self::is_plain).
-    pub fn encode_line(&self, line: &[u8], row: &mut Row) {
+    pub fn encode_line(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
         row.clear(1);
-        let Some(tab) = line.iter().position(|byte| *byte == b'\t') else {
-            return row.key.extend_from_slice(line);
-        };
-        row.key.extend_from_slice(&line[..tab]);
+        let tab = line.iter().position(|byte| *byte == b'\t');
+        let key = &line[..tab.unwrap_or(line.len())];
+        match &self.tuple {
+            Some(fields) => row.key = keys::tuple(fields, KEY, key)?,
+            None => row.key.extend_from_slice(key),
+        }
+        let Some(tab) = tab else { return Ok(()) };
         row.parts[0].extend_from_slice(&line[tab + 1..]);
         if self.marks() {
             mark(&mut row.parts[0]);
         }
+        Ok(())
     }
 
-    /// The key that `text` names: its columns with a tab between them, escaped where the table escapes.
+    /// The key that `text` names: its columns with a tab between them, escaped where the table escapes; or any bytes that
+    /// a table of tuples may have for a key, as [`Layout::key_text`] shows them.
     pub fn key_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
+        if let Some(fields) = &self.tuple {
+            return keys::tuple_front(fields, KEY, text);
+        }
         let Some(schema) = &self.schema else { return Ok(text.to_vec()) };
         let columns = self.key_texts(text)?;
         if columns.len() != schema.key.len() {
@@ -288,6 +318,9 @@ impl Layout {
     /// Where the keys begin that start with `text`: like a key, but the last columns may be missing, and a text may be
     /// cut anywhere. A tab after a column says that it is complete.
     pub fn bound_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
+        if let Some(fields) = &self.tuple {
+            return keys::tuple_front(fields, KEY, text);
+        }
         let Some(schema) = &self.schema else { return Ok(text.to_vec()) };
         let columns = self.key_texts(text)?;
         if columns.len() > schema.key.len() {
@@ -313,6 +346,9 @@ impl Layout {
     /// What [`Layout::bound_from_text`] takes to come to the same keys: those not less than `bound`, which need not be a
     /// key but a string between two. Bytes that no keys of the table begin with are given as they are.
     pub fn text_of_bound(&self, bound: &[u8]) -> Vec<u8> {
+        if let Some(fields) = &self.tuple {
+            return fields.show(bound).into_bytes();
+        }
         let columns = self.key_columns();
         let (mut line, mut text) = (Vec::new(), Vec::new());
         let mut rest = bound;
@@ -342,7 +378,11 @@ impl Layout {
 
     /// The row that `put` was given: the key's text, and the rest of the row as `scan --format tsv` would show it.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
-        let mut row = Row { key: self.key_from_text(key)?, parts: Vec::new() };
+        let bytes = match &self.tuple {
+            Some(fields) => keys::tuple(fields, KEY, key)?,
+            None => self.key_from_text(key)?,
+        };
+        let mut row = Row { key: bytes, parts: Vec::new() };
         let Some(schema) = &self.schema else {
             row.parts.push(rest.unwrap_or_default().to_vec());
             return Ok(row);
@@ -390,6 +430,27 @@ impl Layout {
         }
         self.encode(&record, &mut row)?;
         Ok(row)
+    }
+
+    /// Appends the text of a key, which [`Layout::key_from_text`] takes: its columns with a tab between them, or a tuple.
+    pub fn key_text(&self, key: &[u8], texts: &mut Vec<Vec<u8>>, line: &mut Vec<u8>) {
+        if let Some(fields) = &self.tuple {
+            return line.extend_from_slice(fields.show(key).as_bytes());
+        }
+        let texts = self.key_texts_of(key, texts);
+        if texts.is_empty() {
+            line.extend_from_slice(key);
+        }
+        for (at, text) in texts.iter().enumerate() {
+            if at > 0 {
+                line.push(b'\t');
+            }
+            if self.escapes() {
+                escape(text, line);
+            } else {
+                line.extend_from_slice(text);
+            }
+        }
     }
 
     /// Texts of the key columns, most significant first; empty if the bytes are not a key of this schema.

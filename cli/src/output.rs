@@ -109,7 +109,7 @@ impl<'l> Printer<'l> {
     /// The row as it went in, and a line end. If only some parts were read: the key columns and the columns in those.
     pub fn tsv<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         let Some(schema) = self.layout.schema() else {
-            return raw(key, parts, line);
+            return self.raw(key, parts, line);
         };
         if self.layout.is_plain() {
             line.extend_from_slice(key);
@@ -133,7 +133,7 @@ impl<'l> Printer<'l> {
             return;
         }
         let Some(texts) = key_texts(self.layout, &self.read, key, &mut self.texts) else {
-            return raw(key, parts, line);
+            return self.raw(key, parts, line);
         };
         let escapes = schema.escapes();
         let mut first = true;
@@ -157,7 +157,7 @@ impl<'l> Printer<'l> {
             Some(schema) if schema.format == Format::Jsonl => object(parts, line),
             Some(schema) => {
                 let Some(texts) = key_texts(self.layout, &self.read, key, &mut self.texts) else {
-                    return raw_json(key, parts, line);
+                    return raw_json(self.layout, key, parts, line);
                 };
                 line.push(b'{');
                 let (names, buffer, escapes) = (&self.names, &mut self.field, schema.escapes());
@@ -182,7 +182,7 @@ impl<'l> Printer<'l> {
                 });
                 line.push(b'}');
             }
-            None => return raw_json(key, parts, line),
+            None => return raw_json(self.layout, key, parts, line),
         }
         line.push(b'\n');
     }
@@ -193,8 +193,13 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// The key as a line of JSON: a string, or an array of them if it has several columns.
+    /// The key as a line of JSON: a string, or an array of them if it has several columns. A tuple is the string of its
+    /// text.
     pub fn key_json(&mut self, key: &[u8], line: &mut Vec<u8>) {
+        if let Some(fields) = self.layout.tuple() {
+            json_text(fields.show(key).as_bytes(), line);
+            return line.push(b'\n');
+        }
         match self.layout.key_texts_of(key, &mut self.texts) {
             [] => json_text(key, line),
             [text] => json_text(text, line),
@@ -231,20 +236,15 @@ impl<'l> Printer<'l> {
     }
 
     fn key_text(&mut self, key: &[u8], line: &mut Vec<u8>) {
-        let texts = self.layout.key_texts_of(key, &mut self.texts);
-        if texts.is_empty() {
-            line.extend_from_slice(key);
-        }
-        for (at, text) in texts.iter().enumerate() {
-            if at > 0 {
-                line.push(b'\t');
-            }
-            if self.layout.escapes() {
-                escape(text, line);
-            } else {
-                line.extend_from_slice(text);
-            }
-        }
+        self.layout.key_text(key, &mut self.texts, line);
+    }
+
+    /// A row of a table without a schema, or with a key that is none of it.
+    fn raw<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
+        self.key_text(key, line);
+        line.push(b'\t');
+        tabbed(parts, line);
+        line.push(b'\n');
     }
 }
 
@@ -335,17 +335,12 @@ fn members_of(columns: &[String]) -> Vec<Vec<u8>> {
     taken.iter().map(|name| format!("{}:", object::string(name)).into_bytes()).collect()
 }
 
-/// A row of a table without a schema.
-fn raw<P: AsRef<[u8]>>(key: &[u8], parts: &[P], line: &mut Vec<u8>) {
-    line.extend_from_slice(key);
-    line.push(b'\t');
-    tabbed(parts, line);
-    line.push(b'\n');
-}
-
-fn raw_json<P: AsRef<[u8]>>(key: &[u8], parts: &[P], line: &mut Vec<u8>) {
+fn raw_json<P: AsRef<[u8]>>(layout: &Layout, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
     line.extend_from_slice(b"{\"key\":");
-    json_text(key, line);
+    match layout.tuple() {
+        Some(fields) => json_text(fields.show(key).as_bytes(), line),
+        None => json_text(key, line),
+    }
     match parts {
         [value] => {
             line.extend_from_slice(b",\"value\":");

@@ -2,9 +2,10 @@
 
 use crate::args::{Alter, Common};
 use crate::database;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::storage::Storage;
+use larch::Table;
 use serde::Serialize;
 
 /// How the table was kept and how it is now.
@@ -13,6 +14,9 @@ struct Report<'a> {
     table: &'a str,
     before: Storage,
     after: Storage,
+    /// The types of the fields of keys, if rows are raw and say them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_types: Option<String>,
 }
 
 /// Runs the command.
@@ -20,8 +24,17 @@ pub fn run(common: &Common, args: &Alter) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let before = Storage::from(&table.options());
-    table.alter(|options| args.table_options.apply(options))?;
-    let report = Report { table: &args.table, before, after: Storage::from(&table.options()) };
+    if args.types.key_types.is_some() {
+        declares_key_types(&table)?;
+    }
+    table.alter(|options| {
+        args.table_options.apply(options);
+        if args.types.key_types.is_some() {
+            options.metadata = args.types.to_metadata();
+        }
+    })?;
+    let key_types = database::declared_key_types(&table).map(|fields| fields.to_string());
+    let report = Report { table: &args.table, before, after: Storage::from(&table.options()), key_types };
     drop(table);
     database.close()?;
     let mut output = Output::new();
@@ -30,6 +43,21 @@ pub fn run(common: &Common, args: &Alter) -> Result<()> {
     } else {
         output.line(format!("{}: was {}", report.table, report.before))?;
         output.line(format!("{}: now {}", report.table, report.after))?;
+        if let (Some(key_types), Some(_)) = (&report.key_types, &args.types.key_types) {
+            output.line(format!("{}: keys are of {key_types}", report.table))?;
+        }
     }
     output.finish()
+}
+
+/// Refuses a table whose metadata says something else than the types of keys.
+fn declares_key_types(table: &Table) -> Result<()> {
+    let wrong = |why: &str| Err(Failure::Usage(format!("--key-types: {why}")));
+    if database::schema(table)?.is_some() {
+        return wrong("the table has columns, which say what its keys are; leave it out");
+    }
+    if !table.options().metadata.is_empty() && database::declared_key_types(table).is_none() {
+        return wrong("a program keeps metadata of its own with the table; say --key-types to each command instead");
+    }
+    Ok(())
 }

@@ -17,12 +17,16 @@ use std::ops::Bound;
 pub fn run(common: &Common, args: &Explain) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let layout = database::layout(&table)?;
     if let ExplainedRead::Scan(read) = &args.read
         && let Some(name) = &read.by
     {
         return by_index(&database::index(&table, name)?, read);
     }
+    let types = match &args.read {
+        ExplainedRead::Get(read) => &read.types,
+        ExplainedRead::Scan(read) => &read.range.types,
+    };
+    let layout = database::layout(&table, types)?;
     let (explanation, how) = match &args.read {
         ExplainedRead::Get(read) => (get(&table, &layout, read)?, &read.how),
         ExplainedRead::Scan(read) => (scan(&table, &layout, read)?, &read.how),

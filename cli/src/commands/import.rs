@@ -204,7 +204,7 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
     let ours = grouped(ours, &args.groups, alike).map_err(wrong)?;
     let (Some(table), Some(theirs)) = (existing, &theirs) else { return Ok(ours) };
     if theirs.as_ref() != Some(&ours) {
-        let theirs = database::rows(theirs.as_ref(), &table.options().groups);
+        let theirs = database::rows(table, theirs.as_ref());
         return Err(Failure::Input(format!(
             "table {} holds {theirs}, but {input} would give {ours}; import into another table, or give the same \
              --format, --header, --key and --groups; {NOTHING_KEPT}",

@@ -25,11 +25,11 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
     };
     let table = match args.delete {
         true => database::table(&database, &args.dir, &args.table)?,
-        false => database.table(&args.table)?,
+        false => database::table_or_create(&database, &args.table, &args.types)?,
     };
     let layout = match args.delete {
-        true => database::layout(&table)?,
-        false => database::layout_to_write(&table)?,
+        true => database::layout(&table, &args.types)?,
+        false => database::layout_to_write(&table, &args.types)?,
     };
     let format = match layout.schema() {
         Some(schema) if !args.delete => schema.format,

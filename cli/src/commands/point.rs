@@ -3,6 +3,7 @@
 use crate::args::{self, Common};
 use crate::database;
 use crate::failure::{Failure, Result};
+use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use larch::Value;
 
@@ -10,7 +11,7 @@ use larch::Value;
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let database = database::open(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
-    let layout = database::layout(&table)?;
+    let layout = database::layout(&table, &args.row.types)?;
     let parts = database::parts(&table, &args.groups)?;
     let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
     let mut printer = Printer::of_parts(&layout, &parts);
@@ -19,8 +20,8 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
         output.write(|line| if args.json { printer.json(&key, row, line) } else { printer.value(row, line) })
     };
     match database::selection(&table, &parts)? {
-        Some(selection) => print(&selection.get(&key[..])?.ok_or_else(|| missing(&args.row))?)?,
-        None => print(&[table.get(&key[..])?.ok_or_else(|| missing(&args.row))?])?,
+        Some(selection) => print(&selection.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?)?,
+        None => print(&[table.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?])?,
     }
     output.finish()
 }
@@ -28,9 +29,9 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
 /// Writes a row. Makes the database and a table of raw keys and values if they are not there.
 pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     let database = database::open_or_create(&args.row.dir, common)?;
-    let table = database.table(&args.row.table)?;
+    let table = database::table_or_create(&database, &args.row.table, &args.row.types)?;
     let value = args.value.as_ref().map(|value| value.as_encoded_bytes());
-    let row = database::layout_to_write(&table)?
+    let row = database::layout_to_write(&table, &args.row.types)?
         .row_from_texts(args.row.key.as_encoded_bytes(), value)
         .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
     table.insert_parts(&row.key, &row.parts)?;
@@ -41,14 +42,23 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
 pub fn delete(common: &Common, args: &args::Delete) -> Result<()> {
     let database = database::open_to_write(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
-    let key = database::layout(&table)?.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let layout = database::layout(&table, &args.row.types)?;
+    let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
     if !table.contains_key(&key[..])? {
-        return Err(missing(&args.row));
+        return Err(missing(&args.row, &layout, &key));
     }
     table.remove(&key[..])?;
     Ok(database.close()?)
 }
 
-fn missing(row: &args::Row) -> Failure {
-    Failure::NotFound(format!("no row with key {} in table {}", row.key.to_string_lossy().escape_debug(), row.table))
+fn missing(row: &args::Row, layout: &Layout, key: &[u8]) -> Failure {
+    let (text, table) = (row.key.to_string_lossy(), &row.table);
+    match layout.tuple() {
+        Some(fields) if fields.decode(key).is_err() => Failure::NotFound(format!(
+            "no row with key {text} in table {table}; write a value for each of the fields {fields}, or look for the keys \
+             that begin so with larch scan --prefix"
+        )),
+        Some(_) => Failure::NotFound(format!("no row with key {text} in table {table}")),
+        None => Failure::NotFound(format!("no row with key {} in table {table}", text.escape_debug())),
+    }
 }

@@ -20,7 +20,7 @@ mod tests;
 pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let layout = database::layout(&table)?;
+    let layout = database::layout(&table, &args.range.types)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
     let mut output = Output::new();
     if let Some(name) = &args.by {
@@ -38,7 +38,7 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
 pub fn nth(common: &Common, args: &Nth) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let layout = database::layout(&table)?;
+    let layout = database::layout(&table, &args.range.types)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
     let key = match range(&args.range, &layout)? {
         Some(range) => table.statistics().nth_key(range, args.number)?,
@@ -56,7 +56,7 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
 pub fn sample(common: &Common, args: &Sample) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let layout = database::layout(&table)?;
+    let layout = database::layout(&table, &args.range.types)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
     let mut output = Output::new();
     if let Some(range) = range(&args.range, &layout)? {
@@ -203,7 +203,7 @@ pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 pub fn delete_range(common: &Common, args: &DeleteRange) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    if let Some(range) = range(&args.range, &database::layout(&table)?)? {
+    if let Some(range) = range(&args.range, &database::layout(&table, &args.range.types)?)? {
         table.remove_range(range)?;
     }
     drop(table);
@@ -217,8 +217,12 @@ pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {
 
 /// The range that was asked for, of keys that `bound` makes of text; `None` if there can be none.
 pub fn bounds(args: &KeyRange, bound: impl Fn(&OsStr) -> Result<Vec<u8>>) -> Result<Option<Range>> {
-    let bound = |text: &Option<OsString>| text.as_ref().map(|text| bound(text)).transpose();
-    let (from, to, prefix) = (bound(&args.from)?, bound(&args.to)?, bound(&args.prefix)?);
+    let bound = |flag: &str, text: &Option<OsString>| {
+        let bound = text.as_ref().map(|text| bound(text)).transpose();
+        bound.map_err(|failure| failure.of_flag(flag))
+    };
+    let (from, to) = (bound("--from", &args.from)?, bound("--to", &args.to)?);
+    let prefix = bound("--prefix", &args.prefix)?;
     let after = prefix.as_deref().and_then(larch::successor);
     let from = from.max(prefix);
     let to = match (to, after) {

@@ -35,7 +35,8 @@ pub fn clone(common: &Common, args: &CloneTable) -> Result<()> {
 pub fn split_off(common: &Common, args: &SplitOff) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let key = database::layout(&table)?.bound_from_text(args.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let layout = database::layout(&table, &args.types)?;
+    let key = layout.bound_from_text(args.key.as_encoded_bytes()).map_err(Failure::Usage)?;
     let report = report(&args.table, &table.split_off(key, &args.new)?)?.print(args.json, "split off", "it sees");
     drop(table);
     database.close()?;

@@ -22,7 +22,7 @@ struct Report<'a> {
 pub fn run(common: &Common, args: &Split) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let layout = database::layout(&table)?;
+    let layout = database::layout(&table, &args.types)?;
     let range = keys_between(&layout, args.from.as_deref(), args.to.as_deref())?;
     let points = table.split_points(range.clone(), args.parts)?;
     let points = points.into_iter().map(|point| (point.at, point.is_key)).collect();

@@ -212,10 +212,11 @@ pub type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The keys that were asked for with `--from` and `--to`.
 pub fn keys_between(layout: &Layout, from: Option<&OsStr>, to: Option<&OsStr>) -> Result<Keys> {
-    let bound = |text: Option<&OsStr>| {
-        text.map(|text| layout.bound_from_text(text.as_encoded_bytes())).transpose().map_err(Failure::Usage)
+    let bound = |flag: &str, text: Option<&OsStr>| {
+        let bound = text.map(|text| layout.bound_from_text(text.as_encoded_bytes())).transpose();
+        bound.map_err(|why| Failure::Usage(why).of_flag(flag))
     };
-    let (from, to) = (bound(from)?, bound(to)?);
+    let (from, to) = (bound("--from", from)?, bound("--to", to)?);
     Ok((from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 

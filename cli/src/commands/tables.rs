@@ -20,6 +20,9 @@ struct Description<'t> {
     /// Missing if rows are raw keys and values.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Schema>,
+    /// The types of the fields of keys, if rows are raw and say them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_types: Option<String>,
 }
 
 /// Runs the command.
@@ -28,13 +31,20 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let mut output = Output::new();
     for table in database::tables(&database, &args.dir, args.table.as_deref())? {
         let options = table.options();
+        let key_types = database::declared_key_types(&table).map(|fields| fields.to_string());
         let description = Description {
             table: table.name(),
             storage: Storage::from(&options),
             groups: options.groups,
             rows: database::schema(&table)?,
+            key_types,
         };
-        if args.json { output.json(&description)? } else { output.line(text(&description))? }
+        if args.json {
+            output.json(&description)?;
+        } else {
+            let rows = database::rows(&table, description.rows.as_ref());
+            output.line(format!("{}: {rows}; {}", description.table, description.storage))?;
+        }
     }
     output.finish()
 }
@@ -45,7 +55,7 @@ pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
     if database.existing_table(&args.table)?.is_some() {
         return Err(larch::Error::TableExists(args.table.clone()).into());
     }
-    let mut options = TableOptions::default();
+    let mut options = TableOptions { metadata: args.types.to_metadata(), ..TableOptions::default() };
     args.table_options.apply(&mut options);
     database.table_with(&args.table, options)?;
     Ok(database.close()?)
@@ -58,9 +68,4 @@ pub fn drop_table(common: &Common, args: &DropTable) -> Result<()> {
     database::table(&database, &args.dir, &args.table)?;
     database.drop_table(&args.table)?;
     Ok(database.close()?)
-}
-
-fn text(table: &Description<'_>) -> String {
-    let rows = database::rows(table.rows.as_ref(), &table.groups);
-    format!("{}: {rows}; {}", table.table, table.storage)
 }

@@ -23,7 +23,9 @@ struct Report<'a> {
 pub fn run(common: &Common, args: &Warm) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    let warmed = scan::range(&args.range, &database::layout(&table)?)?.map(|range| table.warm(range)).transpose()?;
+    let warmed = scan::range(&args.range, &database::layout(&table, &args.range.types)?)?
+        .map(|range| table.warm(range))
+        .transpose()?;
     drop(table);
     database.close()?;
     // A range without keys is in memory as a whole.

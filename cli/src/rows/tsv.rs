@@ -34,7 +34,7 @@ impl<R: BufRead> Tsv<R> {
             return Ok(false);
         }
         if layout.schema().is_none() || layout.is_plain() {
-            layout.encode_line(&self.text, row);
+            layout.encode_line(&self.text, row).map_err(|why| Stop::Row(self.line, why))?;
             return Ok(true);
         }
         self.ends.clear();

@@ -27,3 +27,4 @@ mod scan;
 mod session;
 mod statistics;
 mod tables;
+mod tuples;

@@ -1,6 +1,7 @@
 //! Ranges of a scan.
 
 use super::*;
+use crate::args::KeyTypes;
 
 #[test]
 fn a_prefix_ends_where_no_key_starts_with_it() {
@@ -19,7 +20,7 @@ fn a_prefix_ends_where_no_key_starts_with_it() {
 fn bounds_meet() {
     let check = |from: &str, to: &str, prefix: &str, expected: &str| {
         let some = |text: &str| Some(text).filter(|text| *text != "-").map(Into::into);
-        let args = KeyRange { from: some(from), to: some(to), prefix: some(prefix) };
+        let args = KeyRange { from: some(from), to: some(to), prefix: some(prefix), types: KeyTypes::default() };
         let text = |bound: Bound<Vec<u8>>| match bound {
             Bound::Included(bytes) | Bound::Excluded(bytes) => String::from_utf8(bytes).expect("text"),
             Bound::Unbounded => "-".to_string(),

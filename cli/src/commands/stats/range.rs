@@ -159,7 +159,7 @@ pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>,
 
 /// Runs the command for one table.
 pub fn run(table: &Table, args: &Stats, output: &mut Output) -> Result<()> {
-    let layout = database::layout(table)?;
+    let layout = database::layout(table, &args.types)?;
     let range = super::keys_between(&layout, args.from.as_deref(), args.to.as_deref())?;
     let stats = table.range_stats(range.clone())?;
     let exact = if args.exact { Some(table.count_exact(range.clone())?) } else { None };
