@@ -1,5 +1,6 @@
-//! What every store promises, as tests that each store runs on itself: [`check`] for rows, [`check_directory`] for stores that
-//! keep their files in a directory. The tests panic where a promise is broken.
+//! What every store promises, as tests that each store runs on itself: [`check`] for rows, [`check_transactions`] and
+//! [`check_commits`] for stores that have them, [`check_directory`] for stores that keep their files in a directory. The tests
+//! panic where a promise is broken.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of stores on the machine's own files")]
 
@@ -9,6 +10,7 @@ use crate::request::{Fields, Request, Table};
 use crate::store::{Failure, Outcome, Rows, Session, Store};
 use crate::strings::Strings;
 use crate::target::{Opening, Scheme, Target};
+use crate::transactions::{Checked, Ended};
 pub use kit::Scratch;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,6 +81,64 @@ pub fn check_directory(scheme: &Scheme, options: &str) {
     refused(&place, options, Opening::Recreate, "locked");
     store.close().expect("closed");
     open(&place, options, Opening::Existing).expect("opened again").close().expect("closed");
+}
+
+/// Checks the transactions of the stores of `scheme`, opened as `target` says.
+pub fn check_transactions(scheme: &Scheme, target: &str) {
+    const THREADS: u64 = 4;
+    const INCREMENTS: u64 = 200;
+    let target = Target::parse(target).expect("a good target");
+    let store = (scheme.open)(&target, &Table::numbered("t", "f", 1), Opening::Recreate).expect("opened");
+    for (checked, counter) in [(Checked::Writes, b"a"), (Checked::ReadsAndWrites, b"b")] {
+        let begin = || store.transactions(checked).expect("the store has transactions");
+        let mut session = begin();
+        let missing = session.together(counter, b"1").expect_err("there is no such row");
+        assert_eq!(missing.kind, "missing", "{missing}");
+        assert_eq!(session.count(counter).expect("a counter"), 0, "a transaction that fails writes nothing");
+        assert_eq!(session.apart(counter, b"1").expect_err("there is no such row").kind, "missing");
+
+        assert_eq!(session.increment(counter).expect("nothing else happens"), 1);
+        assert_eq!(session.together(counter, &7_u64.to_le_bytes()).expect("it is there"), Ended::Committed);
+        assert_eq!(session.count(counter).expect("a counter"), 7);
+        session.apart(counter, b"text").expect("it is there");
+        assert_eq!(session.count(counter).expect_err("it is a text").kind, "not_a_number");
+        assert_eq!(session.increment(counter).expect_err("it is a text").kind, "not_a_number");
+        session.apart(counter, &0_u64.to_le_bytes()).expect("it is there");
+
+        let increment = || {
+            let mut session = begin();
+            (0..INCREMENTS).for_each(|_| assert!(session.increment(counter).expect("it gets through") >= 1));
+        };
+        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(increment))));
+        assert_eq!(session.count(counter).expect("a counter"), THREADS * INCREMENTS, "none is lost");
+    }
+    store.close().expect("closed");
+}
+
+/// Checks the commits of the stores of `scheme`, opened as `target` says: with so many in flight as `depths` says, none is lost.
+pub fn check_commits(scheme: &Scheme, target: &str, depths: &[usize]) {
+    const PUTS: u64 = 100;
+    let target = Target::parse(target).expect("a good target");
+    let table = Table::numbered("t", "f", 1);
+    let store = (scheme.open)(&target, &table, Opening::Recreate).expect("opened");
+    let key = |depth: usize, number: u64| [&depth.to_be_bytes()[..], &(number % 70).to_be_bytes()].concat();
+    for &depth in depths {
+        let mut commits = store.commits(depth).expect("the store has such commits");
+        for number in 0..PUTS {
+            commits.put(&key(depth, number), &number.to_le_bytes()).expect("it takes a row");
+        }
+        commits.finish().expect("they become durable");
+    }
+    store.close().expect("closed");
+    let store = (scheme.open)(&target, &table, Opening::Existing).expect("opened again");
+    let mut session = store.transactions(Checked::Writes).expect("the store has transactions");
+    for &depth in depths {
+        for number in PUTS - 70..PUTS {
+            assert_eq!(session.count(&key(depth, number)).expect("a number"), number, "{depth} in flight");
+        }
+    }
+    drop(session);
+    store.close().expect("closed");
 }
 
 struct Test<'t> {

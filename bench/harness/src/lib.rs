@@ -26,6 +26,7 @@ pub mod store;
 pub mod strings;
 pub mod target;
 pub mod times;
+pub mod transactions;
 pub mod version;
 
 pub use client::{Client, Extra, Kind, Next, Workload};
@@ -42,3 +43,4 @@ pub use store::{Blocking, Counter, Failure, Flights, Harm, Outcome, Rows, Served
 pub use strings::{NotARow, Strings};
 pub use target::{Opening, Options, Scheme, Target};
 pub use times::Times;
+pub use transactions::{Checked, Commits, Ended, Transactions};

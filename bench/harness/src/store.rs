@@ -7,6 +7,7 @@
 use crate::clock::Clock;
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::transactions::{Checked, Commits, Transactions};
 use std::fmt;
 
 /// A database that is measured.
@@ -21,6 +22,20 @@ pub trait Store: Send + Sync {
     /// A session that loads: it is given inserts only, and may gather them ([`Outcome::Batched`]).
     fn loader(&self, clock: Clock) -> Result<Session<'_>, Failure> {
         self.session(clock)
+    }
+
+    /// Transactions for the calling thread, whose commits compare `checked` with others. `None`: the store has none, or not as it
+    /// was opened.
+    fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
+        let _ = checked;
+        None
+    }
+
+    /// Commits of the calling thread, of which `in_flight` may be not yet durable when a call returns; 0: each is durable then.
+    /// `None`: the store has no such way, or it was not opened with synced commits.
+    fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
+        let _ = in_flight;
+        None
     }
 
     /// Takes rows whose keys rise in the fastest way there is for many at once, into an empty table. `None`: there is no

@@ -9,12 +9,13 @@ mod flights;
 mod groups;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 use harness::directory::{bytes_text, failure, io_kind};
 use harness::key_value::encoded;
 use harness::{
-    Clock, Counter, Failure, KeyValue, Opening, Options, Records, Rows, Scheme, Session, Setting, Store, Strings,
-    Table, Target,
+    Checked, Clock, Commits, Counter, Failure, KeyValue, Opening, Options, Records, Rows, Scheme, Session, Setting,
+    Store, Strings, Table, Target, Transactions,
 };
 use larch::{
     Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, PageKind, Reason, Release,
@@ -298,6 +299,15 @@ impl Store for Larch {
             0 => Box::new(session(&self.table, self.fields)),
             _ => Box::new(groups::Grouped::new(&self.table, self.fields)?),
         }))
+    }
+
+    fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
+        self.table.options().groups.is_empty().then(|| transactions::session(&self.db, &self.table, checked))
+    }
+
+    fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
+        let has_them = self.durability == Durability::Synced && self.table.options().groups.is_empty();
+        has_them.then(|| transactions::commits(&self.db, &self.table, in_flight))
     }
 
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {

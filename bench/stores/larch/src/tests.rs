@@ -94,6 +94,23 @@ fn it_does_so_with_many_requests_under_way() {
 }
 
 #[test]
+fn its_transactions_do_what_stores_promise() {
+    let scratch = Scratch::new("larch-transactions");
+    let target = format!("larch:{}", scratch.path().join("database").display());
+    conformance::check_transactions(&SCHEME, &target);
+}
+
+#[test]
+fn its_commits_in_flight_are_durable_once_they_have_landed() {
+    let scratch = Scratch::new("larch-commits");
+    let target = format!("larch:{}?durability=synced", scratch.path().join("database").display());
+    conformance::check_commits(&SCHEME, &target, &[0, 1, 8, 1000]);
+    let buffered = Target::parse(&target.replace("synced", "buffered")).expect("a good target");
+    let store = (SCHEME.open)(&buffered, &Table::numbered("t", "f", 1), Opening::Existing).expect("opened");
+    assert!(store.commits(0).is_none(), "its commits are not durable");
+}
+
+#[test]
 fn it_refuses_what_it_cannot_open() {
     conformance::check_directory(&SCHEME, "");
 }

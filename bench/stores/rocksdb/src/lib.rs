@@ -5,18 +5,21 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
+mod db;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
+use db::{Db, on_db};
 use harness::directory::{bytes_text, failure};
 use harness::key_value::encoded;
 use harness::{
-    Clock, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, Strings,
-    Table, Target,
+    Checked, Clock, Commits, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting,
+    Store, Strings, Table, Target, Transactions,
 };
 use rocksdb::statistics::{StatsLevel, Ticker};
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactOptions, DB,
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactOptions,
     DBCompressionType, Error, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, SstFileWriter,
     WaitForCompactOptions, WriteOptions, properties,
 };
@@ -38,6 +41,10 @@ pub const SCHEME: Scheme = Scheme {
         ("filter_bits", "bits a key of the full Bloom filters, 0 for none: 10"),
         ("direct", "0: reads go through the system's page cache; 1: they do not"),
         ("settle", "levels: compactions that are wanted; compact: everything to the deepest level"),
+        (
+            "transactions",
+            "none; optimistic: a database of optimistic transactions, which keeps flushed rows in memory for a while",
+        ),
         ("statistics", "0; 1: counters of the cache and of stalls, which cost some time"),
     ],
     networked: false,
@@ -68,6 +75,7 @@ struct Choices {
     filter_bits: u64,
     direct: bool,
     compacts: bool,
+    optimistic: bool,
     statistics: bool,
 }
 
@@ -84,6 +92,7 @@ impl Choices {
             filter_bits: options.number("filter_bits", 10)?,
             direct: options.choice("direct", &[("0", false), ("1", true)])?,
             compacts: options.choice("settle", &[("levels", false), ("compact", true)])?,
+            optimistic: options.choice("transactions", &[("none", false), ("optimistic", true)])?,
             statistics: options.choice("statistics", &[("0", false), ("1", true)])?,
         };
         options.finish()?;
@@ -152,7 +161,7 @@ impl Choices {
 /// An open database.
 struct RocksDb {
     // Closed before the directory is unlocked.
-    db: DB,
+    db: Db,
     options: Options,
     cache: Cache,
     choices: Choices,
@@ -168,7 +177,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let cache = Cache::new_hyper_clock_cache(choices.cache_bytes as usize, 0);
     let options = choices.options(&cache, opening != Opening::Existing);
     let family = ColumnFamilyDescriptor::new(FAMILY, options.clone());
-    let db = DB::open_cf_descriptors(&options, directory.data(), [family]).map_err(|error| {
+    let db = Db::open(choices.optimistic, &options, directory.data(), family).map_err(|error| {
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{} in {}", text, directory.data().display()), harm }
     })?;
@@ -193,11 +202,18 @@ fn version(data: &Path) -> Result<String, Failure> {
 
 impl RocksDb {
     fn family(&self) -> &ColumnFamily {
-        self.db.cf_handle(FAMILY).expect("the database was opened with it")
+        on_db!(&self.db, db => db.cf_handle(FAMILY)).expect("the database was opened with it")
+    }
+
+    fn writes(&self) -> WriteOptions {
+        let mut writes = WriteOptions::default();
+        writes.set_sync(self.choices.synced);
+        writes
     }
 
     fn gauge(&self, name: &'static str, property: &'static rocksdb::properties::PropName) -> Counter {
-        Counter::now(name, self.db.property_int_value(property).ok().flatten().unwrap_or_default())
+        let value = on_db!(&self.db, db => db.property_int_value(property));
+        Counter::now(name, value.ok().flatten().unwrap_or_default())
     }
 }
 
@@ -219,15 +235,32 @@ impl Store for RocksDb {
             Setting::new("write buffer", bytes_text(choices.write_buffer_bytes)),
             Setting::new("reads", if choices.direct { "direct" } else { "through the system's page cache" }),
             Setting::new("settle", if choices.compacts { "compact" } else { "levels" }),
+            Setting::new("transactions", if choices.optimistic { "optimistic" } else { "none" }),
             Setting::new("statistics", if choices.statistics { "on" } else { "off" }),
         ]
     }
 
     fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
-        let mut writes = WriteOptions::default();
-        writes.set_sync(self.choices.synced);
-        let pairs = Pairs { db: &self.db, family: self.family(), reads: ReadOptions::default(), writes };
+        let (reads, writes) = (ReadOptions::default(), self.writes());
+        let pairs = Pairs { db: &self.db, family: self.family(), reads, writes };
         Ok(Session::Blocking(Box::new(Records::new(pairs, self.fields))))
+    }
+
+    fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
+        match &self.db {
+            Db::Plain(_) => None,
+            Db::Optimistic(db) => Some(transactions::session(db, self.writes(), checked)),
+        }
+    }
+
+    /// It has no commits in flight: a write that is not synced has no handle to wait for.
+    fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
+        match &self.db {
+            Db::Optimistic(db) if self.choices.synced && in_flight == 0 => {
+                Some(transactions::commits(db, self.writes()))
+            }
+            _ => None,
+        }
     }
 
     /// Files written in order and taken in as they are.
@@ -255,16 +288,18 @@ impl Store for RocksDb {
         if !paths.is_empty() {
             let mut ingestion = IngestExternalFileOptions::default();
             ingestion.set_move_files(true);
-            self.db.ingest_external_file_opts(&ingestion, paths).map_err(broken)?;
+            on_db!(&self.db, db => db.ingest_external_file_opts(&ingestion, paths)).map_err(broken)?;
         }
         Ok(Some(count))
     }
 
     fn is_empty(&self) -> Result<bool, Failure> {
-        let mut rows = self.db.raw_iterator_opt(ReadOptions::default());
-        rows.seek_to_first();
-        rows.status().map_err(broken)?;
-        Ok(!rows.valid())
+        on_db!(&self.db, db => {
+            let mut rows = db.raw_iterator_opt(ReadOptions::default());
+            rows.seek_to_first();
+            rows.status().map_err(broken)?;
+            Ok(!rows.valid())
+        })
     }
 
     fn counters(&self) -> Vec<Counter> {
@@ -296,22 +331,23 @@ impl Store for RocksDb {
     }
 
     fn settle(&self) -> Result<(), Failure> {
-        self.db.flush().map_err(broken)?;
+        on_db!(&self.db, db => db.flush()).map_err(broken)?;
         if self.choices.compacts {
-            self.db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &CompactOptions::default());
+            let options = CompactOptions::default();
+            on_db!(&self.db, db => db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options));
         }
-        self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(broken)
+        on_db!(&self.db, db => db.wait_for_compact(&WaitForCompactOptions::default())).map_err(broken)
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
-        self.db.flush().map_err(broken)?;
-        self.db.cancel_all_background_work(true);
+        on_db!(&self.db, db => db.flush()).map_err(broken)?;
+        on_db!(&self.db, db => db.cancel_all_background_work(true));
         Ok(())
     }
 }
 
 struct Pairs<'s> {
-    db: &'s DB,
+    db: &'s Db,
     family: &'s ColumnFamily,
     reads: ReadOptions,
     writes: WriteOptions,
@@ -320,7 +356,7 @@ struct Pairs<'s> {
 impl KeyValue for Pairs<'_> {
     #[inline]
     fn get(&mut self, key: &[u8], mut found: impl FnMut(&[u8])) -> Result<bool, Failure> {
-        let value = self.db.get_pinned_opt(key, &self.reads).map_err(broken)?;
+        let value = on_db!(self.db, db => db.get_pinned_opt(key, &self.reads)).map_err(broken)?;
         if let Some(value) = &value {
             found(value);
         }
@@ -328,7 +364,7 @@ impl KeyValue for Pairs<'_> {
     }
 
     fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
-        let values = self.db.batched_multi_get_cf_opt(self.family, keys.iter(), false, &self.reads);
+        let values = on_db!(self.db, db => db.batched_multi_get_cf_opt(self.family, keys.iter(), false, &self.reads));
         for (number, value) in values.into_iter().enumerate() {
             if let Some(value) = value.map_err(broken)? {
                 found(number, &value);
@@ -341,27 +377,29 @@ impl KeyValue for Pairs<'_> {
         if rows == 0 {
             return Ok(());
         }
-        let mut iterator = self.db.raw_iterator_opt(ReadOptions::default());
-        iterator.seek(start);
-        let mut left = rows;
-        while let Some((key, value)) = iterator.item() {
-            left -= 1;
-            if !each(key, value) || left == 0 {
-                break;
+        on_db!(self.db, db => {
+            let mut iterator = db.raw_iterator_opt(ReadOptions::default());
+            iterator.seek(start);
+            let mut left = rows;
+            while let Some((key, value)) = iterator.item() {
+                left -= 1;
+                if !each(key, value) || left == 0 {
+                    break;
+                }
+                iterator.next();
             }
-            iterator.next();
-        }
-        iterator.status().map_err(broken)
+            iterator.status().map_err(broken)
+        })
     }
 
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        self.db.put_opt(key, value, &self.writes).map_err(broken)
+        on_db!(self.db, db => db.put_opt(key, value, &self.writes)).map_err(broken)
     }
 
     #[inline]
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
-        self.db.delete_opt(key, &self.writes).map_err(broken)?;
+        on_db!(self.db, db => db.delete_opt(key, &self.writes)).map_err(broken)?;
         Ok(true)
     }
 }

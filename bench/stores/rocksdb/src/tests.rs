@@ -24,6 +24,19 @@ fn it_does_so_synced_without_filters() {
 }
 
 #[test]
+fn it_does_so_as_a_database_of_transactions() {
+    check("?transactions=optimistic");
+}
+
+#[test]
+fn its_transactions_do_what_stores_promise() {
+    let scratch = Scratch::new("rocksdb-transactions");
+    let target = format!("rocksdb:{}?transactions=optimistic", scratch.path().join("store").display());
+    conformance::check_transactions(&SCHEME, &target);
+    conformance::check_commits(&SCHEME, &format!("{target}&durability=synced"), &[0]);
+}
+
+#[test]
 fn it_refuses_what_it_cannot_open() {
     conformance::check_directory(&SCHEME, "");
 }
