@@ -54,6 +54,18 @@ pub trait Store: Send + Sync {
     /// Waits until what was written is where it stays, and nothing goes on in the background.
     fn settle(&self) -> Result<(), Failure>;
 
+    /// Builds a secondary index over all rows, by a part of their values, while other threads write. Returns how many rows it has
+    /// gone over. `None`: the store has no secondary indexes.
+    fn build_index(&self) -> Result<Option<u64>, Failure> {
+        Ok(None)
+    }
+
+    /// Compares the index that [`Store::build_index`] has built with the rows, and removes it. Returns how many entries it has.
+    /// It fails if they differ, or there is none.
+    fn check_and_drop_index(&self) -> Result<u64, Failure> {
+        Err(Failure::request("no_index", "there is no index to check"))
+    }
+
     /// Changes the memory for pages while the store is in use. `false`: it cannot.
     fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {
         let _ = bytes;

@@ -36,6 +36,9 @@ pub fn run(what: &Measurement, schemes: &[Scheme]) -> ExitCode {
         Measurement::Writes(args) => {
             ended(compared(args.out.as_deref(), args.require_peers, || peers::writes(args, schemes)))
         }
+        Measurement::Transactions(args) => {
+            ended(compared(args.out.as_deref(), args.require_peers, || peers::transactions(args, schemes)))
+        }
         Measurement::Generator(args) => ended(client_cost::generator(args)),
         Measurement::Pgbench(args) => ended(client_cost::pgbench(args)),
         Measurement::Peer { target } => peers::serve(target, schemes),

@@ -1,5 +1,4 @@
-//! `larch bench peers`, `larch bench cold` and `larch bench writes`: Larch beside the other engines, in turns, row by row,
-//! with goals.
+//! `larch bench peers`, `cold`, `writes` and `transactions`: Larch beside the other engines, in turns, row by row, with goals.
 //!
 //! Each engine has a process of its own, which holds its database open and is stopped while others are measured: through
 //! the whole run in memory, for one count of threads in the cold. A row is measured on every engine before it is repeated;
@@ -16,11 +15,14 @@ mod orders;
 mod raw;
 mod table;
 mod tasks;
+mod transactions;
+mod warm_up;
 mod writes;
 
 pub use child::serve;
 pub use cold::run as cold;
 pub use memory::run as in_memory;
+pub use transactions::run as transactions;
 pub use writes::run as writes;
 
 use herd::Peer;

@@ -49,7 +49,7 @@ mod value;
 mod vectors;
 
 pub use ceiling::Ceiling;
-pub use generator::{BadHistogram, Histogram};
+pub use generator::{BadHistogram, Histogram, Zipfian};
 pub use key::KeyNames;
 pub use load::{Load, LoadClient, LoadRows};
 pub use properties::{BadSyntax, Properties};

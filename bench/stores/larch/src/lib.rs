@@ -7,6 +7,7 @@
 
 mod flights;
 mod groups;
+mod index;
 #[cfg(test)]
 mod tests;
 mod transactions;
@@ -98,7 +99,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let builder = || {
         let builder = Database::builder(place).durability(durability);
         let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
-        builder.prefer_flat_index(reads_flat_index).read_only(read_only).compat(compat)
+        builder.prefer_flat_index(reads_flat_index).read_only(read_only).compat(compat).extractors(index::extractor)
     };
     let none = || {
         Failure::session("no_store", format!("there is no table {} in {}: load it first", table.name, place.display()))
@@ -308,6 +309,14 @@ impl Store for Larch {
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         let has_them = self.durability == Durability::Synced && self.table.options().groups.is_empty();
         has_them.then(|| transactions::commits(&self.db, &self.table, in_flight))
+    }
+
+    fn build_index(&self) -> Result<Option<u64>, Failure> {
+        index::build(&self.table).map(Some)
+    }
+
+    fn check_and_drop_index(&self) -> Result<u64, Failure> {
+        index::check_and_drop(&self.table)
     }
 
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {

@@ -150,3 +150,27 @@ fn a_database_that_somebody_has_open_can_be_read_beside_them() {
     assert_eq!(open("?read_only=1", Opening::OrCreate).err().expect("nothing to make").kind, "target");
     owner.close().expect("closed");
 }
+
+#[test]
+fn an_index_is_built_compared_and_dropped() {
+    let scratch = Scratch::new("larch-index");
+    let table = Table::numbered("t", "f", 1);
+    let target = Target::parse(&format!("larch:{}", scratch.path().join("db").display())).expect("a good target");
+    let store = (SCHEME.open)(&target, &table, Opening::OrCreate).expect("made");
+    assert_eq!(store.check_and_drop_index().expect_err("there is none").kind, "larch");
+    let Session::Blocking(mut session) = store.loader(Clock::start()).expect("it loads") else {
+        panic!("calls of it wait");
+    };
+    let (mut record, mut reply) = (Strings::new(), harness::Reply::new());
+    record.push(b"a value that has eight bytes at its end");
+    for key in [b"a", b"b", b"c"] {
+        session.call(&harness::Request::Insert { key, record: &record }, &mut reply).expect("it is taken");
+    }
+    session.finish().expect("it is taken");
+    drop(session);
+    for _ in 0..2 {
+        assert_eq!(store.build_index().expect("it is built"), Some(3));
+        assert_eq!(store.check_and_drop_index().expect("it is whole"), 3);
+    }
+    store.close().expect("closed");
+}

@@ -83,7 +83,7 @@ impl Transactions for OfThread<'_> {
             }
             let wait = wait_after(attempt, self.random.hash_one((attempt, before)));
             if !wait.is_zero() {
-                thread::sleep(wait);
+                thread::park_timeout(wait);
             }
         }
         let text = format!("an increment has met a conflict {MOST_ATTEMPTS} times");

@@ -6,6 +6,7 @@ mod beside;
 mod overwrites;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 use super::disk::{self, DiskCounts};
 use super::orders::{Answer, Beside, Fill, Measure, Order, Sample, Shrunk, Task, WorkDone};
@@ -109,6 +110,7 @@ impl Held {
             Order::Measure(measure) if self.target.scheme == fio::SCHEME.name => self.measure_with_fio(measure),
             Order::Measure(measure) => self.measure(measure),
             Order::Overwrite(overwrite) => overwrites::measure(self.store()?, &self.directory, overwrite),
+            Order::Transact(transact) => transactions::measure(self.store()?, transact),
             Order::Shrink { load, cache_bytes } => self.shrink(load, *cache_bytes),
         }
     }
@@ -186,15 +188,7 @@ impl Held {
         if what == Beside::Compaction {
             beside::disturb(store)?;
         }
-        let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-        let after = Duration::from_millis(measure.millis);
-        let (sample, done): (Answer, Result<WorkDone, String>) = std::thread::scope(|scope| {
-            let beside = scope.spawn(|| beside::run(store, what, after, &is_over, &stop));
-            let sample = self.load(measure, &stop);
-            is_over.store(true, Ordering::Relaxed);
-            (sample, beside.join().unwrap_or_else(|_| Err("what went on beside it panicked".to_owned())))
-        });
-        both(sample, done).map(|(sample, beside)| Sample { beside, ..sample })
+        with_beside(store, what, Duration::from_millis(measure.millis), |stop| self.load(measure, stop))
     }
 
     /// Measures a load, and gives the store another budget in the middle of its window.
@@ -222,7 +216,7 @@ impl Held {
             ..Plan::default()
         };
         if measure.beside == Some(Beside::Compaction) {
-            plan = Plan { warmup: Duration::ZERO, length: Length::Time(LONGEST_COMPACTION), limit: None, ..plan };
+            plan = Plan { warmup: Duration::ZERO, length: Length::Time(LONGEST_WORK), limit: None, ..plan };
         }
         let before = DiskCounts::of(&self.directory);
         let single = |what| Singles { what, records: measure.records, seed: measure.seed };
@@ -276,6 +270,18 @@ impl Held {
     }
 }
 
+/// Does `load`, and `what` beside it on a thread; `after` is how long a window goes on after a compaction.
+fn with_beside(store: &dyn Store, what: Beside, after: Duration, load: impl FnOnce(&AtomicBool) -> Answer) -> Answer {
+    let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (sample, done): (Answer, Result<WorkDone, String>) = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| beside::run(store, what, after, &is_over, &stop));
+        let sample = load(&stop);
+        is_over.store(true, Ordering::Relaxed);
+        (sample, beside.join().unwrap_or_else(|_| Err("what went on beside it panicked".to_owned())))
+    });
+    both(sample, done).map(|(sample, beside)| Sample { beside, ..sample })
+}
+
 /// The results of a load and of the work beside it. If both failed, each may have caused the other.
 fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), String> {
     match (sample, beside) {
@@ -285,8 +291,8 @@ fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), Str
     }
 }
 
-/// A compaction that takes longer fails.
-const LONGEST_COMPACTION: Duration = Duration::from_secs(1800);
+/// A compaction, or a build of an index, that takes longer fails.
+const LONGEST_WORK: Duration = Duration::from_secs(1800);
 
 /// What the store counted in the window under `name`; 0 if it does not.
 fn counted(measured: &Measured, name: &str) -> u64 {

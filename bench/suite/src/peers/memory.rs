@@ -6,6 +6,7 @@ mod tests;
 use super::herd::Peer;
 use super::orders::{Fill, Measure, Order, Sample, Task};
 use super::table::{Against, Goal, Row, Table};
+use super::warm_up::warm_up;
 use super::{Ending, Tale, absent, check_room, failed, in_turns, million_rows, place, thousands, verdict};
 use crate::args::PeersArgs;
 use harness::Scheme;
@@ -192,7 +193,7 @@ fn measure(
     table: &mut Table,
     tale: &Tale,
 ) {
-    warm_up(peers, (filled, records), table, tale);
+    warm_up(peers, filled, records, table, tale);
     for (name, task, threads, figure) in tasks {
         let number = table.rows.iter().position(|row| row.name == *name).expect("every task has a row");
         let measure = Measure {
@@ -259,33 +260,6 @@ fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
     let stops: Vec<u64> = samples.iter().filter_map(|sample| sample.level0_stops).collect();
     if !stops.is_empty() {
         *total = vec![total.first().unwrap_or(&0.0) + stops.iter().sum::<u64>() as f64];
-    }
-}
-
-/// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled
-/// by the first rows of the table.
-fn warm_up(peers: &mut [Peer], (filled, records): (Fill, u64), table: &mut Table, tale: &Tale) {
-    // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean.
-    let pages = (records / 120).max(2) as f64;
-    let reads = (pages * pages.ln()) as u64;
-    for peer in peers {
-        let measure = Measure {
-            task: workload("c", "uniform"),
-            records,
-            filled,
-            threads: 1,
-            warmup_millis: 0,
-            // Enough for engines that miss all the time.
-            millis: reads / 5,
-            operations: Some(reads),
-            hot_share: None,
-            beside: None,
-            seed: 1,
-        };
-        match peer.obey(&Order::Measure(measure)) {
-            Ok(_) => tale.tell(&format!("{:24} {:24}", "warmed up", peer.name())),
-            Err(why) => failed("warm-up", why, &mut table.failures, tale),
-        }
     }
 }
 

@@ -26,6 +26,8 @@ pub enum Order {
     Measure(Measure),
     /// Measures writes of rows that are there already.
     Overwrite(Overwrite),
+    /// Measures transactions.
+    Transact(Transact),
     /// Measures, and gives the store another budget for pages in the middle of the window.
     Shrink {
         /// What goes on meanwhile.
@@ -84,6 +86,9 @@ pub struct Overwrite {
     pub per_second: Option<f64>,
     /// Decides every operation.
     pub seed: u64,
+    /// Whether the window is the time in which the store builds a secondary index over all rows, and the time is not looked at. The
+    /// index is compared with the rows and removed afterwards.
+    pub builds_index: bool,
 }
 
 /// The result of overwrites. Bytes are those of the window alone; no time is given to work that is left over.
@@ -111,6 +116,65 @@ pub struct Overwritten {
     pub file_bytes: u64,
 }
 
+/// A measurement of transactions.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Transact {
+    /// What each does.
+    pub what: Deed,
+    /// Rows of the table, or counters.
+    pub records: u64,
+    /// Clients, each with a thread.
+    pub threads: usize,
+    /// Left out before.
+    pub warmup_millis: u64,
+    /// Measured.
+    pub millis: u64,
+    /// Decides every operation.
+    pub seed: u64,
+}
+
+/// What a transaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deed {
+    /// It reads a row and gives it another value. Rows are drawn uniformly.
+    GetAndPut(Way),
+    /// It adds 1 to a counter, and is repeated until it commits.
+    Increment {
+        /// Whether some counters are drawn far more often than others, by YCSB's zipfian distribution. Otherwise all are drawn
+        /// alike.
+        zipfian: bool,
+    },
+    /// No transaction: it gives a row another value, durably. Rows are drawn uniformly.
+    Put {
+        /// Commits of each thread that may be not yet durable; 0: each is when its call returns.
+        in_flight: usize,
+    },
+}
+
+/// How a get and a put belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Way {
+    /// They do not: there is no transaction.
+    Apart,
+    /// In a transaction whose commit checks what it writes.
+    WritesChecked,
+    /// In a transaction whose commit checks what it writes and what it has read.
+    AllChecked,
+}
+
+/// The result of transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transacted {
+    /// Conflicts that were met in the window. A transaction that is not begun again after one is no operation.
+    pub conflicts: u64,
+    /// The time that half of the increments took at most, with all that were begun again; 0 where nothing is timed.
+    pub p50_nanos: u64,
+    /// The same of 99 in 100.
+    pub p99_nanos: u64,
+    /// The most conflicts that an increment has met.
+    pub most_conflicts: u64,
+}
+
 /// What goes on beside what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beside {
@@ -119,6 +183,8 @@ pub enum Beside {
     /// The store rewrites all it has, as its `settle` does after a row was put. The window begins with that and ends some
     /// time after it, since its end changes what is in memory.
     Compaction,
+    /// The store builds a secondary index over all rows. The window begins and ends with that.
+    IndexBuild,
 }
 
 /// What is measured.
@@ -179,6 +245,8 @@ pub struct Sample {
     pub level0_stops: Option<u64>,
     /// The result of overwrites.
     pub overwritten: Overwritten,
+    /// The result of transactions.
+    pub transacted: Transacted,
     /// What went on beside it.
     pub beside: WorkDone,
     /// The result of a new budget.
@@ -188,7 +256,7 @@ pub struct Sample {
 /// What a thread did beside a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkDone {
-    /// Rows it read; 0 for a compaction.
+    /// Rows it read, or entries of the index that was built; 0 for a compaction.
     pub rows: u64,
     /// How long it took.
     pub nanos: u64,

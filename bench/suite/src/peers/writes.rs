@@ -120,7 +120,14 @@ fn measure(peer: &mut Peer, records: u64, scale: &Scale, tale: &Tale) -> Result<
     tale.tell(&format!("{:28} {:12} {:10.1} K/s", "random load", peer.name(), thousands(&filled)));
     let warmup_millis = scale.warmup.as_millis() as u64;
     let order = |time: Duration, per_second, seed| {
-        Order::Overwrite(Overwrite { records, warmup_millis, millis: time.as_millis() as u64, per_second, seed })
+        Order::Overwrite(Overwrite {
+            records,
+            warmup_millis,
+            millis: time.as_millis() as u64,
+            per_second,
+            seed,
+            builds_index: false,
+        })
     };
     let closed = peer.obey(&order(scale.time.mul_f64(CAPACITY_TIME), None, 1))?;
     tale.tell(&format!("{CAPACITY:28} {:12} {}", peer.name(), line(&closed)));

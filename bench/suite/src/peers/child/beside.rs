@@ -1,4 +1,4 @@
-//! What a thread of a peer does during a measurement: scans, a compaction, a new budget for pages.
+//! What a thread of a peer does during a measurement: scans, a compaction, an index, a new budget for pages.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads and time are the machine's")]
 
@@ -29,7 +29,7 @@ pub fn disturb(store: &dyn Store) -> Result<(), String> {
 }
 
 /// Does `what` on `store` until `is_over`. Sets `stop` when the window is to end because of it: at an error, and `after`
-/// the end of a compaction.
+/// the end of a compaction, and at the end of the building of an index.
 pub fn run(
     store: &dyn Store,
     what: Beside,
@@ -40,8 +40,9 @@ pub fn run(
     let done = match what {
         Beside::Scan => scan(store, is_over),
         Beside::Compaction => compact(store, after, is_over),
+        Beside::IndexBuild => build_index(store, is_over),
     };
-    if done.is_err() || what == Beside::Compaction {
+    if done.is_err() || what != Beside::Scan {
         stop.store(true, Ordering::Relaxed);
     }
     done
@@ -72,6 +73,17 @@ fn compact(store: &dyn Store, after: Duration, is_over: &AtomicBool) -> Result<W
         return Err("the measurement ended before the compaction".to_owned());
     }
     RealClock::new().sleep(after);
+    Ok(done)
+}
+
+fn build_index(store: &dyn Store, is_over: &AtomicBool) -> Result<WorkDone, String> {
+    let clock = Clock::start();
+    let built = store.build_index().map_err(|failure| failure.to_string())?;
+    let rows = built.ok_or("the store has no secondary indexes")?;
+    let done = WorkDone { rows, nanos: clock.nanos() };
+    if is_over.load(Ordering::Relaxed) {
+        return Err("the measurement ended before the index was built".to_owned());
+    }
     Ok(done)
 }
 

@@ -2,9 +2,9 @@
 //! that the bytes are those of the window.
 
 use super::super::disk;
-use super::super::orders::{Answer, Overwrite, Overwritten, Sample};
+use super::super::orders::{Answer, Beside, Overwrite, Overwritten, Sample};
 use super::super::tasks::{Single, Singles};
-use super::{missing, run};
+use super::{LONGEST_WORK, missing, run, with_beside};
 use harness::{Change, Length, Measured, Pace, Plan, Store, Times};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -12,15 +12,41 @@ use std::time::Duration;
 
 /// Measures what `overwrite` says on `store`, whose files lie in `directory`.
 pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> Answer {
+    if !overwrite.builds_index {
+        let time = Duration::from_millis(overwrite.millis);
+        return measure_until(store, directory, overwrite, time, &AtomicBool::new(false));
+    }
+    let without_warmup = Overwrite { warmup_millis: 0, ..*overwrite };
+    let sample = with_beside(store, Beside::IndexBuild, Duration::ZERO, |stop| {
+        measure_until(store, directory, &without_warmup, LONGEST_WORK, stop)
+    });
+    // Also after an error, so that the next measurement finds the table as this one did.
+    let checked = store.check_and_drop_index().map_err(|failure| failure.to_string());
+    let sample = sample?;
+    let entries = checked?;
+    if entries != overwrite.records {
+        return Err(format!("the index has {entries} entries for {} rows", overwrite.records));
+    }
+    Ok(sample)
+}
+
+/// Measures for `time`, or until it is told to `stop`.
+fn measure_until(
+    store: &dyn Store,
+    directory: &Path,
+    overwrite: &Overwrite,
+    time: Duration,
+    stop: &AtomicBool,
+) -> Answer {
     let plan = Plan {
         pace: overwrite.per_second.map_or(Pace::Closed, |per_second| Pace::Open { per_second }),
         warmup: Duration::from_millis(overwrite.warmup_millis),
-        length: Length::Time(Duration::from_millis(overwrite.millis)),
+        length: Length::Time(time),
         ..Plan::default()
     };
     let singles = Singles { what: Single::Overwrite, records: overwrite.records, seed: overwrite.seed };
     let before = disk::written_by_this_process();
-    let measured = run(store, &singles, &plan, &AtomicBool::new(false))?;
+    let measured = run(store, &singles, &plan, stop)?;
     let written = disk::written_since(before);
     if measured.failed > 0 {
         return Err(format!("{} overwrites failed: {:?}", measured.failed, measured.failures));

@@ -106,7 +106,7 @@ fn disturbed(
             tell(names.p99[at], sample.p99_nanos as f64 / 1e3);
             tell(names.rate[at], thousands(&sample));
             match beside {
-                None => {}
+                None | Some(Beside::IndexBuild) => {}
                 Some(Beside::Scan) => {
                     let scans = Sample { rows: sample.beside.rows, nanos: sample.beside.nanos, ..Sample::default() };
                     tell(names.scan, million_rows(&scans));

@@ -1,0 +1,57 @@
+//! A secondary index of Larch over the ends of values, which every overwrite changes.
+
+use super::broken;
+use harness::Failure;
+use larch::{IndexKeys, IndexOptions, Table};
+
+/// The name of the index, and its declaration.
+const NAME: &str = "by_end_of_value";
+
+/// Bytes of a key of the index.
+const KEY_BYTES: usize = 8;
+
+/// Makes one key of the last bytes of a value.
+struct EndOfValue;
+
+impl IndexKeys for EndOfValue {
+    fn groups(&self) -> &[usize] {
+        &[0]
+    }
+
+    fn index_keys<'r>(
+        &self,
+        _key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        let end = part(0).and_then(|value| value.last_chunk::<KEY_BYTES>());
+        emit(end.ok_or("the value is too short")?);
+        Ok(())
+    }
+}
+
+/// Knows the declaration of [`build`].
+pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
+    if declaration == NAME.as_bytes() {
+        return Ok(Box::new(EndOfValue));
+    }
+    Err(format!("a benchmark knows only `{NAME}`"))
+}
+
+/// Builds the index, while others write. Returns how many rows it has gone over.
+pub fn build(table: &Table) -> Result<u64, Failure> {
+    let mut rows = 0;
+    table.create_index(NAME, NAME, &IndexOptions::default(), &mut |progress| rows = progress.rows).map_err(broken)?;
+    Ok(rows)
+}
+
+/// Compares the index with the rows, and drops it. Returns how many entries it has.
+pub fn check_and_drop(table: &Table) -> Result<u64, Failure> {
+    let check = table.index(NAME).map_err(broken)?.check(&mut |_| {}).map_err(broken)?;
+    if !check.problems.is_empty() {
+        let text = format!("the index differs from the rows: {:?}", check.problems);
+        return Err(Failure::session("index", text));
+    }
+    table.drop_index(NAME).map_err(broken)?;
+    Ok(check.entries)
+}

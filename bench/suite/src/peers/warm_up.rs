@@ -1,0 +1,33 @@
+//! Fills the caches of peers before their rows are measured.
+
+use super::herd::Peer;
+use super::orders::{Fill, Measure, Order, Task};
+use super::table::Table;
+use super::{Tale, failed};
+
+/// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled
+/// by the first rows of the table.
+pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table, tale: &Tale) {
+    // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean.
+    let pages = (records / 120).max(2) as f64;
+    let reads = (pages * pages.ln()) as u64;
+    for peer in peers {
+        let measure = Measure {
+            task: Task::Workload { name: "c".to_owned(), keys: "uniform".to_owned() },
+            records,
+            filled,
+            threads: 1,
+            warmup_millis: 0,
+            // Enough for engines that miss all the time.
+            millis: (reads / 5).max(1),
+            operations: Some(reads),
+            hot_share: None,
+            beside: None,
+            seed: 1,
+        };
+        match peer.obey(&Order::Measure(measure)) {
+            Ok(_) => tale.tell(&format!("{:24} {:24}", "warmed up", peer.name())),
+            Err(why) => failed("warm-up", why, &mut table.failures, tale),
+        }
+    }
+}
