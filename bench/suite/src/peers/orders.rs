@@ -171,6 +171,8 @@ pub struct Transacted {
     pub p50_nanos: u64,
     /// The same of 99 in 100.
     pub p99_nanos: u64,
+    /// Conflicts that 99 of 100 increments have met at most.
+    pub p99_conflicts: u64,
     /// The most conflicts that an increment has met.
     pub most_conflicts: u64,
 }

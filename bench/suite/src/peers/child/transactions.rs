@@ -41,8 +41,8 @@ struct Done {
     operations: u64,
     /// Conflicts in the windows.
     conflicts: u64,
-    /// The most conflicts that one increment has met.
-    most_conflicts: u64,
+    /// Those of each increment.
+    of_each: Histogram<u64>,
     /// The windows of all threads together. They begin and end at nearly the same time.
     nanos: u64,
     /// How long each increment of the windows took.
@@ -51,8 +51,8 @@ struct Done {
 
 impl Done {
     fn nothing() -> Self {
-        let times = Histogram::new(3).expect("three digits are allowed");
-        Self { all: 0, operations: 0, conflicts: 0, most_conflicts: 0, nanos: 0, times }
+        let histogram = || Histogram::new(3).expect("three digits are allowed");
+        Self { all: 0, operations: 0, conflicts: 0, of_each: histogram(), nanos: 0, times: histogram() }
     }
 
     /// Adds what another thread did.
@@ -60,7 +60,7 @@ impl Done {
         self.all += more.all;
         self.operations += more.operations;
         self.conflicts += more.conflicts;
-        self.most_conflicts = self.most_conflicts.max(more.most_conflicts);
+        self.of_each.add(&more.of_each).expect("both take all numbers");
         self.nanos += more.nanos;
         self.times.add(&more.times).expect("both take all times");
     }
@@ -69,7 +69,7 @@ impl Done {
     fn incremented(&mut self, nanos: u64, conflicts: u64) {
         self.all += 1;
         self.conflicts += conflicts;
-        self.most_conflicts = self.most_conflicts.max(conflicts);
+        self.of_each.saturating_record(conflicts);
         self.times.saturating_record(nanos);
     }
 }
@@ -82,7 +82,8 @@ fn sample(done: &Done, threads: usize) -> Answer {
         conflicts: done.conflicts,
         p50_nanos: done.times.value_at_quantile(0.5),
         p99_nanos: done.times.value_at_quantile(0.99),
-        most_conflicts: done.most_conflicts,
+        p99_conflicts: done.of_each.value_at_quantile(0.99),
+        most_conflicts: done.of_each.max(),
     };
     let nanos = done.nanos / threads as u64;
     Ok(Sample { operations: done.operations, rows: done.operations, nanos, transacted, ..Sample::default() })

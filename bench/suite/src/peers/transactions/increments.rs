@@ -16,8 +16,8 @@ pub struct Task {
     name: &'static str,
     zipfian: bool,
     threads: usize,
-    /// 50 % within, 99 % within, conflicts a commit, most conflicts of one increment.
-    more: Option<[&'static str; 4]>,
+    /// 50 % within, 99 % within, conflicts a commit, conflicts of 99 % of increments at most, most conflicts of one.
+    more: Option<[&'static str; 5]>,
 }
 
 const UNIFORM_1: &str = "uniform, 1 thread";
@@ -33,6 +33,7 @@ pub const TASKS: [Task; 5] = [
             "uniform, 8: 50 % within",
             "uniform, 8: 99 % within",
             "uniform, 8: conflicts a commit",
+            "uniform, 8: conflicts, 99 % within",
             "uniform, 8: most conflicts of one",
         ]),
     },
@@ -46,13 +47,14 @@ pub const TASKS: [Task; 5] = [
             "zipfian, 8: 50 % within",
             "zipfian, 8: 99 % within",
             "zipfian, 8: conflicts a commit",
+            "zipfian, 8: conflicts, 99 % within",
             "zipfian, 8: most conflicts of one",
         ]),
     },
 ];
 
 /// The units of the rows of [`Task::more`].
-const UNITS: [&str; 4] = ["us", "us", "conflicts", "conflicts"];
+const UNITS: [&str; 5] = ["us", "us", "conflicts", "conflicts", "conflicts"];
 
 /// Measures them.
 pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
@@ -73,6 +75,7 @@ pub fn put(table: &mut Table, task: &Task, at: usize, sample: &Sample) {
         micros(measured.p50_nanos),
         micros(measured.p99_nanos),
         measured.conflicts as f64 / sample.operations as f64,
+        measured.p99_conflicts as f64,
         measured.most_conflicts as f64,
     ];
     for (name, figure) in task.more.into_iter().flatten().zip(figures) {

@@ -66,7 +66,8 @@ fn every_row_can_be_found_by_its_name() {
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
-    let transacted = Transacted { conflicts: 5, p50_nanos: 1500, p99_nanos: 20_000, most_conflicts: 9 };
+    let transacted =
+        Transacted { conflicts: 5, p50_nanos: 1500, p99_nanos: 20_000, p99_conflicts: 3, most_conflicts: 9 };
     let sample = Sample { operations: 10, transacted, ..Sample::default() };
     let mut table = table(increments::rows());
     increments::put(&mut table, &increments::TASKS[4], 0, &sample);
@@ -74,6 +75,7 @@ fn every_row_can_be_found_by_its_name() {
         ("zipfian, 8: 50 % within", 1.5),
         ("zipfian, 8: 99 % within", 20.0),
         ("zipfian, 8: conflicts a commit", 0.5),
+        ("zipfian, 8: conflicts, 99 % within", 3.0),
         ("zipfian, 8: most conflicts of one", 9.0),
     ] {
         assert_eq!(table.row(name).figures[0], [figure], "{name}");
