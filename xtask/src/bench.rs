@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::packages;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -166,6 +167,10 @@ impl Place {
         let target = engines_target(root, std::env::var_os("CARGO_TARGET_DIR"));
         let mut place = Self { manifest: root.join(ENGINES_MANIFEST), target, rocksdb: None };
         if engines.contains(&"rocksdb") {
+            if let Err(why) = bring_packages_of_rocksdb() {
+                eprintln!("bench: {why}");
+                return Err(ExitCode::FAILURE);
+            }
             let folder = match std::env::var_os("ROCKSDB_LIB_DIR") {
                 Some(folder) => PathBuf::from(folder),
                 None => {
@@ -191,6 +196,21 @@ impl Place {
         }
         cargo
     }
+}
+
+/// RocksDB is fetched by Maven, unpacked by unzip, and its header is read by libclang.
+fn bring_packages_of_rocksdb() -> Result<(), String> {
+    packages::bring("maven", "Maven", || packages::is_in_path("mvn"))?;
+    packages::bring("unzip", "unzip", || packages::is_in_path("unzip"))?;
+    packages::bring("libclang-dev", "libclang", has_libclang)
+}
+
+/// Debian puts it in a folder of its own for each version of LLVM.
+fn has_libclang() -> bool {
+    let entries = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut libraries = entries("/usr/lib".into()).flat_map(|version| entries(version.path().join("lib")));
+    std::env::var_os("LIBCLANG_PATH").is_some()
+        || libraries.any(|library| library.file_name().as_encoded_bytes().starts_with(b"libclang.so"))
 }
 
 /// The target folder of `bench/engines`, inside that of everything else. Absolute: build scripts run elsewhere.

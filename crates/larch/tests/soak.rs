@@ -1,11 +1,15 @@
-//! Memory of a million reads while nothing is written, half of them in a database opened read-only: an allocator counts the
-//! bytes in use, and they end where they began. A database that no one writes to makes no new view, so nothing but the end of
-//! a read can free what the read took.
+//! Memory of a million reads while nothing is written, half of them in a database opened read-only, and of transactions of every
+//! kind: an allocator counts the bytes in use, and they end where they began. A database that no one writes to makes no new view,
+//! so nothing but the end of a read can free what the read took.
 
 use kit::allocations::{Counting, Thread};
-use larch::{Database, Readable, TableOptions, Tried};
+use larch::{
+    Database, Expected, Index, IndexKeys, IndexOptions, Isolation, Readable, Table, TableOptions, Transaction,
+    TransactionOptions, Tried,
+};
 use os::Machine;
 use os::sim::SimDisk;
+use os::sync::Arc;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -121,4 +125,177 @@ fn half_a_million_reads_leave_nothing_behind() {
 #[test]
 fn half_a_million_reads_of_a_database_opened_read_only_leave_nothing_behind() {
     check(true);
+}
+
+/// Makes one key of an index of the first byte of the value.
+struct FirstByte;
+
+impl IndexKeys for FirstByte {
+    fn groups(&self) -> &[usize] {
+        &[0]
+    }
+
+    fn index_keys<'r>(
+        &self,
+        _key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        emit(part(0).and_then(|value| value.get(..1)).ok_or("the value is empty")?);
+        Ok(())
+    }
+}
+
+/// A database of 2,000 rows with an index. Its write buffer is small, so that large transactions move into files.
+struct Indexed {
+    db: Database,
+    table: Table,
+    index: Index,
+}
+
+const INDEXED_ROWS: u32 = 2_000;
+
+impl Indexed {
+    fn new(disk: Arc<SimDisk>) -> Self {
+        let machine = Machine::simulated_on(disk, 2);
+        let builder = Database::builder("db").machine(machine).cache_bytes(1 << 20).write_buffer_bytes(256 << 10);
+        let db = builder.extractors(|_: &[u8]| Ok(Box::new(FirstByte) as Box<dyn IndexKeys>)).open();
+        let db = db.expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        for i in 0..INDEXED_ROWS {
+            table.insert(i.to_be_bytes(), value(i)).expect("the disk works");
+        }
+        let index = table.create_index("by_first", b"first", &IndexOptions::default(), &mut |_| {});
+        Self { db, index: index.expect("the disk works"), table }
+    }
+
+    fn begin(&self) -> Transaction {
+        self.db.begin().expect("the disk works")
+    }
+
+    /// A transaction that has read and overwritten row `i`.
+    fn overwriting(&self, i: u32, isolation: Isolation) -> Transaction {
+        let options = TransactionOptions { isolation, ..TransactionOptions::default() };
+        let mut tx = self.db.begin_with(&options).expect("the disk works");
+        assert!(tx.get(&self.table, row(i)).expect("the disk works").is_some());
+        tx.insert(&self.table, row(i), value(i + 1)).expect("it is open for writing");
+        tx
+    }
+
+    /// A transaction of one of many kinds, `i` says which and on what rows. The rows are as many afterwards.
+    fn transaction(&self, i: u32) {
+        let Self { db, table, index } = self;
+        let key = row(i);
+        match i % 18 {
+            0 => assert!(self.overwriting(i, Isolation::Serializable).commit().expect("the disk works").is_ok()),
+            1 => assert!(self.overwriting(i, Isolation::Snapshot).commit().expect("the disk works").is_ok()),
+            2 => self.overwriting(i, Isolation::Serializable).rollback(),
+            3 => {
+                let late = self.overwriting(i, Isolation::Serializable);
+                table.insert(key, value(i)).expect("the disk works");
+                assert!(late.commit().expect("the disk works").is_err(), "another commit has written the row");
+            }
+            4 => {
+                let mut tx = self.begin();
+                assert_eq!(tx.range(table, ..).count() as u32, INDEXED_ROWS);
+                let savepoint = tx.savepoint();
+                tx.remove_range(table, ..).expect("it is open for writing");
+                assert_eq!(tx.iter(table).count(), 0);
+                tx.rollback_to(&savepoint).expect("the savepoint is of this transaction");
+                tx.insert(table, key, value(i)).expect("it is open for writing");
+                assert!(tx.commit().expect("the disk works").is_ok());
+            }
+            5 | 6 => {
+                // Its writes take more than their share of the write buffer, and then more than half of it.
+                let mut tx = self.begin();
+                for j in 0..INDEXED_ROWS / (i % 18 - 3) {
+                    tx.insert(table, row(i + j), value(j)).expect("the disk works");
+                }
+                if i.is_multiple_of(4) {
+                    tx.rollback();
+                } else {
+                    assert!(tx.commit().expect("the disk works").is_ok());
+                }
+            }
+            7 => {
+                let tx = self.overwriting(i, Isolation::Serializable);
+                if let Some(committed) = poll(tx.commit_async(), 1 + i / 18 % 2) {
+                    assert!(committed.expect("the disk works").is_ok());
+                }
+            }
+            8 => {
+                let commit = self.overwriting(i, Isolation::Serializable).submit();
+                let commit = commit.expect("the disk works").expect("nothing else writes");
+                if i.is_multiple_of(4) {
+                    commit.wait().expect("the disk works");
+                }
+            }
+            9 => {
+                let mut tx = self.begin();
+                assert!(tx.get_for_update(table, key).expect("the disk works").is_some());
+                if !i.is_multiple_of(4) {
+                    tx.insert(table, key, value(i)).expect("it is open for writing");
+                    assert!(tx.commit().expect("the disk works").is_ok());
+                }
+            }
+            10 => {
+                let done: larch::Result<()> = db.transact(|tx| {
+                    let old = tx.get(table, key)?;
+                    tx.insert(table, key, old.expect("the row is there"))
+                });
+                done.expect("the disk works");
+            }
+            11 => assert!(!table.insert_new(key, value(i)).expect("the disk works")),
+            12 => {
+                let old = table.get(key).expect("the disk works").expect("the row is there");
+                let swapped = table.compare_and_swap(key, Some(&old[..]), Some(&value(i)[..]));
+                assert!(swapped.expect("the disk works").is_ok());
+            }
+            13 => {
+                let mut batch = db.batch();
+                batch.expect(table, key, Expected::Absent);
+                batch.insert(table, key, value(i));
+                assert!(batch.commit().is_err(), "the row is there");
+            }
+            14 => {
+                let mut cursor = table.cursor();
+                assert!(cursor.seek(key).expect("the disk works"));
+                assert!(cursor.prev().is_ok() && cursor.next().is_ok());
+            }
+            15 => assert!(!index.get_by(&value(i)[..1]).expect("the disk works").is_empty()),
+            16 => assert!(index.range_by(..).limit(7).all(|row| row.is_ok())),
+            _ => assert_eq!(index.entries(..).count() as u32, INDEXED_ROWS),
+        }
+    }
+}
+
+fn row(i: u32) -> [u8; 4] {
+    (i.wrapping_mul(7919) % INDEXED_ROWS).to_be_bytes()
+}
+
+fn value(i: u32) -> [u8; 100] {
+    [b'a' + (i % 26) as u8; 100]
+}
+
+#[test]
+fn transactions_of_every_kind_leave_nothing_behind() {
+    let disk = SimDisk::new(2);
+    let indexed = Indexed::new(disk.clone());
+    let settle = || {
+        indexed.db.flush().expect("the disk works");
+        indexed.db.compact().expect("the disk works");
+        // The manifest grows on the disk, which is simulated in memory.
+        Thread::so_far().live_bytes() - disk.memory_bytes() as i64
+    };
+    // The cache fills, and its lists reach their lengths.
+    (0..18 * 20).for_each(|i| indexed.transaction(i));
+    let at_start = settle();
+    (0..18 * 100).for_each(|i| indexed.transaction(i));
+    let grown = settle() - at_start;
+    println!("{grown} bytes more in use");
+    assert!(grown.abs() < 64 << 10, "{grown} bytes more are in use");
+    let metrics = indexed.db.metrics();
+    assert_eq!(metrics.pinned_versions, 0);
+    assert_eq!(metrics.memory().session_bytes, 0, "ranges that are being read");
+    assert!(indexed.index.check(&mut |_| {}).expect("the disk works").problems.is_empty());
 }

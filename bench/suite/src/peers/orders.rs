@@ -76,8 +76,10 @@ pub struct Measure {
 /// A measurement of overwrites: one client puts another value in the place of a row, again and again, drawn uniformly from all.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Overwrite {
-    /// Rows of the table, which a random load has filled.
+    /// Rows of the table.
     pub records: u64,
+    /// How the table was filled, which decides its keys.
+    pub filled: Fill,
     /// Left out before.
     pub warmup_millis: u64,
     /// Measured.

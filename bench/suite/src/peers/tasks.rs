@@ -1,5 +1,6 @@
 //! Tasks of peers that no workload of YCSB has.
 
+use super::orders::Fill;
 use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
 use ycsb::{KeyNames, Random, Text};
 
@@ -52,8 +53,8 @@ pub enum Single {
     Scan,
     /// An insert of a row behind all others.
     Put,
-    /// Another value for a row of a random load.
-    Overwrite,
+    /// Another value for a row of a table that was filled like this.
+    Overwrite(Fill),
 }
 
 /// Clients that do one thing.
@@ -74,7 +75,7 @@ impl Workload for Singles {
             Single::Absent | Single::Many(_) => &["READ"],
             Single::Scan => &["SCAN"],
             Single::Put => &["INSERT"],
-            Single::Overwrite => &["UPDATE"],
+            Single::Overwrite(_) => &["UPDATE"],
         }
     }
 
@@ -136,8 +137,11 @@ impl Client for One {
                 self.strings.clear();
                 self.strings.push(&self.value);
             }
-            Single::Overwrite => {
-                self.draw(HASHED_KEYS);
+            Single::Overwrite(filled) => {
+                self.draw(match filled {
+                    Fill::Sorted => KEYS,
+                    Fill::Random => HASHED_KEYS,
+                });
                 self.text.fill(&mut self.value);
             }
         }
@@ -150,7 +154,7 @@ impl Client for One {
             Single::Many(_) => Request::ReadMany { keys: &self.strings, fields: Fields::All },
             Single::Scan => Request::Scan { start: &[], rows: u64::MAX, fields: Fields::All },
             Single::Put => Request::Insert { key: &self.key, record: &self.strings },
-            Single::Overwrite => Request::Update { key: &self.key, field: 0, value: &self.value },
+            Single::Overwrite(_) => Request::Update { key: &self.key, field: 0, value: &self.value },
         };
         (Kind(0), request)
     }
@@ -162,7 +166,7 @@ impl Client for One {
             (Single::Many(keys), Ok(_)) => reply.rows() == keys as u64,
             // Rows that were inserted meanwhile come too.
             (Single::Scan, Ok(_)) => reply.rows() >= self.records,
-            (Single::Put | Single::Overwrite, Ok(_)) => true,
+            (Single::Put | Single::Overwrite(_), Ok(_)) => true,
         };
         if as_wanted { Next::Done } else { Next::Failed }
     }

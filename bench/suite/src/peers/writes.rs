@@ -122,6 +122,7 @@ fn measure(peer: &mut Peer, records: u64, scale: &Scale, tale: &Tale) -> Result<
     let order = |time: Duration, per_second, seed| {
         Order::Overwrite(Overwrite {
             records,
+            filled: Fill::Random,
             warmup_millis,
             millis: time.as_millis() as u64,
             per_second,

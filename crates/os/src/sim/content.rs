@@ -37,6 +37,16 @@ impl SimContent {
         self.live.len()
     }
 
+    /// Memory that the bytes take, with what is reserved for more.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let unsynced = self.unsynced.iter().map(|operation| match operation {
+            Operation::Write { bytes, .. } => bytes.capacity(),
+            Operation::SetLen(_) => 0,
+        });
+        let operations = self.unsynced.capacity() * size_of::<Operation>();
+        self.live.capacity() + self.durable.capacity() + operations + unsynced.sum::<usize>()
+    }
+
     /// Copies what there is from `offset` into `buffer`; returns how much that is.
     pub(super) fn read(&self, buffer: &mut [u8], offset: usize) -> usize {
         let rest = self.live.get(offset..).unwrap_or_default();

@@ -132,6 +132,11 @@ impl SimDisk {
         self.state.lock().used_bytes()
     }
 
+    /// Memory of this process that the contents of all files take.
+    pub fn memory_bytes(&self) -> usize {
+        self.state.lock().memory_bytes()
+    }
+
     /// Flips a bit (0 is the lowest) of a byte of a file, on the platter too.
     pub fn flip_bit(&self, path: impl AsRef<Path>, byte: u64, bit: u32) {
         let byte = usize::try_from(byte).expect("files in memory are addressed in memory");

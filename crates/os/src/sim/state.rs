@@ -122,6 +122,10 @@ impl SimDiskState {
         taken.map(|(_, file)| file.content.len() as u64).sum()
     }
 
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.files.values().map(|file| file.content.memory_bytes()).sum()
+    }
+
     /// Bytes that a file of `len` bytes can grow by.
     fn room(&self) -> usize {
         if self.capacity_bytes == u64::MAX {

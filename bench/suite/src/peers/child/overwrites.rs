@@ -44,7 +44,8 @@ fn measure_until(
         length: Length::Time(time),
         ..Plan::default()
     };
-    let singles = Singles { what: Single::Overwrite, records: overwrite.records, seed: overwrite.seed };
+    let singles =
+        Singles { what: Single::Overwrite(overwrite.filled), records: overwrite.records, seed: overwrite.seed };
     let before = disk::written_by_this_process();
     let measured = run(store, &singles, &plan, stop)?;
     let written = disk::written_since(before);

@@ -36,6 +36,7 @@ pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
             let mut obey = |builds_index| {
                 let order = Overwrite {
                     records,
+                    filled: Fill::Sorted,
                     warmup_millis: (ground.scale.time / super::WARMUP).as_millis() as u64,
                     millis: 5 * ground.scale.time.as_millis() as u64,
                     per_second: Some(PER_SECOND),
