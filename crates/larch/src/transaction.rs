@@ -3,7 +3,8 @@
 //!
 //! A transaction reads at the version at which it began, over which its own writes lie. At its commit, under the lock that orders
 //! commits, what it has read is compared with the commits since then. These are still in memory, where rows are ordered by key and
-//! version: the memtables are the index of conflicts, and a commit outside of transactions does nothing for it (decision 64).
+//! version: the memtables are the index of conflicts (decision 64). A commit
+//! outside of transactions does nothing for it but to leave the signature of its keys, if a transaction is running.
 
 pub mod conflict;
 pub mod expected;
@@ -12,5 +13,6 @@ pub mod read_set;
 pub mod recent;
 pub mod reserved;
 pub mod run;
+pub mod signature;
 pub mod validation;
 pub mod work;

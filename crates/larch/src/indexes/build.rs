@@ -28,6 +28,7 @@ use crate::write::flush::flush_all;
 use os::sync::Arc;
 use sst::Version;
 use std::ops::Bound;
+use std::time::Duration;
 
 /// How far the building of an index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +53,14 @@ pub struct NewIndex<'n> {
 /// The name of the work in the error about a build that was cancelled.
 const WORK: &str = "building the index";
 
-/// How many rows the first transaction takes, and how many later ones take at most.
+/// How many rows the first transaction takes, and how many later ones take at most. Commits become visible in their order: one that
+/// follows waits until all of these are in memory.
 const FIRST_ROWS: usize = 64;
-const MOST_ROWS: usize = 1024;
+const MOST_ROWS: usize = 256;
+
+/// While others commit, the build rests after each transaction as long as the transaction took, at most so long. So it takes half of a
+/// processor and of what background work can do, and the others have the rest.
+const LONGEST_REST: Duration = Duration::from_millis(100);
 
 /// The rows and entries of a transaction take about the write buffer divided by this number at most, unless it has one row only.
 const BUFFER_SHARE: u64 = 64;
@@ -181,15 +187,18 @@ fn fill(
     let most_bytes = (core.env.options.write_buffer_bytes / BUFFER_SHARE) as usize;
     let total_rows = core.views.newest().files_of(table)?.files().map(|(_, file)| file.sst.meta.rows()).sum();
     let (mut rows, mut after, mut most_rows) = (0, None, FIRST_ROWS);
+    let clock = &core.env.machine.clock;
+    let mut last_version = None;
     loop {
+        let begun = clock.now();
         let mut attempts = Attempts::new(handle, &options);
-        let filled = loop {
+        let (filled, version) = loop {
             limit.check(WORK)?;
             let mut tx = attempts.begin()?;
             let index = core.indexes.index(table.id, id).ok_or_else(|| no_such_index(table, name))?;
             let filled = tx.fill(table, &index, (after.as_deref(), &through), (most_rows, most_bytes))?;
             match tx.try_commit()? {
-                Ok(_) => break filled,
+                Ok(version) => break (filled, version),
                 Err(conflict) => {
                     most_rows = (most_rows / 2).max(1);
                     attempts.failed(tx, conflict)?;
@@ -203,6 +212,11 @@ fn fill(
             None => return Ok(()),
         };
         most_rows = (most_rows * 2).min(MOST_ROWS);
+        let others_commit = last_version.is_some_and(|last: Version| version.0 > last.0 + 1);
+        if others_commit {
+            clock.pause(clock.now().saturating_sub(begun).min(LONGEST_REST));
+        }
+        last_version = Some(version);
     }
 }
 

@@ -14,6 +14,16 @@ use crate::write::writer::Writer;
 use os::sync::MutexGuard;
 use sst::Version;
 
+/// Makes the commits so far durable. The change does so again under the lock, which other commits wait for; the sync there has only
+/// the commits that came in between.
+fn sync_before_locking(core: &Core) -> Result<()> {
+    core.check_writable()?;
+    if core.env.options.read_only {
+        return Err(Error::ReadOnly);
+    }
+    core.make_durable(core.views.visible())
+}
+
 /// The right to change tables. Dropping it changes nothing.
 pub struct TableChange<'c> {
     core: &'c Core,
@@ -29,7 +39,7 @@ impl<'c> TableChange<'c> {
     ///
     /// Why writes are refused; [`Error::ReadOnly`].
     pub fn begin(core: &'c Core) -> Result<Self> {
-        core.check_writable()?;
+        sync_before_locking(core)?;
         Self::take(core, None)
     }
 
@@ -47,7 +57,7 @@ impl<'c> TableChange<'c> {
         targets: &[&TableInfo],
         check: impl FnOnce(Version) -> Result<(), E>,
     ) -> Result<Self, E> {
-        core.check_writable()?;
+        sync_before_locking(core)?;
         wait_for_level0(core, None)?;
         targets.iter().try_for_each(|target| wait_for_level0(core, Some(target.id)))?;
         let levels = core.writes.levels.own();

@@ -6,6 +6,7 @@
 use super::conflict::Conflict;
 use super::read_set::ReadSet;
 use super::recent::Recent;
+use super::signature::{LatestKeys, Signature};
 use crate::manifest::TableId;
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
@@ -45,6 +46,27 @@ impl<'t> Validation<'t> {
     /// Whether there are commits up to `to` with which it was not compared.
     pub fn is_behind(&self, to: Version) -> bool {
         to > self.compared && !self.is_trivial()
+    }
+
+    /// What it depends on, if its writes are `ops`.
+    pub fn keys(&self, ops: &BatchOps) -> Signature {
+        let mut keys = if self.guards_writes { Signature::of_ops(ops) } else { Signature::NONE };
+        for reads in self.reads.into_iter().flatten() {
+            if reads.ranges().next().is_some() {
+                return Signature::ANY;
+            }
+            reads.keys().for_each(|(table, key)| keys.add(table, key));
+        }
+        keys
+    }
+
+    /// Whether one of `commits` up to `to` that was not compared may have changed one of `keys`. If not, all of them count as compared.
+    pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
+        let may_be = commits.may_have(keys, self.compared, to);
+        if !may_be {
+            self.compared = to;
+        }
+        may_be
     }
 
     /// Compares it with the commits up to `to` that were not compared yet. Memory has all commits up to `to` that `view` does not have

@@ -27,6 +27,7 @@ use crate::manifest::TableInfo;
 use crate::memtable::set::MemSet;
 use crate::options::Durability;
 use crate::transaction::conflict::Conflict;
+use crate::transaction::signature::Signature;
 use crate::transaction::validation::Validation;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
@@ -229,6 +230,10 @@ fn log<'c>(
     mut validation: Option<&mut Validation<'_>>,
 ) -> Result<Logged<'c>, NotCommitted> {
     let mut stalled: Option<StalledCommit<'_>> = None;
+    // No transaction that begins later asks for it: this commit is visible by then, or its keys count as unknown.
+    let is_asked_for = core.writes.recent.running() > 0;
+    let written = if is_asked_for { Signature::of_ops(ops) } else { Signature::ANY };
+    let depends_on = validation.as_ref().map_or(Signature::NONE, |validation| validation.keys(ops));
     loop {
         let seen = core.background.progress_seen();
         // Mostly it is still the newest one under the lock.
@@ -275,6 +280,7 @@ fn log<'c>(
         }
         if let Some(validation) = &mut validation
             && validation.is_behind(writer.last_version())
+            && validation.may_be_changed(writer.latest_keys(), depends_on, writer.last_version())
         {
             // What is in the log by now is applied soon, and nothing comes after it before the lock is released.
             core.wait_for_commits(writer)?;
@@ -283,7 +289,7 @@ fn log<'c>(
         }
         let visible = core.views.visible_versions();
         visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;
-        let version = writer.append(ops, bytes).map_err(|error| core.not_appended(error))?;
+        let version = writer.append(ops, bytes, written).map_err(|error| core.not_appended(error))?;
         core.env.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
         core.env.held.log.store(writer.buffer_bytes(), Ordering::Relaxed);
         log_job::appended(core, writer);

@@ -9,6 +9,7 @@ use crate::log::wal::{LogWriter, SyncPoint};
 use crate::manifest::TableId;
 use crate::memtable::set::MemSet;
 use crate::memtable::{Memtable, Rows};
+use crate::transaction::signature::{LatestKeys, Signature};
 use os::Machine;
 use os::sync::Arc;
 use sst::{RowKind, Version};
@@ -21,6 +22,7 @@ pub struct Writer {
     sync: Arc<SyncPoint>,
     memory: Arc<MemSet>,
     next_version: Version,
+    latest_keys: LatestKeys,
     /// Whether another log may say where this one ends, because a rotation failed. Then no more commits may go to this log.
     is_ended: bool,
 }
@@ -149,7 +151,7 @@ impl Writer {
 
     fn new(log: LogWriter, memory: Arc<MemSet>, sync: Arc<SyncPoint>, next_version: Version) -> Self {
         sync.continue_in(log.file());
-        Self { log, sync, memory, next_version, is_ended: false }
+        Self { log, sync, memory, next_version, latest_keys: LatestKeys::default(), is_ended: false }
     }
 
     /// Ends this log, and returns a writer that begins the `next` one with the memtables `memory`.
@@ -178,16 +180,22 @@ impl Writer {
         Ok(Self::new(log, memory, self.sync.clone(), self.next_version))
     }
 
-    /// Puts a commit into the log, reserves `bytes` of the memtables for it, and returns its version. The caller [applies](apply) it
+    /// What the latest commits to this log wrote.
+    pub fn latest_keys(&self) -> &LatestKeys {
+        &self.latest_keys
+    }
+
+    /// Puts a commit, which writes the keys of `written`, into the log, reserves `bytes` of the memtables for it, and returns its version. The caller [applies](apply) it
     /// to these memtables. It is not durable yet.
     ///
     /// # Errors
     ///
     /// See [`NotAppended`]. Then the log does not have the commit.
-    pub fn append(&mut self, ops: &BatchOps, bytes: u64) -> Result<Version, NotAppended> {
+    pub fn append(&mut self, ops: &BatchOps, bytes: u64, written: Signature) -> Result<Version, NotAppended> {
         let version = self.next_version;
         self.log.append_commit(version, ops).map_err(|error| self.not_appended(error))?;
         self.memory.note_commit(version, bytes);
+        self.latest_keys.note(version, written);
         self.take_version();
         Ok(version)
     }

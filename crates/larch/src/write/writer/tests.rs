@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::log::wal::LogReader;
+use crate::transaction::signature::Signature;
 use os::sim::SimDisk;
 use std::io::ErrorKind;
 
@@ -22,7 +23,7 @@ fn put(key: &[u8], value: &[u8]) -> BatchOps {
 
 /// Commits `ops` as a database does.
 fn commit(writer: &mut Writer, ops: &BatchOps) -> Result<Version, NotAppended> {
-    let version = writer.append(ops, 100)?;
+    let version = writer.append(ops, 100, Signature::ANY)?;
     assert!(writer.memory().used_bytes() >= 100, "memory is reserved until the commit is applied");
     apply(writer.memory(), version, ops, 100);
     Ok(version)

@@ -1,0 +1,126 @@
+//! Sets of keys in 64 bits, and those of the latest commits. It does not know what a transaction is.
+//!
+//! A transaction is compared with the commits that came since it was compared last, under the lock of the writer. Some of them may
+//! not be in memory yet, and to wait for them under the lock would make commits wait for each other. Mostly the signatures say
+//! already that such a commit wrote nothing that the transaction depends on.
+
+use crate::manifest::TableId;
+use crate::write::batch::{BatchOps, Op};
+use sst::Version;
+use sst::format::filter::hash_key;
+
+/// A set of keys. Sets that have no bit in common have no key in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature(u64);
+
+/// A commit with more operations has a signature with all bits: most of them would be set, and making it takes time.
+const MOST_OPS: u32 = 32;
+
+impl Signature {
+    /// No key.
+    pub const NONE: Self = Self(0);
+    /// Perhaps any key.
+    pub const ANY: Self = Self(u64::MAX);
+
+    /// Of the keys that `ops` write.
+    pub fn of_ops(ops: &BatchOps) -> Self {
+        if ops.count() > MOST_OPS {
+            return Self::ANY;
+        }
+        let mut keys = Self::NONE;
+        for (table, op) in ops.iter() {
+            match op {
+                Op::Put { key, .. } | Op::Erase { key } => keys.add(TableId(table), key),
+                Op::RangeErase { .. } => return Self::ANY,
+            }
+        }
+        keys
+    }
+
+    /// Adds `key` of `table`.
+    pub fn add(&mut self, table: TableId, key: &[u8]) {
+        // The hash is that of filters. Tables are multiplied, so that equal keys of two tables mostly differ.
+        let hash = hash_key(key) ^ u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 |= 1 << (hash >> 58);
+    }
+
+    /// Whether both may have a key.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// How many commits are remembered: as many as may be applied at the same time.
+const COMMITS: usize = 64;
+
+/// What the latest commits wrote.
+#[derive(Debug)]
+pub struct LatestKeys {
+    /// In the place of its number: a version and what it wrote.
+    commits: [(Version, Signature); COMMITS],
+}
+
+impl Default for LatestKeys {
+    fn default() -> Self {
+        Self { commits: [(Version(0), Signature::ANY); COMMITS] }
+    }
+}
+
+impl LatestKeys {
+    /// The commit of `version` writes `keys`.
+    pub fn note(&mut self, version: Version, keys: Signature) {
+        self.commits[version.0 as usize % COMMITS] = (version, keys);
+    }
+
+    /// Whether a commit after `after`, up to `to`, may have written one of `keys`. It may, if it is not known.
+    pub fn may_have(&self, keys: Signature, after: Version, to: Version) -> bool {
+        if to.0.saturating_sub(after.0) > COMMITS as u64 {
+            return true;
+        }
+        (after.0 + 1..=to.0).any(|version| {
+            let (known, written) = self.commits[version as usize % COMMITS];
+            known != Version(version) || written.meets(keys)
+        })
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn signature(keys: &[&str]) -> Signature {
+        let mut signature = Signature::NONE;
+        keys.iter().for_each(|key| signature.add(TableId(1), key.as_bytes()));
+        signature
+    }
+
+    #[test]
+    fn signatures_with_a_common_key_meet_and_most_others_do_not() {
+        let keys: Vec<String> = (0..1000).map(|number| format!("key {number}")).collect();
+        let mut met = 0;
+        for (number, key) in keys.iter().enumerate() {
+            assert!(signature(&[key, "a", "b"]).meets(signature(&["c", key])));
+            met += usize::from(signature(&[key]).meets(signature(&[&keys[(number + 1) % 1000]])));
+        }
+        assert!(met < 50, "{met} of 1,000 pairs met, 16 are expected");
+        assert!(!signature(&[]).meets(Signature::ANY) && signature(&["a"]).meets(Signature::ANY));
+    }
+
+    #[test]
+    fn a_commit_that_is_not_known_may_have_written_anything() {
+        let mut latest = LatestKeys::default();
+        let (ours, other) = (signature(&["a"]), signature(&["b"]));
+        assert!(!ours.meets(other), "the test is about two bits");
+        assert!(latest.may_have(ours, Version(4), Version(5)), "nothing is known of 5");
+        for version in 1..=100 {
+            latest.note(Version(version), if version == 50 { ours } else { other });
+        }
+        assert!(!latest.may_have(ours, Version(50), Version(100)));
+        assert!(latest.may_have(ours, Version(49), Version(100)));
+        assert!(latest.may_have(ours, Version(50), Version(101)), "nothing is known of 101");
+        assert!(latest.may_have(other, Version(30), Version(100)), "36 and those before it were replaced");
+        assert!(!latest.may_have(ours, Version(100), Version(100)), "nothing came since");
+        latest.note(Version(102), other);
+        assert!(latest.may_have(ours, Version(100), Version(102)), "101 took its version in another way");
+    }
+}
