@@ -1,6 +1,5 @@
 //! The command line: every command and option, with its help.
 
-use crate::extractors;
 use crate::failure::{Failure, Result};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
@@ -147,6 +146,7 @@ impl Cli {
         let given = ["cache", "write_buffer", "durability", "read_index", "read_only", "verbose", "compat"]
             .into_iter()
             .find(is_given);
+        let given = given.filter(|name| *name != "compat" || cli.common.compat.as_deref() != Some(suite::args::YBIO));
         if let (Command::Bench(_), Some(name)) = (&cli.command, given) {
             let name = name.replace('_', "-");
             let text = format!(
@@ -180,8 +180,14 @@ pub struct Common {
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
     /// Write only what this release of Larch can read, to be able to go back to it
-    #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE")]
-    pub compat: Option<Release>,
+    // A text, because `bench rows` has an option of this name, too, and clap gives both the same type.
+    #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE", value_parser = release)]
+    compat: Option<String>,
+}
+
+/// The text of a release.
+fn release(text: &str) -> Result<String, String> {
+    text.parse::<Release>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 impl Common {
@@ -192,7 +198,7 @@ impl Common {
             DurabilityArg::Buffered => Durability::Buffered,
         };
         let builder = Database::builder(dir)
-            .compat(self.compat.unwrap_or(Release::NEWEST))
+            .compat(self.compat.as_ref().map_or(Release::NEWEST, |text| text.parse().expect("it was checked")))
             .cache_bytes(self.cache)
             .write_buffer_bytes(self.write_buffer)
             .extractors(extractors::of);

@@ -10,14 +10,16 @@
 
 use harness::Scheme;
 use std::process::ExitCode;
+pub use suite::Stores;
 
 mod args;
 mod commands;
 mod database;
 mod demo_rows;
 mod escape;
-mod extractors;
+
 mod failure;
+mod index_text;
 mod input;
 mod interrupt;
 mod keys;
@@ -35,8 +37,11 @@ use args::{Command, IndexCommand, Measured};
 /// The stores that need no other engine.
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
 
-/// Runs the command that the process was started with. `schemes` are the stores that `larch bench` can measure.
-pub fn main(schemes: &[Scheme]) -> ExitCode {
+/// The databases whose rows can be accessed and that need no other engine.
+pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
+
+/// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
+pub fn main(stores: Stores<'_>) -> ExitCode {
     let args::Cli { common, command } = args::Cli::of_process();
     let done = match command {
         Command::Import(args) => commands::import::run(&common, &args),
@@ -72,7 +77,7 @@ pub fn main(schemes: &[Scheme]) -> ExitCode {
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
         Command::Bench(args) => match args.what {
-            Measured::Stores(what) => return suite::run(&what, schemes),
+            Measured::Stores(what) => return suite::run(&what, stores),
             Measured::CacheTrace(options) => return cache_trace::run(&options),
             Measured::Experiment(what) => return experiments::run(&what),
         },

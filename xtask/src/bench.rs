@@ -15,8 +15,20 @@ use std::process::{Command, ExitCode};
 const ENGINES: [&str; 5] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
-const MEASURES: [&str; 10] =
-    ["targets", "ycsb", "peers", "cold", "writes", "transactions", "generator", "pgbench", "cache-trace", "experiment"];
+const MEASURES: [&str; 12] = [
+    "targets",
+    "ycsb",
+    "rows",
+    "report",
+    "peers",
+    "cold",
+    "writes",
+    "transactions",
+    "generator",
+    "pgbench",
+    "cache-trace",
+    "experiment",
+];
 
 const ENGINES_MANIFEST: &str = "bench/engines/Cargo.toml";
 

@@ -17,7 +17,15 @@ const ENGINES: &[Scheme] = &[
     store_sqlite::SCHEME,
 ];
 
+/// Of these, those whose rows can be accessed.
+const ROW_ACCESS: &[row_access::Scheme] = &[
+    #[cfg(feature = "sqlite")]
+    store_sqlite::ROW_ACCESS,
+];
+
 fn main() -> ExitCode {
     let schemes: Vec<Scheme> = larch_cli::SCHEMES.into_iter().chain(ENGINES.iter().copied()).collect();
-    larch_cli::main(&schemes)
+    let row_access: Vec<row_access::Scheme> =
+        larch_cli::ROW_ACCESS.into_iter().chain(ROW_ACCESS.iter().copied()).collect();
+    larch_cli::main(larch_cli::Stores { key_value: &schemes, row_access: &row_access })
 }

@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use suite::args::length;
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 all was measured, and with --check the goals were reached; 1 nothing was, rows were not what they should be,
+or with --check a goal was missed; 2 wrong arguments; 3 the database failed, or the result could not be written; 130 interrupted by ^C:
+what was measured until then is kept, and the same command goes on.";
+
 const SHARING_EXAMPLES: &str = "\
 Examples:
   larch bench experiment sharing
@@ -19,6 +24,29 @@ pub enum Experiment {
     /// 100 readers, first each with index pages of its own, then with shared ones; pages of rows are not kept
     #[command(after_help = SHARING_EXAMPLES)]
     Sharing(SharingArgs),
+    /// Row access: rows a second against the size of a batch, on Larch and on PostgreSQL
+    #[command(after_help = EXIT_CODES)]
+    Batch(ExperimentArgs),
+    /// Histograms of keys from the index alone: by the tree and by the flat list
+    #[command(after_help = EXIT_CODES)]
+    Stats(ExperimentArgs),
+    /// 10, 100 and 1,000 databases in one process under one cache: memory, threads, time to open, gets
+    #[command(after_help = EXIT_CODES)]
+    Databases(ExperimentArgs),
+}
+
+/// Options of every experiment that has cells.
+#[derive(Clone, Debug, Args)]
+pub struct ExperimentArgs {
+    /// How large it is
+    #[arg(long, value_enum, default_value_t = Scale::Small)]
+    pub scale: Scale,
+    /// Directory for the result, and for databases meanwhile [default: larch-experiment-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Fails (exit code 1) if a goal was missed
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Options of `larch bench experiment sharing`.
@@ -44,10 +72,24 @@ pub struct SharingArgs {
 /// How large an experiment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scale {
-    /// 100 K keys, 3 s
+    /// Seconds: a test, not a result to keep
+    Tiny,
+    /// Minutes
     Small,
-    /// 1 M keys, 10 s
+    /// A quarter of an hour, or more
     Medium,
-    /// 10 M keys, 30 s
+    /// As large as this machine allows
     Full,
+}
+
+impl Scale {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tiny => "tiny",
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Full => "full",
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod system;
 mod tests;
 
 use crate::args::{Scale, SharingArgs};
+use crate::outcome::Ending;
 use data::{Data, Reads};
 use harness::report::{Pair, Run};
 use harness::{Failure, Length, Measured, Plan, RunError, Store};
@@ -30,21 +31,6 @@ use suite::stop::Stop;
 
 /// Readers at once, as in the experiment.
 const READERS: usize = 100;
-
-/// How the experiment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All was measured.
-    Good,
-    /// All was measured, and the published result was not reached.
-    Short,
-    /// Nothing was measured, or rows were not what they should be.
-    Bad,
-    /// The database failed.
-    Failed,
-    /// ^C.
-    Interrupted,
-}
 
 /// One side of the experiment.
 struct Side {
@@ -64,6 +50,7 @@ pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     let stop = Stop::catch()?;
     let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
     let (rows, usual) = match args.scale {
+        Scale::Tiny => (10_000, 1),
         Scale::Small => (100_000, 3),
         Scale::Medium => (1_000_000, 10),
         Scale::Full => (10_000_000, 30),

@@ -1,5 +1,9 @@
 //! The command line of `larch bench`.
 
+mod rows;
+
+pub use rows::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs, YBIO};
+
 use clap::{Args, Subcommand, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS};
 use std::path::PathBuf;
@@ -25,6 +29,11 @@ pub enum Measurement {
     /// YCSB: load a store, run one workload on it, or run all six; without arguments, run all six on Larch in a temporary directory
     #[command(after_help = YCSB_EXAMPLES)]
     Ycsb(Box<YcsbArgs>),
+    /// Row access by the SLOB method: rows a second by random ranges of an indexed number
+    #[command(subcommand)]
+    Rows(RowsCommand),
+    /// Make a page of results: charts, costs, settings, several results side by side
+    Report(ReportArgs),
     /// Compare Larch with other engines on rows that fit in memory
     Peers(PeersArgs),
     /// Compare Larch with other engines on rows that do not fit in memory
@@ -129,6 +138,20 @@ pub struct YcsbArgs {
     /// Prints no line while it runs
     #[arg(short, long, conflicts_with = "status")]
     pub quiet: bool,
+}
+
+/// Options of `larch bench report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Results that `--out` of a benchmark has written
+    #[arg(required = true, value_name = "FILE.json")]
+    pub results: Vec<PathBuf>,
+    /// The page
+    #[arg(long, value_name = "FILE.html", default_value = "larch-report.html")]
+    pub out: PathBuf,
+    /// What an hour of a processor costs, in any currency
+    #[arg(long, value_name = "MONEY")]
+    pub price: Option<f64>,
 }
 
 /// Options of `larch bench generator` and `larch bench pgbench`.

@@ -4,7 +4,10 @@
 pub mod args;
 mod client_cost;
 mod peers;
+mod report_command;
+pub mod report_page;
 pub mod results;
+mod rows_command;
 pub mod stop;
 pub mod targets;
 mod ycsb_command;
@@ -16,10 +19,20 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Measures `what`; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a goal was
+/// The stores that can be opened.
+#[derive(Clone, Copy)]
+pub struct Stores<'s> {
+    /// Those of keys and values.
+    pub key_value: &'s [Scheme],
+    /// Those whose rows can be accessed.
+    pub row_access: &'s [row_access::Scheme],
+}
+
+/// Measures `what` on `stores`. The exit code is 0 if all was measured, 1 if a goal was
 /// missed, nothing was measured or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or the result could not
 /// be written, 130 after ^C.
-pub fn run(what: &Measurement, schemes: &[Scheme]) -> ExitCode {
+pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
+    let schemes = stores.key_value;
     match what {
         Measurement::Targets => ended(print(&targets::list(schemes)).map(|()| true)),
         Measurement::Ycsb(args) => match ycsb_command::run(args, schemes) {
@@ -27,6 +40,11 @@ pub fn run(what: &Measurement, schemes: &[Scheme]) -> ExitCode {
             Ok(ycsb_command::Ending::Failed) => ExitCode::from(3),
             done => ended(done.map(|ending| ending == ycsb_command::Ending::Good)),
         },
+        Measurement::Rows(command) => match rows_command::run(command, stores.row_access) {
+            Ok(rows_command::Ending::Interrupted) => ExitCode::from(130),
+            done => ended(done.map(|ending| ending == rows_command::Ending::Good)),
+        },
+        Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
         Measurement::Peers(args) => {
             ended(compared(args.out.as_deref(), args.require_peers, || peers::in_memory(args, schemes)))
         }

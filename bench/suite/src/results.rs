@@ -1,6 +1,7 @@
 //! Results in files.
 
 use crate::args::YcsbArgs;
+use crate::report_page;
 use harness::Failure;
 use harness::report::{Environment, Report, Run, check_place, csv, hdr_log, write_whole};
 use std::path::Path;
@@ -45,9 +46,19 @@ pub fn write_all(args: &YcsbArgs, runs: &[&Run]) -> Result<(), Failure> {
 
 /// Writes `runs` as one report.
 pub fn write_report(path: &Path, runs: &[&Run]) -> Result<(), Failure> {
+    write(path, report(runs).json().as_bytes())
+}
+
+/// Writes `runs` as one page.
+pub fn write_page(path: &Path, runs: &[&Run]) -> Result<(), Failure> {
+    let page = report_page::page(&[("this run".to_owned(), report(runs))], None);
+    write(path, page.html().as_bytes())
+}
+
+fn report(runs: &[&Run]) -> Report {
     let mut report = Report::new(Environment::gather(VERSION, Path::new(".")));
     report.runs = runs.iter().map(|run| (*run).clone()).collect();
-    write(path, report.json().as_bytes())
+    report
 }
 
 /// Writes a file whole or not at all.

@@ -40,7 +40,6 @@ impl Stop {
     }
 
     /// One that is never pressed.
-    #[cfg(test)]
     pub fn never() -> Self {
         Self { pressed: Arc::default(), temporary: Arc::default() }
     }

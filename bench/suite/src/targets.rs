@@ -90,7 +90,8 @@ pub fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Fa
     Err(Failure::session("target", format!("target `{}`: {why}", target.shown())))
 }
 
-fn canonical(scheme: &str) -> &str {
+/// The name of a scheme that may have been written by another one.
+pub fn canonical(scheme: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)
 }
 

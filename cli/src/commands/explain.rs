@@ -3,8 +3,8 @@
 use crate::args::{Common, Explain, ExplainedGet, ExplainedRead, ExplainedScan};
 use crate::commands::scan;
 use crate::database;
-use crate::extractors;
 use crate::failure::{Failure, Result};
+use crate::index_text;
 use crate::layout::Layout;
 use crate::output::Output;
 use larch::{
@@ -41,7 +41,7 @@ pub fn run(common: &Common, args: &Explain) -> Result<()> {
 
 /// Explains reading rows in the order of an index.
 fn by_index(index: &Index, read: &ExplainedScan) -> Result<()> {
-    let (range, limit) = match scan::bounds(&read.range, |text| extractors::bound(index, text))? {
+    let (range, limit) = match scan::bounds(&read.range, |text| index_text::bound(index, text))? {
         Some(range) => (range, read.limit),
         None => ((Bound::Unbounded, Bound::Excluded(Vec::new())), Some(0)),
     };

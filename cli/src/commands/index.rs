@@ -2,8 +2,8 @@
 
 use crate::args::{CheckIndex, Common, CreateIndex, DropIndex, Inspect};
 use crate::database;
-use crate::extractors;
 use crate::failure::{Failure, Result};
+use crate::index_text;
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -121,7 +121,7 @@ pub fn list(common: &Common, args: &Inspect) -> Result<()> {
     for table in database::tables(&database, &args.dir, args.table.as_deref())? {
         for name in table.indexes()? {
             let index = database::index(&table, &name)?;
-            let declaration = extractors::text(&index);
+            let declaration = index_text::text(&index);
             let shown = Description { table: table.name(), index: &name, unique: index.is_unique(), declaration };
             if args.json {
                 output.json(&shown)?;

@@ -3,8 +3,8 @@
 
 use crate::args::{Common, DeleteRange, KeyRange, Nth, Sample, Scan, ScanFormat, Shown};
 use crate::database;
-use crate::extractors;
 use crate::failure::{Failure, Result};
+use crate::index_text;
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use crate::schema::groups::MAX_GROUPS;
@@ -25,7 +25,7 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let mut output = Output::new();
     if let Some(name) = &args.by {
         let index = database::index(&table, name)?;
-        if let Some(range) = bounds(&args.range, |text| extractors::bound(&index, text))? {
+        if let Some(range) = bounds(&args.range, |text| index_text::bound(&index, text))? {
             view.print_by(&index, range, args.limit.unwrap_or(u64::MAX), args.reverse, &mut output)?;
         }
     } else if let Some(range) = range(&args.range, &layout)? {

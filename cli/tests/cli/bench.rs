@@ -428,7 +428,9 @@ fn the_bare_command_measures_all_and_leaves_nothing_but_the_result() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.err.starts_with("YCSB on Larch: 2,000 records in "), "{}", ran.err);
     let told = String::from_utf8(ran.out).expect("tables are UTF-8");
-    assert!(told.ends_with("all of it: larch-ycsb.json\n"), "{told}");
+    assert!(told.ends_with("all of it: larch-ycsb.json\nas a page: larch-report.html\n"), "{told}");
+    let page = String::from_utf8(session.bytes("larch-report.html")).expect("a page is UTF-8");
+    assert!(page.contains("c in memory, READ") && page.ends_with("</html>\n"));
     for phase in
         ["load a", "workload a", "workload b", "workload c", "workload f", "workload d", "load e", "workload e"]
     {
@@ -441,6 +443,6 @@ fn the_bare_command_measures_all_and_leaves_nothing_but_the_result() {
     let again = told.lines().find(|line| line.starts_with("workload c in memory ")).expect("C runs twice");
     assert!(again.ends_with("; 0.00 page reads an operation") && !again.contains("cache 512 MiB;"), "{again}");
     assert_eq!(runs(&session, "larch-ycsb.json").len(), 9);
-    assert_eq!(session.names(), ["larch-ycsb.json", "tmp"]);
+    assert_eq!(session.names(), ["larch-report.html", "larch-ycsb.json", "tmp"]);
     assert_eq!(std::fs::read_dir(session.path("tmp")).expect("it is there").count(), 1);
 }

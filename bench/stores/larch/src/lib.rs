@@ -8,6 +8,7 @@
 mod flights;
 mod groups;
 mod index;
+mod row_access;
 #[cfg(test)]
 mod tests;
 mod transactions;
@@ -19,13 +20,15 @@ use harness::{
     Store, Strings, Table, Target, Transactions,
 };
 use larch::{
-    Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, PageKind, Reason, Release,
-    TableOptions,
+    Builder, Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, PageKind, Reason,
+    Release, TableOptions,
 };
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
+
+pub use row_access::SCHEME as ROW_ACCESS;
 
 /// `larch:DIR`.
 pub const SCHEME: Scheme = Scheme {
@@ -104,17 +107,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let none = || {
         Failure::session("no_store", format!("there is no table {} in {}: load it first", table.name, place.display()))
     };
-    let db = match builder().create(false).open() {
-        Err(Error::NotADatabase(_)) if is_empty(place)? => match opening {
-            Opening::Existing => return Err(none()),
-            Opening::OrCreate | Opening::Recreate => builder().open().map_err(broken)?,
-        },
-        Err(Error::NotADatabase(_)) => {
-            let text = format!("{} is not empty, and not a database of Larch: name a new directory", place.display());
-            return Err(Failure::session("not_a_store", text));
-        }
-        opened => opened.map_err(broken)?,
-    };
+    let db = open_in(place, opening != Opening::Existing, builder)?.ok_or_else(none)?;
     if opening == Opening::Recreate {
         db.drop_table(&table.name).map_err(broken)?;
     }
@@ -133,6 +126,21 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         return Err(Failure::session("other_options", text));
     }
     Ok(Box::new(Larch { db, table: rows, fields, reads_flat_index, write_buffer_bytes, durability, compacts, flights }))
+}
+
+/// Opens the database in `place`. If there is none, it is made if `may_create`, and otherwise the result is `None`.
+fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Result<Option<Database>, Failure> {
+    match builder().create(false).open() {
+        Err(Error::NotADatabase(_)) if is_empty(place)? => match may_create {
+            true => builder().open().map(Some).map_err(broken),
+            false => Ok(None),
+        },
+        Err(Error::NotADatabase(_)) => {
+            let text = format!("{} is not empty, and not a database of Larch: name a new directory", place.display());
+            Err(Failure::session("not_a_store", text))
+        }
+        opened => opened.map(Some).map_err(broken),
+    }
 }
 
 /// Whether a database may be made in `place`: it is an empty directory, or not there.

@@ -3,8 +3,11 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
+mod row_access;
 #[cfg(test)]
 mod tests;
+
+pub use row_access::SCHEME as ROW_ACCESS;
 
 use harness::directory::bytes_text;
 use harness::key_value::encoded;

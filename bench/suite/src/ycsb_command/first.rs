@@ -32,6 +32,8 @@ const CACHE_BYTES: u64 = 512 << 20;
 /// Workload C again, with everything in memory.
 const IN_MEMORY: &str = "c in memory";
 const RESULT: &str = "larch-ycsb.json";
+/// Beside it.
+const PAGE: &str = "larch-report.html";
 
 /// Measures.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, Failure> {
@@ -69,10 +71,13 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
         ended.and(closed)?;
         return Ok(Ending::Bad);
     }
-    let written = results::write_all(args, &done.iter().map(|done| &done.run).collect::<Vec<_>>());
+    let runs: Vec<&Run> = done.iter().map(|done| &done.run).collect();
+    let page = args.out.as_ref().map(|out| out.with_file_name(PAGE));
+    let written = results::write_all(args, &runs);
+    let written = written.and_then(|()| page.as_ref().map_or(Ok(()), |page| results::write_page(page, &runs)));
     let mut told = summary(&done);
-    if let (Ok(()), Some(out)) = (&written, &args.out) {
-        told.push_str(&format!("\nall of it: {}\n", out.display()));
+    if let (Ok(()), Some(out), Some(page)) = (&written, &args.out, &page) {
+        told.push_str(&format!("\nall of it: {}\nas a page: {}\n", out.display(), page.display()));
     }
     let told = print(&told);
     let ending = ending(&done);

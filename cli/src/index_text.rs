@@ -1,34 +1,10 @@
-//! Extractors of the crate `rows`, as the engine takes them, and the keys of an index as text. It does not know what an extractor
-//! does.
+//! The declaration and the keys of an index as text. It does not know what an extractor does.
 
 use crate::failure::{Failure, Result};
 use crate::keys;
 use ::rows::Extractor;
-use larch::{Index, IndexKeys};
+use larch::Index;
 use std::ffi::OsStr;
-
-/// An extractor as the engine calls it.
-struct RowKeys(Extractor);
-
-impl IndexKeys for RowKeys {
-    fn groups(&self) -> &[usize] {
-        self.0.groups()
-    }
-
-    fn index_keys<'r>(
-        &self,
-        key: &'r [u8],
-        part: &dyn Fn(usize) -> Option<&'r [u8]>,
-        emit: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), String> {
-        self.0.index_keys(key, part, emit).map_err(|bad| bad.to_string())
-    }
-}
-
-/// What makes the keys of an index with this declaration.
-pub fn of(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
-    Ok(Box::new(RowKeys(Extractor::from_bytes(declaration).map_err(|error| error.to_string())?)))
-}
 
 /// The declaration of an index as text; its bytes if it is one of another program.
 pub fn text(index: &Index) -> String {

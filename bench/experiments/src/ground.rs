@@ -1,0 +1,192 @@
+//! Where an experiment stands: its directory, and the cells that it has measured. A cell is written when it is measured, so that an
+//! experiment that was interrupted goes on where it was.
+//!
+//! ```text
+//! DIR/cells.jsonl   a line that says which experiment it is, then a line for each cell
+//! DIR/data/         databases, while the experiment goes on
+//! DIR/result.json   everything that was measured
+//! DIR/index.html    the same as a page
+//! ```
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "results and databases of real files, never simulated"
+)]
+
+use crate::args::{ExperimentArgs, Scale};
+use harness::Failure;
+use kit::scratch::check_room;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use suite::results::VERSION;
+use suite::stop::Stop;
+
+#[cfg(test)]
+mod tests;
+
+/// Where an experiment stands.
+pub struct Ground {
+    /// How large it is.
+    pub scale: Scale,
+    /// ^C.
+    pub stop: Stop,
+    directory: PathBuf,
+    cells: BTreeMap<String, Value>,
+    file: File,
+}
+
+/// The first line of the file of cells.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Head {
+    experiment: String,
+    scale: String,
+    version: String,
+}
+
+/// A line of the file of cells.
+#[derive(Debug, Serialize, Deserialize)]
+struct Cell {
+    cell: String,
+    measured: Value,
+}
+
+impl Ground {
+    /// Of experiment `name`, whose databases take so many bytes at most.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be made, or has other things in it, or there is no room.
+    pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
+        Self::with_stop(name, args, most_bytes, Stop::catch()?)
+    }
+
+    /// The same where ^C is caught already.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ground::open`].
+    pub fn with_stop(name: &str, args: &ExperimentArgs, most_bytes: u64, stop: Stop) -> Result<Self, Failure> {
+        let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("larch-experiment-{name}")));
+        let head =
+            Head { experiment: name.to_owned(), scale: args.scale.name().to_owned(), version: VERSION.to_owned() };
+        let made = fs::create_dir_all(&directory);
+        made.map_err(|error| refused(format!("cannot make {}: {error}", directory.display())))?;
+        let path = directory.join("cells.jsonl");
+        let cells = match fs::read_to_string(&path) {
+            Ok(text) => known(&text, &head),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(refused(format!("cannot read {}: {error}", path.display()))),
+        };
+        let advice = "name a directory with more by --out, or a smaller --scale";
+        check_room(&directory, most_bytes, advice).map_err(refused)?;
+        let cannot_write = |error: std::io::Error| refused(format!("cannot write {}: {error}", path.display()));
+        let is_new = cells.is_none();
+        let mut options = OpenOptions::new();
+        options.create(true).append(!is_new).write(true).truncate(is_new);
+        let mut file = options.open(&path).map_err(cannot_write)?;
+        if is_new {
+            writeln!(file, "{}", json(&head)).map_err(cannot_write)?;
+        }
+        let cells = cells.unwrap_or_default();
+        if !cells.is_empty() {
+            let count = cells.len();
+            suite::say(&format!("{count} cells are in {} already; remove it to measure them again", path.display()));
+        }
+        Ok(Self { scale: args.scale, stop, directory, cells, file })
+    }
+
+    /// The directory of results.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// A place for a database, in a directory that is there.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be made.
+    pub fn data(&self, name: &str) -> Result<PathBuf, Failure> {
+        let data = self.directory.join("data");
+        fs::create_dir_all(&data).map_err(|error| refused(format!("cannot make {}: {error}", data.display())))?;
+        Ok(data.join(name))
+    }
+
+    /// What was measured before under `name`, or what `measure` measures now. `None` if ^C was pressed before.
+    ///
+    /// # Errors
+    ///
+    /// Those of `measure`; what was measured cannot be written.
+    pub fn cell<T: Serialize + DeserializeOwned>(
+        &mut self,
+        name: &str,
+        measure: impl FnOnce(&Stop) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let known = self.cells.get(name).and_then(|cell| serde_json::from_value(cell.clone()).ok());
+        if known.is_some() {
+            return Ok(known);
+        }
+        if self.stop.is_pressed() {
+            return Ok(None);
+        }
+        let measured = measure(&self.stop)?;
+        // A measurement that was cut short is none.
+        if self.stop.is_pressed() {
+            return Ok(None);
+        }
+        let value = serde_json::to_value(&measured).expect("names are texts");
+        let line = json(&Cell { cell: name.to_owned(), measured: value.clone() });
+        let written = writeln!(self.file, "{line}").and_then(|()| self.file.sync_data());
+        written.map_err(|error| refused(format!("cannot write cell {name}: {error}")))?;
+        self.cells.insert(name.to_owned(), value);
+        Ok(Some(measured))
+    }
+
+    /// Whether a cell of this name was measured.
+    pub fn has(&self, name: &str) -> bool {
+        self.cells.contains_key(name)
+    }
+
+    /// Everything that was measured, by the names of cells.
+    pub fn cells(&self) -> &BTreeMap<String, Value> {
+        &self.cells
+    }
+
+    /// Removes the databases. The cells stay.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be removed.
+    pub fn remove_data(&self) -> Result<(), Failure> {
+        let data = self.directory.join("data");
+        match fs::remove_dir_all(&data) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(refused(format!("cannot remove {}: {error}", data.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The cells of a file, if it is of the experiment `head`. The last line may have been cut short.
+fn known(text: &str, head: &Head) -> Option<BTreeMap<String, Value>> {
+    let mut lines = text.lines();
+    let first: Head = serde_json::from_str(lines.next()?).ok()?;
+    (first == *head).then(|| {
+        let cells = lines.map_while(|line| serde_json::from_str::<Cell>(line).ok());
+        cells.map(|cell| (cell.cell, cell.measured)).collect()
+    })
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("names are texts")
+}
+
+fn refused(text: String) -> Failure {
+    Failure::session("target", text)
+}

@@ -1,0 +1,39 @@
+use super::*;
+use kit::Scratch;
+
+fn opened(out: &Path, scale: Scale) -> Ground {
+    let args = ExperimentArgs { scale, out: Some(out.to_owned()), check: false };
+    Ground::with_stop("test", &args, 1 << 20, Stop::never()).expect("there is room")
+}
+
+#[test]
+fn a_cell_is_measured_once_also_by_another_process() {
+    let scratch = Scratch::new("ground");
+    let mut ground = opened(scratch.path(), Scale::Tiny);
+    assert_eq!(ground.cell("a", |_| Ok(7_u64)).expect("there is room"), Some(7));
+    assert_eq!(ground.cell::<u64>("a", |_| panic!("it is known")).expect("there is room"), Some(7));
+    drop(ground);
+    let path = scratch.join("cells.jsonl");
+    let mut text = fs::read_to_string(&path).expect("it was written");
+    text.push_str("{\"cell\":\"cut sho");
+    fs::write(&path, text).expect("there is room");
+    let mut ground = opened(scratch.path(), Scale::Tiny);
+    assert!(ground.has("a") && !ground.has("cut sho"));
+    assert_eq!(ground.cell::<u64>("a", |_| panic!("it is known")).expect("there is room"), Some(7));
+}
+
+#[test]
+fn cells_of_another_scale_are_measured_again() {
+    let scratch = Scratch::new("ground");
+    opened(scratch.path(), Scale::Tiny).cell("a", |_| Ok(7_u64)).expect("there is room");
+    let mut ground = opened(scratch.path(), Scale::Small);
+    assert_eq!(ground.cell("a", |_| Ok(8_u64)).expect("there is room"), Some(8));
+}
+
+#[test]
+fn a_cell_that_fails_is_not_kept() {
+    let scratch = Scratch::new("ground");
+    let mut ground = opened(scratch.path(), Scale::Tiny);
+    assert!(ground.cell::<u64>("a", |_| Err(refused("no".to_owned()))).is_err());
+    assert!(!ground.has("a"));
+}

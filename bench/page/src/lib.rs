@@ -1,0 +1,133 @@
+//! A result as one HTML page: text, tables and charts. The page needs nothing but itself, so it opens without a network and can be
+//! sent as one file. It knows no measurement.
+//!
+//! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`, version 1.6.32, MIT).
+//! Beside each chart its points stand in a table, which is for screen readers, for keyboards and for browsers without scripts.
+
+mod html;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+/// A page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// Its title.
+    pub title: String,
+    /// What stands on it, from the top.
+    pub blocks: Vec<Block>,
+}
+
+/// A piece of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// The head of a section.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// Text whose lines and spaces stay: a command, a plan.
+    Code(String),
+    /// A table.
+    Table(Table),
+    /// A chart.
+    Chart(Chart),
+    /// Blocks that are shown when their summary is opened.
+    Folded(String, Vec<Block>),
+}
+
+/// A table. The first column is the head of each row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What it shows.
+    pub caption: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The cells of each row, as many as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A chart of lines over one axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From below upwards.
+    pub y: Axis,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// Moments on the axis from left to right, with what happened then.
+    pub marks: Vec<(f64, String)>,
+}
+
+/// An axis of a chart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Axis {
+    /// What it is, with its unit.
+    pub label: String,
+    /// Equal lengths are equal ratios.
+    pub is_logarithmic: bool,
+}
+
+/// A line of a chart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Its points, from left to right.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), blocks: Vec::new() }
+    }
+
+    /// Adds a block at the end.
+    pub fn add(&mut self, block: Block) {
+        self.blocks.push(block);
+    }
+
+    /// The page, whole.
+    pub fn html(&self) -> String {
+        html::html(self)
+    }
+}
+
+impl Axis {
+    /// An axis on which equal lengths are equal differences.
+    pub fn linear(label: impl Into<String>) -> Self {
+        Self { label: label.into(), is_logarithmic: false }
+    }
+
+    /// An axis on which equal lengths are equal ratios.
+    pub fn logarithmic(label: impl Into<String>) -> Self {
+        Self { label: label.into(), is_logarithmic: true }
+    }
+}
+
+/// A figure with four digits, as people read it: `1,234,567`, `12.34`, `0.001234`.
+pub fn figure(number: f64) -> String {
+    if !number.is_finite() {
+        return "-".to_owned();
+    }
+    let size = number.abs();
+    if size >= 1000.0 || number == 0.0 {
+        let digits = format!("{size:.0}");
+        let mut text = String::new();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        return if number < 0.0 { format!("-{text}") } else { text };
+    }
+    let before_point = size.log10().floor() as i32 + 1;
+    let decimals = (4 - before_point).clamp(0, 9) as usize;
+    let text = format!("{number:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

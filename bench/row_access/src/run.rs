@@ -1,0 +1,312 @@
+//! One session that accesses random ranges of keys for a time.
+
+use crate::database::{Access, Database, Inside, Seen, SeenInside, Session, Statement};
+use crate::history::Job;
+use crate::parameters::RunParameters;
+use crate::time::Timestamp;
+use harness::{Clock, Failure, Harm, Times};
+use hdrhistogram::Histogram;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use ycsb::Random;
+
+#[cfg(test)]
+mod tests;
+
+/// How a session is run, beside its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Ranges are drawn, and lines printed, as ybio does it.
+    pub compat: bool,
+    /// Decides the ranges.
+    pub seed: u64,
+    /// The number of the session, which decides its ranges, too.
+    pub session: u64,
+    /// The session runs in the database.
+    pub in_server: bool,
+    /// A line is printed at most so often. Zero: for each batch.
+    pub line_every: Duration,
+}
+
+/// What a session did.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Its row of the history.
+    pub job: Job,
+    /// Times of batches.
+    pub times: Times,
+    /// Rows that were updated.
+    pub updated: u64,
+    /// Batches that were begun again, because the database asked for it.
+    pub repeated: u64,
+    /// Rows of ranges that were not there.
+    pub missing: u64,
+}
+
+impl Default for Accessed {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A batch that another transaction got in the way of is begun again so often.
+const MOST_REPEATS: u64 = 1000;
+
+/// Accesses rows until the time is over, at least once, or until `stop`. `say` receives the lines that ybio prints.
+///
+/// # Errors
+///
+/// Those of the database, and if the table has fewer rows than `tab_rows` and they were counted. The row of the history is left
+/// without an end.
+pub fn run(
+    database: &dyn Database,
+    parameters: &RunParameters,
+    manner: &Manner,
+    stop: &AtomicBool,
+    say: &dyn Fn(&str),
+) -> Result<Ran, Failure> {
+    let mut job = begun(database, parameters)?;
+    let access = Access { table: parameters.table(), prepared: parameters.prepared, index_only: parameters.index_only };
+    if manner.in_server {
+        return run_inside(database, parameters, &access, job, manner.compat);
+    }
+    let mut session = database.session(&access)?;
+    let mut ran = Accessed::new();
+    let mut line_due = 0;
+    ran.access_for(&mut *session, parameters, manner, stop, &mut |ran, seen, range, now, is_last| {
+        if now >= line_due || is_last {
+            say(&ran.line(&job, seen, range, now, manner.compat));
+            line_due = now.saturating_add(nanos(manner.line_every));
+        }
+    })?;
+    drop(session);
+    job.end_time = Some(Timestamp::now());
+    job.num_batches = Some(ran.batches as i64);
+    job.num_rows = Some(ran.rows as i64);
+    job.max_scratch = ran.max;
+    database.end_job(&job)?;
+    Ok(Ran { job, times: ran.times(), updated: ran.updated, repeated: ran.repeated, missing: ran.missing })
+}
+
+/// Lets the database run the session. Batches have no times there.
+fn run_inside(
+    database: &dyn Database,
+    parameters: &RunParameters,
+    access: &Access,
+    job: Job,
+    compat: bool,
+) -> Result<Ran, Failure> {
+    let batch_rows = parameters.batch_rows();
+    let inside = Inside {
+        access,
+        tab_rows: parameters.tab_rows,
+        batch_rows,
+        pct_update: parameters.pct_update,
+        time: parameters.run_duration,
+        compat,
+    };
+    let Some(SeenInside { batches, updated, seen }) = database.run_inside(&inside)? else {
+        return Err(Failure::session("target", "--in-server: this database has no procedures"));
+    };
+    let job = Job {
+        end_time: Some(Timestamp::now()),
+        num_batches: Some(batches as i64),
+        num_rows: Some(seen.rows as i64),
+        max_scratch: seen.max,
+        ..job
+    };
+    database.end_job(&job)?;
+    let missing = (batches * batch_rows).saturating_sub(seen.rows);
+    Ok(Ran { job, times: Times::default(), updated, repeated: 0, missing })
+}
+
+/// The row of the history, written.
+fn begun(database: &dyn Database, parameters: &RunParameters) -> Result<Job, Failure> {
+    let table_name = parameters.table();
+    let counted = parameters.initial_count.then(|| database.count(&table_name)).transpose()?;
+    if let Some(counted) = counted.filter(|counted| counted.rows < parameters.tab_rows) {
+        let (rows, asked) = (counted.rows, parameters.tab_rows);
+        let text = format!("table {table_name} has {rows} rows and not {asked}: give tab_rows, or set it up with more");
+        return Err(Failure::session("too_few_rows", text));
+    }
+    let mut job = Job {
+        job_id: 0,
+        start_time: Timestamp::now(),
+        end_time: None,
+        num_batches: None,
+        num_rows: None,
+        pct_update: parameters.pct_update.into(),
+        max_scratch: None,
+        prepared: parameters.prepared,
+        index_only: parameters.index_only,
+        tab_rows: parameters.tab_rows as i64,
+        batch_size: parameters.batch_size as i64,
+        table_name,
+        table_rows: counted.map(|counted| counted.rows as i64),
+        table_scratch: counted.and_then(|counted| counted.scratch),
+        comments: parameters.comments.clone(),
+    };
+    job.job_id = database.begin_job(&job)?;
+    Ok(job)
+}
+
+/// Nanoseconds to an hour, with three digits.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("an hour is more than a nanosecond")
+}
+
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
+
+/// Draws ranges of keys.
+pub struct Ranges {
+    random: Random,
+    batch: u64,
+    rows: u64,
+    compat: bool,
+}
+
+impl Ranges {
+    /// Of this session.
+    pub fn new(parameters: &RunParameters, manner: &Manner) -> Self {
+        let random = Random::of_client(manner.seed, manner.session);
+        Self { random, batch: parameters.batch_rows(), rows: parameters.tab_rows, compat: manner.compat }
+    }
+
+    /// The first and the last key of a range. In ybio the first key is 1 to two less than rows minus the batch, so that the last
+    /// rows are never read.
+    pub fn draw(&mut self) -> (i64, i64) {
+        let starts = self.rows - self.batch;
+        let first = match self.compat {
+            false => {
+                let random = u128::from(self.random.long().cast_unsigned());
+                ((random * u128::from(starts + 1)) >> 64) as i64 + 1
+            }
+            true => (self.random.double() * (starts as f64 - 1.0) + 1.0).trunc() as i64,
+        };
+        (first, first + self.batch as i64 - 1)
+    }
+}
+
+/// What a session has done so far.
+#[derive(Clone, Debug)]
+pub struct Accessed {
+    /// Batches.
+    pub batches: u64,
+    /// Rows that were read or updated.
+    pub rows: u64,
+    /// Rows that were updated.
+    pub updated: u64,
+    /// Batches that were begun again, because the database asked for it.
+    pub repeated: u64,
+    /// Rows of ranges that were not there.
+    pub missing: u64,
+    /// The greatest number that was seen.
+    pub max: Option<i64>,
+    /// Time from the first begin to the last end.
+    pub nanos: u64,
+    times: Histogram<u64>,
+}
+
+/// Receives what a session has done so far, what its last batch saw, the range of this batch, the time in nanoseconds, and whether
+/// it was the last one.
+pub type EachBatch<'e> = &'e mut dyn FnMut(&Accessed, Seen, (i64, i64), u64, bool);
+
+impl Accessed {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { batches: 0, rows: 0, updated: 0, repeated: 0, missing: 0, max: None, nanos: 0, times: histogram() }
+    }
+
+    /// Times of batches.
+    pub fn times(&self) -> Times {
+        Times::from_hdr(&self.times)
+    }
+
+    /// Rows a second.
+    pub fn rows_per_second(&self) -> f64 {
+        self.rows as f64 * 1e9 / self.nanos.max(1) as f64
+    }
+
+    /// Accesses ranges until the time of `parameters` is over, at least one, or until `stop`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the session.
+    pub fn access_for(
+        &mut self,
+        session: &mut dyn Session,
+        parameters: &RunParameters,
+        manner: &Manner,
+        stop: &AtomicBool,
+        each: EachBatch<'_>,
+    ) -> Result<(), Failure> {
+        let mut ranges = Ranges::new(parameters, manner);
+        let (clock, end) = (Clock::start(), nanos(parameters.run_duration));
+        loop {
+            let (first, last) = ranges.draw();
+            let statement = self.next_statement(parameters);
+            let begin = clock.nanos();
+            let seen = self.access(session, statement, (first, last))?;
+            let now = clock.nanos();
+            self.times.saturating_record(now - begin);
+            self.add(statement, seen, (last - first + 1) as u64);
+            self.nanos = now;
+            let is_last = now >= end || stop.load(Ordering::Relaxed);
+            each(self, seen, (first, last), now, is_last);
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A batch is updated if fewer rows than asked for would have been updated with half of it, so that the share is right in
+    /// the long run and nothing is drawn.
+    fn next_statement(&self, parameters: &RunParameters) -> Statement {
+        let batch = parameters.batch_rows() as f64;
+        let share = 100.0 * (self.updated as f64 + 0.5 * batch) / (self.rows as f64 + batch);
+        match parameters.pct_update {
+            100 => Statement::Update,
+            percent if share < f64::from(percent) => Statement::Update,
+            _ => Statement::Read,
+        }
+    }
+
+    fn access(
+        &mut self,
+        session: &mut dyn Session,
+        statement: Statement,
+        (first, last): (i64, i64),
+    ) -> Result<Seen, Failure> {
+        for _ in 0..MOST_REPEATS {
+            match session.access(statement, first, last) {
+                Err(failure) if failure.harm == Harm::Again => self.repeated += 1,
+                done => return done,
+            }
+        }
+        let text = format!("a batch met another transaction {MOST_REPEATS} times: run fewer sessions on one table");
+        Err(Failure::session("conflict", text))
+    }
+
+    fn add(&mut self, statement: Statement, seen: Seen, asked: u64) {
+        self.batches += 1;
+        self.rows += seen.rows;
+        self.missing += asked.saturating_sub(seen.rows);
+        self.max = self.max.max(seen.max);
+        if statement == Statement::Update {
+            self.updated += seen.rows;
+        }
+    }
+
+    fn line(&self, job: &Job, seen: Seen, (first, last): (i64, i64), now: u64, compat: bool) -> String {
+        let rate = self.rows as f64 * 1e9 / now.max(1) as f64;
+        let percent = 100.0 * self.updated as f64 / self.rows.max(1) as f64;
+        let (from, to) = if compat { (last, first) } else { (first, last) };
+        format!(
+            "NOTICE:  {rate:>8.0} rows/s on {}, job: {:>6} batch#: {:>5}, total: {:>12} rows read, {percent:>6.1} % updated, \
+             last: {} rows between {from:>7} and {to}",
+            job.table_name, job.job_id, self.batches, self.rows, seen.rows
+        )
+    }
+}

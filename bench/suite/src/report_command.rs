@@ -1,0 +1,23 @@
+//! `larch bench report`: results as a page.
+
+use crate::args::ReportArgs;
+use crate::{print, report_page, results};
+use harness::Failure;
+use harness::report::Report;
+
+/// Reads the results and writes the page.
+pub fn run(args: &ReportArgs) -> Result<(), Failure> {
+    results::check_one("--out", &args.out)?;
+    let mut reports = Vec::new();
+    for path in &args.results {
+        let report = Report::read(path).map_err(|error| Failure::session("target", error.to_string()))?;
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        reports.push((name, report));
+    }
+    if reports.iter().all(|(_, report)| report.runs.is_empty()) {
+        return Err(Failure::session("target", "there is no run in these results: nothing was measured"));
+    }
+    let page = report_page::page(&reports, args.price);
+    results::write(&args.out, page.html().as_bytes())?;
+    print(&format!("{}\n", args.out.display()))
+}

@@ -1,0 +1,62 @@
+use super::*;
+use harness::report::Pair;
+use harness::{Interval, Measured, Plan};
+
+fn times(nanos: impl IntoIterator<Item = u64>) -> Times {
+    let mut histogram = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
+    nanos.into_iter().for_each(|nanos| histogram.record(nanos).expect("it grows"));
+    Times::from_hdr(&histogram)
+}
+
+fn report(name: &str) -> Report {
+    let kind =
+        |nanos: u64| Measure { name: "READ".to_owned(), service: times([nanos; 100]), oks: 100, ..Measure::default() };
+    let interval = |warming, from_nanos, nanos| Interval {
+        warming,
+        from_nanos,
+        to_nanos: from_nanos + 1_000_000_000,
+        operations: 100,
+        kinds: vec![kind(nanos)],
+        ..Interval::default()
+    };
+    let measured = Measured {
+        nanos: 2_000_000_000,
+        operations: 200,
+        kinds: vec![Measure::sum([&kind(1000), &kind(3000)])],
+        intervals: vec![interval(true, 0, 9000), interval(false, 0, 1000), interval(false, 1_000_000_000, 3000)],
+        counters: vec![
+            Change { name: "bytes read".to_owned(), before: 0, after: 200 << 20, gauge: false },
+            Change { name: "files".to_owned(), before: 3, after: 7, gauge: true },
+        ],
+        ..Measured::default()
+    };
+    let mut run = Run::new(name, "larch:db", &Plan::default(), measured);
+    run.settings = vec![Pair::new("cache", "64 MiB")];
+    let mut report = Report::new(Environment::default());
+    report.runs = vec![run];
+    report
+}
+
+#[test]
+fn a_page_has_what_was_measured_and_how() {
+    let html = page(&[("a".to_owned(), report("workload c"))], Some(3.6)).html();
+    for part in ["workload c, READ", "workload c, all", "<th scope=\"row\">cache</th><td>64 MiB</td>", "7 in the end"] {
+        assert!(html.contains(part), "{part:?} is not there");
+    }
+    // 200 requests in 2 s, half of them in 1 us and half in 3 us.
+    assert!(html.contains("<th scope=\"row\">workload c, READ</th><td>100</td><td>1</td><td>3.001</td>"));
+    // 200 MiB for 200 operations are a million MiB for a million.
+    assert!(html.contains("<td>1,000,000</td>"));
+}
+
+#[test]
+fn the_window_begins_at_zero() {
+    let report = report("c");
+    assert_eq!(moments(&report.runs[0]), [0.0, 1.0, 2.0], "the warm-up ends where the window begins");
+}
+
+#[test]
+fn several_results_have_the_names_of_their_files() {
+    let html = page(&[("a".to_owned(), report("c")), ("b".to_owned(), report("c"))], None).html();
+    assert!(html.contains("a: c, READ") && html.contains("b: c, READ"));
+}

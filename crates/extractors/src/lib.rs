@@ -1,0 +1,32 @@
+//! The extractors of the crate `rows`, as the engine calls them. Neither of the two knows the other one; this crate knows both,
+//! and nothing else.
+
+use larch::IndexKeys;
+use rows::Extractor;
+
+/// An extractor as the engine calls it.
+struct RowKeys(Extractor);
+
+impl IndexKeys for RowKeys {
+    fn groups(&self) -> &[usize] {
+        self.0.groups()
+    }
+
+    fn index_keys<'r>(
+        &self,
+        key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        self.0.index_keys(key, part, emit).map_err(|bad| bad.to_string())
+    }
+}
+
+/// What makes the keys of an index with this declaration, for [`larch::Builder::extractors`].
+///
+/// # Errors
+///
+/// The declaration is not one of `rows`, or one of a newer release.
+pub fn of(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
+    Ok(Box::new(RowKeys(Extractor::from_bytes(declaration).map_err(|error| error.to_string())?)))
+}
