@@ -8,11 +8,14 @@ use harness::report::Report;
 /// Reads the results and writes the page.
 pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     results::check_one("--out", &args.out)?;
-    let mut reports = Vec::new();
+    let mut reports: Vec<(String, Report)> = Vec::new();
     for path in &args.results {
         let report = Report::read(path).map_err(|error| Failure::session("target", error.to_string()))?;
-        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        reports.push((name, report));
+        let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+        let is_taken = |name: &str| reports.iter().any(|(taken, _)| taken == name);
+        let numbered = (2..).map(|number| format!("{stem} ({number})"));
+        let name = std::iter::once(stem.to_string()).chain(numbered).find(|name| !is_taken(name));
+        reports.push((name.expect("some number is free"), report));
     }
     if reports.iter().all(|(_, report)| report.runs.is_empty()) {
         return Err(Failure::session("target", "there is no run in these results: nothing was measured"));
