@@ -1,7 +1,7 @@
 //! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. They use the parts of
 //! `suite` that its own commands use.
 //!
-//! An experiment measures cells ([`ground`]), and comes to tables, charts and goals ([`outcome`]).
+//! An experiment measures cells (`ground`), and comes to tables, charts and goals (`outcome`).
 
 mod args;
 mod batch;
