@@ -2,14 +2,14 @@
 //! them in the order in which they are inserted.
 
 use super::{BUSY, broken};
-use harness::directory::bytes_text;
-use harness::{Failure, Setting, Target};
 use ::row_access::batch::push_filler;
 use ::row_access::database::JOBS_TABLE;
 use ::row_access::time::Timestamp;
 use ::row_access::{
     Access, Batch, Counted, Database, Job, Loader, Opening, Order, Scheme, Seen, Session, Statement, TableForm,
 };
+use harness::directory::bytes_text;
+use harness::{Failure, Setting, Target};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -266,8 +266,7 @@ struct Inserts {
 
 impl Loader for Inserts {
     fn insert(&mut self, batch: &Batch) -> Result<(), Failure> {
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         let sql = format!("INSERT INTO {} (mykey, scratch, filler) VALUES (?1, ?2, ?3)", self.form.name);
         let mut statement = transaction.prepare_cached(&sql).map_err(broken)?;
         for row in batch.rows(&self.order)? {
