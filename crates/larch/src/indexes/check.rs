@@ -167,7 +167,7 @@ pub fn check(
         for entry in all_entries.by_ref().take(TOGETHER) {
             let (key, value) = entry?;
             is_end = false;
-            match IndexEntry::of(key.clone(), &value) {
+            match IndexEntry::of(&key, &value) {
                 Some(entry) => some.push(entry),
                 None => found.report(IndexProblem::NoEntry { key }),
             }

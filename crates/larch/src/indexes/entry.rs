@@ -9,7 +9,7 @@
 //! comes before every byte with which a longer index key goes on.
 
 use crate::bounds;
-use crate::read::Key;
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 
@@ -18,33 +18,50 @@ const ESCAPED: u8 = 0xFF;
 const END: u8 = 0;
 
 /// One entry of an index: the key that a row has in the index, and the key of the row.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IndexEntry {
-    /// The key of the entry.
-    bytes: Key,
-    /// Where the key of the row begins in it.
+    /// The index key, as it is without the escapes, and then the key of the row.
+    keys: Box<[u8]>,
+    /// Where the key of the row begins in them.
     row_at: usize,
-    /// The index key, if its bytes do not stand in the key of the entry as they are.
-    unescaped: Option<Box<[u8]>>,
 }
 
 impl IndexEntry {
-    /// The entry with these bytes; `None` if they are none.
-    pub(crate) fn of(key: Key, value: &[u8]) -> Option<Self> {
-        let row_at = row_at(&key).filter(|_| value.is_empty())?;
-        let index_key = &key[..row_at - 2];
-        let unescaped = index_key.contains(&0).then(|| unescape(index_key).into());
-        Some(Self { bytes: key, row_at, unescaped })
+    /// The entry in a row of the table of entries; `None` if it is none.
+    pub(crate) fn of(key: &[u8], value: &[u8]) -> Option<Self> {
+        let (escapes, end) = end_of_index_key(key).filter(|_| value.is_empty())?;
+        let (index_key, row_key) = (&key[..end], &key[end + 2..]);
+        let row_at = end - escapes;
+        if escapes == 0 {
+            return Some(Self { keys: [index_key, row_key].concat().into(), row_at });
+        }
+        let mut keys = Vec::with_capacity(row_at + row_key.len());
+        unescape(index_key, &mut keys);
+        keys.extend_from_slice(row_key);
+        Some(Self { keys: keys.into(), row_at })
     }
 
     /// The key that the row has in the index.
     pub fn index_key(&self) -> &[u8] {
-        self.unescaped.as_deref().unwrap_or_else(|| &self.bytes[..self.row_at - 2])
+        &self.keys[..self.row_at]
     }
 
     /// The key of the row.
     pub fn row_key(&self) -> &[u8] {
-        &self.bytes[self.row_at..]
+        &self.keys[self.row_at..]
+    }
+}
+
+/// By index key first and by the key of the row next, as the entries lie in an index.
+impl Ord for IndexEntry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.index_key(), self.row_key()).cmp(&(other.index_key(), other.row_key()))
+    }
+}
+
+impl PartialOrd for IndexEntry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -54,21 +71,22 @@ impl fmt::Debug for IndexEntry {
     }
 }
 
-/// Where the key of the row begins in the key of an entry; `None` if it is none.
-fn row_at(key: &[u8]) -> Option<usize> {
-    let mut at = 0;
+/// How many escapes the index key in the key of an entry has, and where it ends; `None` if it does not end.
+fn end_of_index_key(key: &[u8]) -> Option<(usize, usize)> {
+    let (mut escapes, mut at) = (0, 0);
     loop {
         at += key[at..].iter().position(|byte| *byte == 0)?;
         match *key.get(at + 1)? {
-            END => return Some(at + 2),
-            ESCAPED => at += 2,
+            END => return Some((escapes, at)),
+            ESCAPED => escapes += 1,
             _ => return None,
         }
+        at += 2;
     }
 }
 
-fn unescape(escaped: &[u8]) -> Vec<u8> {
-    let mut index_key = Vec::with_capacity(escaped.len());
+/// Appends the index key that is written as `escaped`.
+fn unescape(escaped: &[u8], index_key: &mut Vec<u8>) {
     let mut after_zero = false;
     for &byte in escaped {
         if !after_zero {
@@ -76,7 +94,6 @@ fn unescape(escaped: &[u8]) -> Vec<u8> {
         }
         after_zero = !after_zero && byte == 0;
     }
-    index_key
 }
 
 /// What the keys of the entries under `index_key` begin with.
@@ -158,14 +175,14 @@ mod tests {
     fn an_entry_has_the_keys_that_it_was_made_of() {
         for index_key in KEYS.into_iter().chain([&[b'k'; 300][..], &[0; 300]]) {
             for row_key in KEYS {
-                let entry = IndexEntry::of(key(index_key, row_key).into(), b"").expect("it is one");
+                let entry = IndexEntry::of(&key(index_key, row_key), b"").expect("it is one");
                 assert_eq!((entry.index_key(), entry.row_key()), (index_key, row_key));
             }
         }
         for damaged in [&b""[..], b"key", b"key\0", b"key\0\x01row", b"\0\xff\0"] {
-            assert!(IndexEntry::of(damaged.into(), b"").is_none(), "{}", damaged.escape_ascii());
+            assert!(IndexEntry::of(damaged, b"").is_none(), "{}", damaged.escape_ascii());
         }
-        assert!(IndexEntry::of(key(b"key", b"row").into(), b"value").is_none());
+        assert!(IndexEntry::of(&key(b"key", b"row"), b"value").is_none());
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl IndexedWrites<'_> {
                 Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(()),
                 entry => entry?,
             };
-            if let Some(found) = IndexEntry::of(entry, &value).filter(|found| found.row_key() != row_key) {
+            if let Some(found) = IndexEntry::of(&entry, &value).filter(|found| found.row_key() != row_key) {
                 let (table, index) = names();
                 return Err(Error::Duplicate { table, index, key: index_key.into(), row: found.row_key().into() });
             }

@@ -10,8 +10,9 @@ use crate::bounds;
 use crate::core::handle::TableHandle;
 use crate::error::{Error, Result};
 use crate::manifest::TableInfo;
-use crate::read::{Content, Key, LaterReader, Range, Reader, Scan, Value};
+use crate::read::{Content, Key, LaterReader, Range, Reader, RowRef, Scan, Value};
 use os::sync::Arc;
+use pages::Stop;
 use sst::Direction;
 use std::collections::VecDeque;
 use std::fmt;
@@ -32,15 +33,31 @@ impl EntryTable {
         Self { table: table.identity.clone(), index: index.identity.clone() }
     }
 
-    /// The entry in a row of the table of entries.
-    fn entry(&self, (key, value): (Key, Value)) -> Result<IndexEntry> {
-        IndexEntry::of(key.clone(), &value).ok_or_else(|| self.bad_entry(key, "it is no entry"))
+    /// The next entry.
+    fn next(&self, range: &mut Range, direction: Direction) -> Option<Result<IndexEntry>> {
+        range.next_with(direction, entry_of).map(|entry| self.checked(entry?))
+    }
+
+    /// As [`EntryTable::next`], as a future.
+    async fn next_async(&self, scan: &mut Scan, direction: Direction) -> Option<Result<IndexEntry>> {
+        scan.next_with(direction, entry_of).await.map(|entry| self.checked(entry?))
+    }
+
+    fn checked(&self, entry: Result<IndexEntry, Key>) -> Result<IndexEntry> {
+        entry.map_err(|key| self.bad_entry(key, "it is no entry"))
     }
 
     fn bad_entry(&self, entry: Key, why: &'static str) -> Error {
         let index = self.index.index.as_ref().map_or("?", |index| &index.name).into();
         Error::BadEntry { table: self.table.name.as_str().into(), index, entry, why }
     }
+}
+
+/// The entry in a row of the table of entries, or the key of the row if it is none. The value of an entry is empty, and so it is in
+/// the page.
+fn entry_of(row: RowRef<'_>) -> Result<Result<IndexEntry, Key>, Stop> {
+    let entry = row.inline_part(0).and_then(|value| IndexEntry::of(row.key(), value));
+    Ok(entry.ok_or_else(|| row.key().into()))
 }
 
 /// The entries of an index in order, as of one version: a double-ended iterator over `Result<IndexEntry>`. No row is read.
@@ -61,23 +78,19 @@ impl Entries {
     pub(crate) fn failed(self, error: Error) -> Self {
         Self { range: self.range.failed(error), ..self }
     }
-
-    fn take(&mut self, next: impl FnOnce(&mut Range) -> Option<Result<(Key, Value)>>) -> Option<Result<IndexEntry>> {
-        Some(next(&mut self.range)?.and_then(|row| self.entry_table.entry(row)))
-    }
 }
 
 impl Iterator for Entries {
     type Item = Result<IndexEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.take(Iterator::next)
+        self.entry_table.next(&mut self.range, Direction::Forward)
     }
 }
 
 impl DoubleEndedIterator for Entries {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.take(DoubleEndedIterator::next_back)
+        self.entry_table.next(&mut self.range, Direction::Backward)
     }
 }
 
@@ -89,10 +102,17 @@ impl fmt::Debug for Entries {
 
 /// One end of a read in the order of an index.
 struct End<V> {
-    /// The next rows from this end.
-    ready: VecDeque<(IndexEntry, V)>,
-    /// The entries after them, whose rows are not fetched yet.
-    gathered: Vec<IndexEntry>,
+    /// The next entries from this end: first those whose rows are fetched, then those whose rows are not fetched yet.
+    entries: VecDeque<IndexEntry>,
+    /// The rows of the first entries, or `None` where there is no row.
+    rows: VecDeque<Option<V>>,
+}
+
+impl<V> End<V> {
+    /// The entries whose rows are not fetched yet.
+    fn gathered(&self) -> impl ExactSizeIterator<Item = &IndexEntry> {
+        self.entries.range(self.rows.len()..)
+    }
 }
 
 /// What is known of a read in the order of an index, apart from where its entries come from.
@@ -110,7 +130,7 @@ struct Rounds<V> {
 
 impl<V: Content> Rounds<V> {
     fn new(rows: LaterReader, entry_table: EntryTable) -> Self {
-        let end = || End { ready: VecDeque::new(), gathered: Vec::new() };
+        let end = || End { entries: VecDeque::new(), rows: VecDeque::new() };
         Self { rows, entry_table, front: end(), back: end(), size: FIRST_ROUND, left: u64::MAX, failed: None }
     }
 
@@ -124,35 +144,38 @@ impl<V: Content> Rounds<V> {
     /// Whether the next round from this end has room for one more entry.
     fn has_room(&mut self, direction: Direction) -> bool {
         let most = self.left.min(self.size as u64);
-        (self.end(direction).gathered.len() as u64) < most
+        (self.end(direction).gathered().len() as u64) < most
     }
 
-    /// Takes a row of the table of entries.
-    fn gather(&mut self, direction: Direction, row: Result<(Key, Value)>) -> Result<()> {
-        let entry = self.entry_table.entry(row?)?;
-        self.end(direction).gathered.push(entry);
+    /// Takes the next entry from this end.
+    fn gather(&mut self, direction: Direction, entry: Result<IndexEntry>) -> Result<()> {
+        self.end(direction).entries.push_back(entry?);
         Ok(())
     }
 
-    /// The keys of the next round: those from this end, or the last ones from the other end. `None` if no rows are to be fetched.
-    fn round(&mut self, direction: Direction) -> Option<(Direction, Vec<Vec<u8>>)> {
-        let ends = [direction, direction.reversed()];
-        let from = ends.into_iter().find(|end| !self.end(*end).gathered.is_empty())?;
-        Some((from, self.end(from).gathered.iter().map(|entry| entry.row_key().to_vec()).collect()))
+    /// The end of which the next round fetches rows: this one, or the other one if all entries of this one are fetched. `None` if there
+    /// is no entry whose row is to be fetched.
+    fn round(&mut self, direction: Direction) -> Option<Direction> {
+        [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
+    }
+
+    /// The keys of the rows that a round fetches.
+    fn keys(&self, from: Direction) -> Vec<&[u8]> {
+        let end = match from {
+            Direction::Forward => &self.front,
+            Direction::Backward => &self.back,
+        };
+        end.gathered().map(IndexEntry::row_key).collect()
     }
 
     /// Takes the rows of a round.
-    fn fetched(&mut self, from: Direction, rows: Vec<Option<V>>) -> Result<()> {
+    fn fetched(&mut self, from: Direction, rows: Vec<Option<V>>) {
         self.size = (self.size * 2).min(MOST_IN_ROUND);
-        let entries = std::mem::take(&mut self.end(from).gathered);
-        for (entry, row) in entries.into_iter().zip(rows) {
-            let Some(row) = row else {
-                let key = entry::key(entry.index_key(), entry.row_key());
-                return Err(self.entry_table.bad_entry(key.into(), "its row is not there"));
-            };
-            self.end(from).ready.push_back((entry, row));
+        let end = self.end(from);
+        match end.rows.is_empty() {
+            true => end.rows = rows.into(),
+            false => end.rows.extend(rows),
         }
-        Ok(())
     }
 
     /// Whether a read is over before it asks: after an error, or when it has given all rows that it may give.
@@ -163,20 +186,38 @@ impl<V: Content> Rounds<V> {
         }
     }
 
-    /// Counts a row that is given.
-    fn give(&mut self, row: Option<(IndexEntry, V)>) -> Option<Result<(IndexEntry, V)>> {
-        self.left -= u64::from(row.is_some());
-        row.map(Ok)
-    }
-
     /// The next row from this end that was fetched for it.
-    fn ready(&mut self, direction: Direction) -> Option<(IndexEntry, V)> {
-        self.end(direction).ready.pop_front()
+    fn ready(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
+        let end = self.end(direction);
+        let row = end.rows.pop_front()?;
+        let entry = end.entries.pop_front().expect("each row has an entry");
+        Some(self.give(entry, row))
     }
 
     /// The next row from this end, if all entries were gathered and fetched.
-    fn rest(&mut self, direction: Direction) -> Option<(IndexEntry, V)> {
-        self.end(direction.reversed()).ready.pop_back()
+    fn rest(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
+        let end = self.end(direction.reversed());
+        let row = end.rows.pop_back()?;
+        let entry = end.entries.pop_back().expect("each row has an entry");
+        Some(self.give(entry, row))
+    }
+
+    /// Counts a row that is given.
+    #[inline]
+    fn give(&mut self, entry: IndexEntry, row: Option<V>) -> Result<(IndexEntry, V)> {
+        match row {
+            Some(row) => {
+                self.left -= 1;
+                Ok((entry, row))
+            }
+            None => Err(self.no_row(&entry)),
+        }
+    }
+
+    #[cold]
+    fn no_row(&mut self, entry: &IndexEntry) -> Error {
+        let key = entry::key(entry.index_key(), entry.row_key());
+        self.failed.insert(self.entry_table.bad_entry(key.into(), "its row is not there")).clone()
     }
 
     fn fail(&mut self, error: Error) -> Option<Result<(IndexEntry, V)>> {
@@ -230,29 +271,22 @@ impl<V: Content> RangeBy<V> {
         }
         loop {
             if let Some(row) = self.rounds.ready(direction) {
-                return self.rounds.give(Some(row));
+                return Some(row);
             }
             while self.rounds.has_room(direction) {
-                let next = match direction {
-                    Direction::Forward => self.entries.next(),
-                    Direction::Backward => self.entries.next_back(),
-                };
-                let Some(row) = next else { break };
-                if let Err(error) = self.rounds.gather(direction, row) {
+                let next = self.rounds.entry_table.next(&mut self.entries, direction);
+                let Some(entry) = next else { break };
+                if let Err(error) = self.rounds.gather(direction, entry) {
                     return self.rounds.fail(error);
                 }
             }
-            let Some((from, keys)) = self.rounds.round(direction) else {
-                let row = self.rounds.rest(direction);
-                return self.rounds.give(row);
-            };
-            let rows = self.rounds.rows.multi_get(&keys);
-            if let Err(error) = rows.and_then(|rows| self.rounds.fetched(from, rows)) {
-                return self.rounds.fail(error);
+            let Some(from) = self.rounds.round(direction) else { return self.rounds.rest(direction) };
+            match self.rounds.rows.multi_get(&self.rounds.keys(from)) {
+                Ok(rows) => self.rounds.fetched(from, rows),
+                Err(error) => return self.rounds.fail(error),
             }
             if from != direction {
-                let row = self.rounds.rest(direction);
-                return self.rounds.give(row);
+                return self.rounds.rest(direction);
             }
         }
     }
@@ -316,29 +350,22 @@ impl<V: Content> ScanBy<V> {
         }
         loop {
             if let Some(row) = self.rounds.ready(direction) {
-                return self.rounds.give(Some(row));
+                return Some(row);
             }
             while self.rounds.has_room(direction) {
-                let next = match direction {
-                    Direction::Forward => self.entries.next().await,
-                    Direction::Backward => self.entries.next_back().await,
-                };
-                let Some(row) = next else { break };
-                if let Err(error) = self.rounds.gather(direction, row) {
+                let next = self.rounds.entry_table.next_async(&mut self.entries, direction).await;
+                let Some(entry) = next else { break };
+                if let Err(error) = self.rounds.gather(direction, entry) {
                     return self.rounds.fail(error);
                 }
             }
-            let Some((from, keys)) = self.rounds.round(direction) else {
-                let row = self.rounds.rest(direction);
-                return self.rounds.give(row);
-            };
-            let rows = self.rounds.rows.multi_get_async(&keys).await;
-            if let Err(error) = rows.and_then(|rows| self.rounds.fetched(from, rows)) {
-                return self.rounds.fail(error);
+            let Some(from) = self.rounds.round(direction) else { return self.rounds.rest(direction) };
+            match self.rounds.rows.multi_get_async(&self.rounds.keys(from)).await {
+                Ok(rows) => self.rounds.fetched(from, rows),
+                Err(error) => return self.rounds.fail(error),
             }
             if from != direction {
-                let row = self.rounds.rest(direction);
-                return self.rounds.give(row);
+                return self.rounds.rest(direction);
             }
         }
     }

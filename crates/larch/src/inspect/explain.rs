@@ -371,7 +371,7 @@ impl Index {
         let pin = table.inner().pin();
         let mut keys = Vec::new();
         let each = |key: &[u8], value: &[u8]| {
-            keys.extend(IndexEntry::of(key.into(), value).map(|entry| entry.row_key().to_vec()));
+            keys.extend(IndexEntry::of(key, value).map(|entry| entry.row_key().to_vec()));
         };
         let entries = (entry::bounds_of(&bounds::owned(&range)), limit, direction);
         let entries = self.entry_table().explain_scan_of(entries, PartList::whole(), pin.clone(), each)?;

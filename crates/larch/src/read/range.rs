@@ -13,6 +13,7 @@ use super::row::RowRef;
 use super::tried::Tried;
 use super::value::{Key, Value};
 use crate::error::{Error, Result};
+use pages::Stop;
 use sst::Direction;
 use std::fmt;
 use std::marker::PhantomData;
@@ -44,13 +45,17 @@ impl<V: Content> Range<V> {
         self.rows
     }
 
-    /// The next row, owned. It waits for pages.
+    /// What `take` makes of the next row. It waits for pages.
     #[inline]
-    fn take(&mut self, direction: Direction) -> Option<Result<(Key, V)>> {
+    pub(crate) fn next_with<T>(
+        &mut self,
+        direction: Direction,
+        mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Option<Result<T>> {
         // A row that is followed is made where the caller wants it: each form of a result that it went through would copy it.
-        match self.rows.follow(direction, content::owned) {
+        match self.rows.follow(direction, &mut take) {
             Some(Ok(row)) => Some(Ok(row)),
-            Some(Err(_)) | None => self.rows.wait(direction, content::owned).transpose(),
+            Some(Err(_)) | None => self.rows.wait(direction, take).transpose(),
         }
     }
 
@@ -201,14 +206,14 @@ impl<V: Content> Iterator for Range<V> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.take(Direction::Forward)
+        self.next_with(Direction::Forward, content::owned)
     }
 }
 
 impl<V: Content> DoubleEndedIterator for Range<V> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.take(Direction::Backward)
+        self.next_with(Direction::Backward, content::owned)
     }
 }
 

@@ -6,9 +6,11 @@
 
 use super::content::{self, Content};
 use super::range::{Range, RangeRows};
+use super::row::RowRef;
 use super::{Key, Value};
 use crate::error::Result;
 use futures_core::Stream;
+use pages::Stop;
 use sst::Direction;
 use std::fmt;
 use std::marker::PhantomData;
@@ -55,7 +57,7 @@ impl<V: Content> Scan<V> {
     ///
     /// As [`Table::range`](crate::Table::range).
     pub async fn next(&mut self) -> Option<Result<(Key, V)>> {
-        self.wait(Direction::Forward).await
+        self.next_with(Direction::Forward, content::owned).await
     }
 
     /// The next row from the back.
@@ -64,11 +66,16 @@ impl<V: Content> Scan<V> {
     ///
     /// As [`Scan::next`].
     pub async fn next_back(&mut self) -> Option<Result<(Key, V)>> {
-        self.wait(Direction::Backward).await
+        self.next_with(Direction::Backward, content::owned).await
     }
 
-    async fn wait(&mut self, direction: Direction) -> Option<Result<(Key, V)>> {
-        self.rows.wait_async(direction, content::owned).await.transpose()
+    /// What `take` makes of the next row.
+    pub(crate) async fn next_with<T>(
+        &mut self,
+        direction: Direction,
+        take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Option<Result<T>> {
+        self.rows.wait_async(direction, take).await.transpose()
     }
 }
 
