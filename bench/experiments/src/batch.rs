@@ -14,12 +14,13 @@ use kit::median;
 use kit::median::extremes;
 use page::{Axis, Block, Chart, Line, Table, figure};
 use row_access::run::{Accessed, Manner};
-use row_access::{Access, Database, Inside, Opening, RunParameters, Scheme, SetupParameters};
+use row_access::{Access, Database, Inside, Opening, ReadWay, RunParameters, Scheme, SetupParameters};
 use std::path::Path;
 use std::time::Duration;
 use store_postgres::server::{Server, ServerOptions};
 use suite::stop::Stop;
 
+mod cold;
 #[cfg(test)]
 mod tests;
 
@@ -75,11 +76,12 @@ const TABLE: &str = "bench0001";
 /// Makes the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
-    let mut ground = Ground::open("batch", args, (size.rows * 1000).max(256 << 20))?;
-    if !measure_all(&mut ground, &size)? {
+    let cold = cold::Size::of(args.scale);
+    let mut ground = Ground::open("batch", args, (size.rows * 1000 + cold.most_bytes()).max(256 << 20))?;
+    if !measure_all(&mut ground, &size)? || !cold::measure_all(&mut ground, &cold)? {
         return Ok(Ending::Interrupted);
     }
-    outcome(&ground, &size).finish("batch", &ground, args)
+    outcome(&ground, &size, &cold).finish("batch", &ground, args)
 }
 
 fn cell_name(repeat: u64, batch: u64, side: Side) -> String {
@@ -101,10 +103,11 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let server = server.map_err(|error| Failure::session("postgres", error.to_string()))?;
     let place = ground.data("larch")?;
     suite::say(&format!("{} rows on Larch and on PostgreSQL", size.rows));
-    let Some(larch) = loaded(&store_larch::ROW_ACCESS, &larch_target(&place), size, &ground.stop)? else {
+    let setup = SetupParameters { tab_rows: size.rows, batch_size: 10_000, ..SetupParameters::default() };
+    let Some(larch) = loaded(&store_larch::ROW_ACCESS, &larch_target(&place), &setup, &ground.stop)? else {
         return Ok(false);
     };
-    let Some(postgres) = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), size, &ground.stop)? else {
+    let Some(postgres) = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)? else {
         return Ok(false);
     };
     // The pages that the first measurement of a database would read are read before it.
@@ -136,10 +139,14 @@ fn larch_target(place: &Path) -> String {
 }
 
 /// A database with its rows. `None` after ^C.
-fn loaded(scheme: &Scheme, target: &str, size: &Size, stop: &Stop) -> Result<Option<Box<dyn Database>>, Failure> {
+fn loaded(
+    scheme: &Scheme,
+    target: &str,
+    setup: &SetupParameters,
+    stop: &Stop,
+) -> Result<Option<Box<dyn Database>>, Failure> {
     let database = (scheme.open)(&Target::parse(target)?, Opening::OrCreate)?;
-    let batch_size = 10_000.min(size.rows);
-    let parameters = SetupParameters { tab_rows: size.rows, batch_size, ..SetupParameters::default() };
+    let parameters = SetupParameters { batch_size: setup.batch_size.min(setup.tab_rows), ..setup.clone() };
     let ended = row_access::setup::setup(&*database, &parameters, false, 1, stop.flag(), &|_| {})?;
     Ok((ended == row_access::setup::Ended::Loaded).then_some(database))
 }
@@ -159,7 +166,7 @@ fn measure(
     let access = Access { table: TABLE.to_owned(), prepared: true, index_only: false };
     let mut session = match side {
         Side::Larch | Side::Statements => database.session(&access)?,
-        Side::LookUps => database.session_without_index(TABLE)?.expect("Larch has look-ups"),
+        Side::LookUps => database.session_reading(TABLE, ReadWay::KnownIds)?.expect("Larch has look-ups"),
         Side::Procedure => {
             let inside = Inside {
                 access: &access,
@@ -202,7 +209,7 @@ const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (
 /// From this size of batches on it is to reach so much of the look-ups by known ids.
 const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 
-fn outcome(ground: &Ground, size: &Size) -> Outcome {
+fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
     let of = |batch, side| rates(ground, size, batch, side);
     // Of each repeat by itself, so that other load on the machine changes both sides of a ratio.
     let ratio = |batch, other| {
@@ -260,21 +267,25 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
         bound: Bound::AtLeast(share),
         measured: ratio(*batch, Side::LookUps),
     }));
+    let (cold_table, cold_goals) = cold::outcome(ground, cold);
+    goals.extend(cold_goals);
     Outcome {
         title: "Row access: the size of a batch".to_owned(),
         about: ABOUT.map(str::to_owned).to_vec(),
-        blocks: vec![Block::Chart(chart), Block::Table(table), Block::Table(published)],
+        blocks: vec![Block::Chart(chart), Block::Table(table), Block::Table(cold_table), Block::Table(published)],
         goals,
     }
 }
 
-const ABOUT: [&str; 4] = [
+const ABOUT: [&str; 5] = [
     "One session reads random ranges of an indexed number, whose rows are scattered over the table: the experiment of ybio, by the SLOB \
      method. The larger a range is, the more rows come back for one call.",
     "All rows are in the caches (1 GiB each), nothing is updated, and every range is checked to have all of its rows. Sides and sizes \
      are measured in turn, and all of it is repeated.",
     "PL/pgSQL runs in the server and does not cross a socket. Our client sends each statement through a Unix socket, and waits.",
     "multi_get looks the same rows up by ids that are known beforehand: what Larch could reach if its index cost nothing.",
+    "Rows that are not in memory are read in two ways: by the index, which asks for the pages of many rows at once, and one row after \
+     the other.",
 ];
 
 /// Of the results on ybio's page: 5 % and 10 % of the rows were updated.

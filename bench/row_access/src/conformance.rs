@@ -1,6 +1,8 @@
 //! What every database promises, as one function that the tests of each of them call.
 
-use crate::database::{Access, Counted, Database, Inside, JOBS_TABLE, Opening, Scheme, Seen, Statement, TableForm};
+use crate::database::{
+    Access, Counted, Database, Inside, JOBS_TABLE, Opening, ReadWay, Scheme, Seen, Statement, TableForm,
+};
 use crate::history::Job;
 use crate::parameters::{RunParameters, SetupParameters};
 use crate::run::{Manner, run};
@@ -90,6 +92,14 @@ fn check_table(database: &dyn Database, form: &TableForm) {
         assert_eq!(keys.access(update, 40, 60).expect("it updates"), seen(21, 60));
         assert_eq!(rows.access(read, 40, 60).expect("it reads"), grown, "an update of keys leaves scratch");
         assert_eq!(rows.access(read, 61, 61).expect("it reads").rows, 1);
+    }
+    for way in [ReadWay::KnownIds, ReadWay::OneByOne] {
+        let mut rows = database.session(&access(false, true)).expect("a session");
+        let Some(mut other) = database.session_reading(&form.name, way).expect("a session") else { continue };
+        for (first, last) in [(1, ROWS as i64), (40, 60), (61, 61), (0, 0)] {
+            let [seen, expected] = [&mut other, &mut rows].map(|session| session.access(Statement::Read, first, last));
+            assert_eq!(seen.expect("it reads"), expected.expect("it reads"), "{way:?} {first}-{last}");
+        }
     }
     for statement in [Statement::Read, Statement::Update] {
         for index_only in [false, true] {

@@ -78,6 +78,15 @@ pub enum Statement {
     Update,
 }
 
+/// A way to read the rows of a range that shows what the way of the database is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadWay {
+    /// It knows where all rows lie, and looks them up without the index: the most that the engine can do for scattered rows.
+    KnownIds,
+    /// It looks up one row after the other, as the index names them: the least.
+    OneByOne,
+}
+
 /// What a statement saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
@@ -142,10 +151,9 @@ pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that knows where all rows lie and looks them up without the index: the most that the engine can do for scattered rows.
-    /// It reads only. `None`: the database has none.
-    fn session_without_index(&self, table: &str) -> Result<Option<Box<dyn Session + '_>>, Failure> {
-        let _ = table;
+    /// A session that reads in another way than the database would, for comparison. It reads only. `None`: the database has no such way.
+    fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
+        let _ = (table, way);
         Ok(None)
     }
 

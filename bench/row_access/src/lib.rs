@@ -19,7 +19,8 @@ pub mod time;
 
 pub use batch::{Batch, Order, Row};
 pub use database::{
-    Access, Counted, Database, Inside, Loader, Opening, Scheme, Seen, SeenInside, Session, Statement, TableForm,
+    Access, Counted, Database, Inside, Loader, Opening, ReadWay, Scheme, Seen, SeenInside, Session, Statement,
+    TableForm,
 };
 pub use history::Job;
 pub use parameters::{RunParameters, SetupParameters};

@@ -11,7 +11,7 @@
 use super::{TableForm as LarchForm, broken, open_in};
 use ::row_access::batch::{self, Batch, Order};
 use ::row_access::database::{JOBS_TABLE, index_of};
-use ::row_access::{Access, Counted, Job, Loader, Opening, Scheme, Seen, Session, Statement, TableForm};
+use ::row_access::{Access, Counted, Job, Loader, Opening, ReadWay, Scheme, Seen, Session, Statement, TableForm};
 use harness::directory::bytes_text;
 use harness::{Failure, Setting, Target};
 use larch::{Database, Direction, Durability, Expected, Index, IndexOptions, Readable, Table, Transaction};
@@ -129,16 +129,14 @@ impl ::row_access::Database for Rows {
         Ok(Box::new(Accesses { db: &self.db, table, index, index_only: access.index_only }))
     }
 
-    fn session_without_index(&self, table: &str) -> Result<Option<Box<dyn Session + '_>>, Failure> {
-        let table = self.table(table)?;
-        let mut rows = Vec::new();
-        for row in table.iter() {
-            let (id, value) = row.map_err(broken)?;
-            let id = <[u8; 16]>::try_from(&*id).map_err(|_| not_ours("its key is no id of 16 bytes"))?;
-            rows.push((decoded(&value)?.0, id));
-        }
-        rows.sort_unstable();
-        Ok(Some(Box::new(LookUps { table, rows })))
+    fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
+        let (table, index) = self.tables(table)?;
+        Ok(match (way, index) {
+            (ReadWay::KnownIds, Some(_)) => Some(Box::new(LookUps { rows: ids(&table)?, table })),
+            (ReadWay::OneByOne, Some(index)) => Some(Box::new(OneByOne { table, index })),
+            // The rows lie in the order of the ranges.
+            (_, None) => None,
+        })
     }
 
     fn count(&self, table: &str) -> Result<Counted, Failure> {
@@ -298,6 +296,18 @@ struct LookUps {
     rows: Vec<(i64, [u8; 16])>,
 }
 
+/// `mykey` and id of each row, in the order of `mykey`.
+fn ids(table: &Table) -> Result<Vec<(i64, [u8; 16])>, Failure> {
+    let mut rows = Vec::new();
+    for row in table.iter() {
+        let (id, value) = row.map_err(broken)?;
+        let id = <[u8; 16]>::try_from(&*id).map_err(|_| not_ours("its key is no id of 16 bytes"))?;
+        rows.push((decoded(&value)?.0, id));
+    }
+    rows.sort_unstable();
+    Ok(rows)
+}
+
 /// Rows that are looked up by one call.
 const TOGETHER: usize = 1000;
 
@@ -313,6 +323,20 @@ impl Session for LookUps {
             seen = Seen { rows: seen.rows + found.rows, max: seen.max.max(found.max) };
         }
         Ok(seen)
+    }
+}
+
+/// Looks rows up one after the other, as the index names them.
+struct OneByOne {
+    table: Table,
+    index: Index,
+}
+
+impl Session for OneByOne {
+    fn access(&mut self, statement: Statement, first: i64, last: i64) -> Result<Seen, Failure> {
+        assert_eq!(statement, Statement::Read, "it reads only");
+        let of_entry = |entry: larch::Result<larch::IndexEntry>| self.table.get(entry?.row_key());
+        seen_in_rows(self.index.entries(keys(first, last)).filter_map(|entry| of_entry(entry).transpose()))
     }
 }
 

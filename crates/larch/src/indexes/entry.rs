@@ -190,10 +190,10 @@ mod tests {
         let pairs: Vec<(&[u8], &[u8])> = KEYS.into_iter().flat_map(|index| KEYS.map(|row| (index, row))).collect();
         for (index, row) in &pairs {
             for (other_index, other_row) in &pairs {
-                assert_eq!(
-                    key(index, row).cmp(&key(other_index, other_row)),
-                    (index, row).cmp(&(other_index, other_row))
-                );
+                let order = (index, row).cmp(&(other_index, other_row));
+                let [one, other] = [key(index, row), key(other_index, other_row)];
+                assert_eq!(one.cmp(&other), order);
+                assert_eq!(IndexEntry::of(&one, b"").cmp(&IndexEntry::of(&other, b"")), order);
             }
         }
     }

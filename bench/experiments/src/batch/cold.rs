@@ -1,0 +1,199 @@
+//! The same rows on disk: the cache holds a fiftieth of them, and each row costs a read. By its index Larch asks for the pages of many
+//! rows at once; the other side reads the rows one after the other.
+
+use super::{TABLE, loaded, whole};
+use crate::args::Scale;
+use crate::ground::Ground;
+use crate::outcome::Goal;
+use harness::directory::bytes_text;
+use harness::{Failure, Target};
+use kit::goals::Bound;
+use kit::median;
+use page::{Table, figure};
+use row_access::run::{Accessed, Manner};
+use row_access::{Access, Database, Opening, ReadWay, RunParameters, SetupParameters};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+use suite::stop::Stop;
+
+/// A way to read rows that are not in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The rows of many entries of the index at once.
+    Together,
+    /// One row after the other.
+    OneByOne,
+}
+
+pub const SIDES: [Side; 2] = [Side::Together, Side::OneByOne];
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Together => "many rows at once",
+            Self::OneByOne => "one row after the other",
+        }
+    }
+}
+
+/// How much is measured.
+pub struct Size {
+    pub rows: u64,
+    pub batches: &'static [u64],
+    pub time: Duration,
+    pub repeats: u64,
+}
+
+/// Bytes of the filler of a row.
+const FILLER: u32 = 400;
+
+/// Bytes of a row: its id, the filler and two numbers.
+const ROW_BYTES: u64 = FILLER as u64 + 32;
+
+impl Size {
+    pub fn of(scale: Scale) -> Self {
+        const ALL: &[u64] = &[1, 10, 100, 1000, 10_000];
+        let (rows, batches, millis, repeats) = match scale {
+            Scale::Tiny => (5000, &[1, 100][..], 20, 1),
+            Scale::Small => (500_000, ALL, 1000, 3),
+            Scale::Medium => (2_000_000, ALL, 2000, 5),
+            Scale::Full => (10_000_000, ALL, 3000, 5),
+        };
+        Self { rows, batches, time: Duration::from_millis(millis), repeats }
+    }
+
+    /// Bytes of the cache: 2 % of those of the rows, but at least what one read takes.
+    fn cache_bytes(&self) -> u64 {
+        (self.rows * ROW_BYTES / 50).max(1 << 20)
+    }
+
+    /// Bytes of a database, while it is loaded and compacted.
+    pub fn most_bytes(&self) -> u64 {
+        3 * self.rows * ROW_BYTES
+    }
+}
+
+/// What a session reached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    rows_per_second: f64,
+    page_reads_per_row: f64,
+}
+
+pub fn cell_name(repeat: u64, batch: u64, side: Side) -> String {
+    format!("cold, {repeat}, batches of {batch}, {}", side.name())
+}
+
+/// Measures what is not measured yet. False after ^C.
+pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
+    let all = || (0..size.repeats).flat_map(|repeat| size.batches.iter().map(move |batch| (repeat, *batch)));
+    if all().all(|(repeat, batch)| SIDES.iter().all(|side| ground.has(&cell_name(repeat, batch, *side)))) {
+        return Ok(true);
+    }
+    let place = ground.data("cold")?;
+    suite::say(&format!("{} rows on Larch, with {} of memory for pages", size.rows, bytes_text(size.cache_bytes())));
+    let setup = SetupParameters { tab_rows: size.rows, filler: FILLER, ..SetupParameters::default() };
+    let larch = loaded(&store_larch::ROW_ACCESS, &target(&place, 1 << 30), &setup, &ground.stop)?;
+    let Some(larch) = larch else { return Ok(false) };
+    larch.close()?;
+    let target = Target::parse(&target(&place, size.cache_bytes()))?;
+    let larch = (store_larch::ROW_ACCESS.open)(&target, Opening::Existing)?;
+    for (repeat, batch) in all() {
+        for side in SIDES {
+            let measured = ground.cell(&cell_name(repeat, batch, side), |stop| {
+                let measured = measure(&*larch, side, (size, batch), repeat, stop)?;
+                let rate = measured.rows_per_second;
+                suite::say(&format!("cold, batches of {batch:>8}  {:38} {rate:>12.0} rows/s", side.name()));
+                Ok(measured)
+            })?;
+            if measured.is_none() {
+                return Ok(false);
+            }
+        }
+    }
+    larch.close()?;
+    Ok(true)
+}
+
+fn target(place: &Path, cache_bytes: u64) -> String {
+    format!("larch:{}?cache={cache_bytes}", place.display())
+}
+
+fn measure(
+    larch: &dyn Database,
+    side: Side,
+    (size, batch): (&Size, u64),
+    repeat: u64,
+    stop: &Stop,
+) -> Result<Measured, Failure> {
+    let access = Access { table: TABLE.to_owned(), prepared: true, index_only: false };
+    let mut session = match side {
+        Side::Together => larch.session(&access)?,
+        Side::OneByOne => larch.session_reading(TABLE, ReadWay::OneByOne)?.expect("Larch can read so"),
+    };
+    let parameters =
+        RunParameters { tab_rows: size.rows, batch_size: batch, run_duration: size.time, ..RunParameters::default() };
+    // A side does not read what the other one has left in the cache.
+    let seed = 2 * repeat + side as u64;
+    let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
+    let page_reads = || larch.page_reads().expect("Larch counts them");
+    let (mut accessed, before) = (Accessed::new(), page_reads());
+    accessed.access_for(&mut *session, &parameters, &manner, stop.flag(), &mut |_, _, _, _, _| {})?;
+    whole(accessed.rows, accessed.batches * parameters.batch_rows())?;
+    Ok(Measured {
+        rows_per_second: accessed.rows_per_second(),
+        page_reads_per_row: (page_reads() - before) as f64 / accessed.rows as f64,
+    })
+}
+
+/// Of the sizes from this one on, Larch is to read so many times the rows of the other side.
+const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
+
+/// The table of what was measured, and the goals.
+pub fn outcome(ground: &Ground, size: &Size) -> (Table, Vec<Goal>) {
+    let of = |batch, side| -> Vec<Measured> {
+        let cells = (0..size.repeats).filter_map(|repeat| ground.cells().get(&cell_name(repeat, batch, side)));
+        cells.filter_map(|cell| serde_json::from_value(cell.clone()).ok()).collect()
+    };
+    let middle =
+        |batch, side, what: fn(&Measured) -> f64| median(&of(batch, side).iter().map(what).collect::<Vec<_>>());
+    let ratio = |batch| {
+        let [ours, other] = SIDES.map(|side| of(batch, side));
+        let ratios = ours.iter().zip(&other).map(|(ours, other)| ours.rows_per_second / other.rows_per_second);
+        let ratios: Vec<f64> = ratios.collect();
+        (!ratios.is_empty()).then(|| median(&ratios))
+    };
+    let row = |batch: &u64| {
+        let rates = SIDES.map(|side| figure(middle(*batch, side, |measured| measured.rows_per_second)));
+        let reads = SIDES.map(|side| figure(middle(*batch, side, |measured| measured.page_reads_per_row)));
+        let ratio = ratio(*batch).map_or(String::new(), figure);
+        [vec![figure(*batch as f64)], rates.to_vec(), vec![ratio], reads.to_vec()].concat()
+    };
+    let columns = [
+        "rows of a batch",
+        "many rows at once",
+        "one row after the other",
+        "ratio",
+        "page reads a row, at once",
+        "page reads a row, one after the other",
+    ];
+    let table = Table {
+        caption: format!(
+            "Rows a second that are not in memory: {} rows with fillers of {FILLER} bytes, {} of memory for pages, direct reads, median \
+             of {}",
+            size.rows,
+            bytes_text(size.cache_bytes()),
+            size.repeats
+        ),
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: size.batches.iter().map(row).collect(),
+    };
+    let (from, times) = AGAINST_ONE_BY_ONE;
+    let goals = size.batches.iter().filter(|batch| **batch >= from).map(|batch| Goal {
+        what: format!("cold, batches of {batch}: rows a second against one row after the other"),
+        bound: Bound::AtLeast(times),
+        measured: ratio(*batch),
+    });
+    (table, goals.collect())
+}
