@@ -107,19 +107,25 @@ impl PageCache {
         }
     }
 
-    /// Evicts unpinned pages worth `bytes` if it finds them looking at `look` places of each shard for each; goes on to
-    /// the next shard when one has no more. Returns what they are worth.
+    /// Evicts unpinned pages worth `bytes` if it finds them looking at `look` places of each shard for each: about the same from all
+    /// shards, as what many reads need together may be all that one has. Returns what they are worth.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
-        let mut freed = 0;
-        let mut evicted = Vec::new();
-        let first = self.next_shard.fetch_add(1, Ordering::Relaxed);
-        for step in 0..self.shards.len() {
-            if freed >= bytes {
-                break;
+        let (mut freed, mut evicted) = (0, Vec::new());
+        let share = bytes.div_ceil(self.shards.len() as u64);
+        loop {
+            let before = freed;
+            for _ in 0..self.shards.len() {
+                if freed >= bytes {
+                    return freed;
+                }
+                let next = self.next_shard.fetch_add(1, Ordering::Relaxed);
+                let shard = &self.shards[next & (self.shards.len() - 1)];
+                let wanted = share.min(bytes - freed);
+                freed += shard.lock().evict(&self.table, &self.frames, wanted, look, &mut evicted);
             }
-            let shard = &self.shards[(first + step) & (self.shards.len() - 1)];
-            freed += shard.lock().evict(&self.table, &self.frames, bytes - freed, look, &mut evicted);
+            if freed == before {
+                return freed;
+            }
         }
-        freed
     }
 }

@@ -227,6 +227,20 @@ fn shards_share_a_budget() {
 }
 
 #[test]
+fn room_for_many_pages_comes_from_all_shards() {
+    let numbered = Numbered::blocks(3000);
+    let cache = PageCache::new(8 << 20, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    (0..3000).for_each(|number| read(&session, &numbered, &file, number));
+    let room = cache.try_reserve(4 << 20).expect("nothing is pinned");
+    let mut usage = [0; 2];
+    cache.for_each_page(|key, page| usage[key.hash() as usize & 1] += page.cost_bytes());
+    assert!(usage.iter().all(|bytes| (1 << 20..3 << 20).contains(bytes)), "no shard is emptied: {usage:?}");
+    drop(room);
+}
+
+#[test]
 fn pages_of_a_dead_file_vanish_and_do_not_come_back() {
     let numbered = Numbered::blocks(10);
     let cache = PageCache::new(1 << 20, 8, accept);
