@@ -40,6 +40,9 @@ pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, h
 /// The databases whose rows can be accessed and that need no other engine.
 pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
 
+/// Both.
+pub const STORES: Stores<'static> = Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS };
+
 /// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
 pub fn main(stores: Stores<'_>) -> ExitCode {
     let args::Cli { common, command } = args::Cli::of_process();

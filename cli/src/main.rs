@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    larch_cli::main(larch_cli::Stores { key_value: &larch_cli::SCHEMES, row_access: &larch_cli::ROW_ACCESS })
+    larch_cli::main(larch_cli::STORES)
 }

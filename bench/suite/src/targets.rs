@@ -113,6 +113,9 @@ pub fn list(schemes: &[Scheme]) -> String {
         };
         put(&mut text, format_args!("{:form$}  {state:9}  {run:8}  {}{rest}\n", known.form, known.about));
     }
+    for own in schemes.iter().filter(|scheme| KNOWN.iter().all(|known| known.scheme != scheme.name)) {
+        put(&mut text, format_args!("{:form$}  {:9}  {:8}  {}\n", own.form, "built", "run", own.about));
+    }
     text.push_str("\noptions, after `?` and between `&`, as in larch:DIR?cache=64MiB&durability=synced\n");
     for scheme in schemes.iter().filter(|scheme| !scheme.options.is_empty()) {
         put(&mut text, format_args!("  {}\n", scheme.name));

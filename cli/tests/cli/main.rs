@@ -21,6 +21,7 @@ mod indexes;
 mod inspect;
 mod kill;
 mod load;
+mod own_store;
 mod point;
 mod progress;
 mod repair;
