@@ -1,8 +1,10 @@
 //! The program and the machine of a result.
 
+pub mod disk;
 #[cfg(test)]
 mod tests;
 
+use disk::{Disk, FileSystem};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
@@ -43,6 +45,19 @@ pub struct Machine {
     pub disk_free_bytes: u64,
     /// All bytes of that disk.
     pub disk_bytes: u64,
+    /// The file system that data is on. Empty in results of older releases, as what follows.
+    #[serde(default)]
+    pub file_system: FileSystem,
+    /// The disk that this file system is on.
+    #[serde(default)]
+    pub disk: Disk,
+    /// When the kernel gives a process huge pages unasked: `always`, `madvise`, `never`.
+    #[serde(default)]
+    pub huge_pages: String,
+    /// Who decides the processors' clock rate: `performance`, `schedutil`, …; empty where no governor of the kernel does, as in most
+    /// virtual machines. Several, if processors differ.
+    #[serde(default)]
+    pub governor: String,
 }
 
 impl Environment {
@@ -80,7 +95,10 @@ impl Machine {
         let memory = kib_after(&file("/proc/meminfo"), "MemTotal:").unwrap_or(0);
         // There is no such file in the root group, and `max` where nothing is limited.
         let limit = group_file(&file("/proc/self/cgroup"), "memory.max").and_then(|text| text.trim().parse().ok());
-        let disk = existing(place).and_then(|place| rustix::fs::statvfs(place).ok());
+        let there = existing(place);
+        let disk = there.and_then(|place| rustix::fs::statvfs(place).ok());
+        let (file_system, device) =
+            there.and_then(|place| disk::mounted(&file("/proc/self/mountinfo"), place)).unwrap_or_default();
         Self {
             processor: after(&file("/proc/cpuinfo"), "model name").unwrap_or_default(),
             processors: std::thread::available_parallelism().map_or(0, |count| count.get() as u64),
@@ -91,8 +109,25 @@ impl Machine {
             load: file("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0),
             disk_free_bytes: disk.as_ref().map_or(0, |disk| disk.f_bavail * disk.f_frsize),
             disk_bytes: disk.as_ref().map_or(0, |disk| disk.f_blocks * disk.f_frsize),
+            file_system,
+            huge_pages: disk::chosen(&file("/sys/kernel/mm/transparent_hugepage/enabled")),
+            governor: governors(Path::new("/sys/devices/system/cpu")),
+            disk: Disk::of(&device),
         }
     }
+}
+
+/// The governors of all processors, each once, in a folder like /sys/devices/system/cpu.
+fn governors(folder: &Path) -> String {
+    let processors = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let governor = |processor: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(processor.path().join("cpufreq/scaling_governor")).ok()?;
+        Some(text.trim().to_owned())
+    };
+    let mut all: Vec<String> = processors.filter_map(governor).collect();
+    all.sort();
+    all.dedup();
+    all.join(", ")
 }
 
 /// `path`, or the nearest folder above it that is there.

@@ -20,4 +20,5 @@ fn an_environment_is_gathered_wherever_it_is() {
     let environment = Environment::gather("1.2.3", Path::new("/no/such/folder"));
     assert_eq!(environment.version, "1.2.3");
     assert!(environment.machine.processors > 0);
+    assert!(!environment.machine.file_system.kind.is_empty(), "every folder is on a file system");
 }
