@@ -2,13 +2,18 @@
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 
+pub mod million;
+pub mod processes;
 #[cfg(test)]
 mod tests;
+
+pub use million::Million;
 
 use crate::client::Workload;
 use crate::measured::Measured;
 use crate::noop::Noop;
 use crate::run::{Length, Plan, RunError, run};
+use crate::store::StoreUse;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -50,6 +55,15 @@ pub struct Cost {
     pub peak_bytes: u64,
     /// Whether `peak_bytes` is that of the window. Where the system does not tell, and in older results, it is not.
     pub peak_of_window: bool,
+    /// What the store used that is not in this process. `None`: in results of older releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreUse>,
+    /// Bytes that the disk read for this process, where the system counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_read_bytes: Option<u64>,
+    /// Bytes that this process had written to the disk, where the system counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_written_bytes: Option<u64>,
 }
 
 /// Share of the processors it could use from which on a client may be what limits a run.
@@ -87,6 +101,15 @@ impl Cost {
                 false => seen_bytes.max(before.resident_bytes).max(after.resident_bytes),
             },
             peak_of_window: after.resident_bytes > 0,
+            store: before.store.zip(after.store).map(|(before, after)| after.since(before)),
+            disk_read_bytes: after
+                .read_bytes
+                .zip(before.read_bytes)
+                .map(|(after, before)| after.saturating_sub(before)),
+            disk_written_bytes: after
+                .written_bytes
+                .zip(before.written_bytes)
+                .map(|(after, before)| after.saturating_sub(before)),
         }
     }
 
@@ -179,15 +202,19 @@ pub(crate) struct Snapshot {
     peak_bytes: u64,
     /// Name and processor time of all threads but this one and the clients', by thread id.
     threads: BTreeMap<String, (String, u64)>,
+    store: Option<StoreUse>,
+    read_bytes: Option<u64>,
+    written_bytes: Option<u64>,
 }
 
 /// What names of client threads begin with.
 pub(crate) const CLIENT: &str = "client ";
 
 impl Snapshot {
-    /// How it stands now.
-    pub(crate) fn take() -> Self {
+    /// How it stands now, and how the store does that used `store` so far.
+    pub(crate) fn take(store: StoreUse) -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
         let nanos = |of: fn(&Usage) -> nix::sys::time::TimeVal| {
             usage
@@ -204,6 +231,9 @@ impl Snapshot {
             resident_bytes: bytes_in(&status, "VmRSS:").unwrap_or(0),
             peak_bytes: bytes_in(&status, "VmHWM:").unwrap_or(0),
             threads: threads(),
+            store: Some(store),
+            read_bytes: processes::bytes_after(&io, "read_bytes:"),
+            written_bytes: processes::bytes_after(&io, "write_bytes:"),
         }
     }
 }

@@ -31,15 +31,17 @@ pub mod version;
 
 pub use client::{Client, Extra, Kind, Next, Workload};
 pub use clock::Clock;
-pub use cost::{Cost, noop_nanos};
+pub use cost::{Cost, Million, noop_nanos};
 pub use directory::Directory;
 pub use gather::{Gather, WriteMany};
 pub use key_value::{KeyValue, Records};
-pub use measured::{Change, Interval, Measure, Measured};
+pub use measured::{Change, Counted, Interval, Measure, Measured};
 pub use reply::Reply;
 pub use request::{Fields, Request, Table};
 pub use run::{Length, MOST_CLIENTS, MOST_THREADS, Pace, Plan, RunError, run};
-pub use store::{Blocking, Counter, Failure, Flights, Harm, Outcome, Rows, Served, Session, Setting, Store};
+pub use store::{
+    Blocking, Counter, Failure, Flights, Harm, Outcome, Rows, Served, ServerUse, Session, Setting, Store, StoreUse,
+};
 pub use strings::{NotARow, Strings};
 pub use target::{Opening, Options, Scheme, Target};
 pub use times::Times;

@@ -158,6 +158,18 @@ pub struct Interval {
     pub late: u64,
     /// Each kind.
     pub kinds: Vec<Measure>,
+    /// How the store stood soon after its end. `None`: it was not looked at, or the result is of an older release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
+}
+
+/// The counters of the store at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// When, in nanoseconds, counted as the beginning and end of the interval are.
+    pub at_nanos: u64,
+    /// By name, since the store was opened. [`Measured::counters`] says which of them are gauges.
+    pub counters: BTreeMap<String, u64>,
 }
 
 impl Interval {

@@ -15,6 +15,7 @@ mod tests;
 
 pub use environment::Environment;
 
+use crate::cost::Million;
 use crate::measured::Measured;
 use crate::run::Plan;
 use crate::store::Setting;
@@ -56,6 +57,15 @@ pub struct Run {
     /// Processor time an operation costs on a store that does nothing, in nanoseconds, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noop_nanos: Option<f64>,
+    /// How long the store went on in the background after the run, in nanoseconds, if it was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_nanos: Option<u64>,
+    /// What an hour of a processor costs, in any currency, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// What a million operations cost. It is made anew from the rest where the run is written, and not read.
+    #[serde(default, skip_deserializing)]
+    million: Million,
     /// What must be known before these numbers are believed.
     pub warnings: Vec<String>,
     /// Why the run ended before it should have, if it did.
@@ -103,10 +113,18 @@ impl Run {
             seed: 0,
             plan: plan.clone(),
             noop_nanos: None,
+            settled_nanos: None,
+            price: None,
+            million: Million::default(),
             warnings: Vec::new(),
             error: None,
             measured,
         }
+    }
+
+    /// What a million of its operations cost, where an hour of a processor costs `price`.
+    pub fn million(&self, price: Option<f64>) -> Million {
+        Million::of(&self.measured, self.noop_nanos, price)
     }
 }
 
@@ -172,7 +190,14 @@ impl Report {
 
     /// The whole as JSON.
     pub fn json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("all of it can be written");
+        let with_cost = |run: &Run| Run { million: run.million(run.price), ..run.clone() };
+        let whole = Self {
+            format: self.format.clone(),
+            version: self.version,
+            environment: self.environment.clone(),
+            runs: self.runs.iter().map(with_cost).collect(),
+        };
+        let mut text = serde_json::to_string_pretty(&whole).expect("all of it can be written");
         text.push('\n');
         text
     }

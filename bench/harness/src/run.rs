@@ -459,6 +459,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         let mut after = None;
         let mut halted_at = None;
         let mut seen_bytes = 0;
+        let mut samples = Samples::default();
         self.desk.go(timeline, opened.queued);
         loop {
             let now = self.clock.nanos();
@@ -476,7 +477,16 @@ impl<'r, W: Workload> Crew<'r, W> {
                 seen_bytes = crate::cost::resident_bytes().max(seen_bytes);
             }
             if (now >= timeline.end || running == 0) && after.is_none() {
-                after = Some(self.look());
+                let look = self.look();
+                // Where the run ends within an interval, how the store stands then is how it stood at the end of the interval.
+                gathered.count(timeline.interval(now.min(timeline.end) - 1), now, &look.counters);
+                after = Some(look);
+            }
+            if after.is_none()
+                && let Some(number) = samples.due(now, &timeline)
+            {
+                gathered.count(number, now, &self.store.counters());
+                samples.taken(number, now, self.clock.nanos());
             }
             for parcel in parcels {
                 let tallies = gathered.add(parcel);
@@ -555,9 +565,33 @@ impl<'r, W: Workload> Crew<'r, W> {
 
     /// How machine and store stand now.
     fn look(&self) -> Look {
-        let counters = self.store.counters();
+        let (counters, used) = (self.store.counters(), self.store.used());
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Look { counters, unix_millis: since.as_millis() as u64, snapshot: Snapshot::take() }
+        Look { counters, unix_millis: since.as_millis() as u64, snapshot: Snapshot::take(used) }
+    }
+}
+
+/// When the counters of the store are read within a run: after each interval, and so seldom that it takes at most a hundredth of the
+/// time of the thread that gathers.
+#[derive(Default)]
+struct Samples {
+    /// No earlier.
+    next: u64,
+    /// The first interval without one.
+    first: usize,
+}
+
+impl Samples {
+    /// The interval that has ended last, if its turn has come.
+    fn due(&self, now: u64, timeline: &Timeline) -> Option<usize> {
+        let number = timeline.interval(now).checked_sub(1)?;
+        (number >= self.first && now >= self.next).then_some(number)
+    }
+
+    /// Interval `number` has its sample, which took from `before` to `after`.
+    fn taken(&mut self, number: usize, before: u64, after: u64) {
+        self.first = number + 1;
+        self.next = after + 100 * (after - before);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::transactions::{Checked, Commits, Transactions};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A database that is measured.
@@ -50,6 +51,11 @@ pub trait Store: Send + Sync {
 
     /// Counts since the store was opened: page reads, cache hits, bytes written, …
     fn counters(&self) -> Vec<Counter>;
+
+    /// What the store has used of processors and disk outside of this process. A store that is a server says otherwise than this.
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
 
     /// Waits until what was written is where it stays, and nothing goes on in the background.
     fn settle(&self) -> Result<(), Failure>;
@@ -225,6 +231,49 @@ impl Counter {
     pub fn now(name: &'static str, value: u64) -> Self {
         Self { name, value, gauge: true }
     }
+}
+
+/// Where a store works, and what it has used there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreUse {
+    /// In this process, whose use is counted in any case.
+    InProcess,
+    /// In processes of its own on this machine.
+    Server(ServerUse),
+    /// On another machine, or where it cannot be seen.
+    Unknown,
+}
+
+impl StoreUse {
+    /// What was used between `before` and this.
+    pub fn since(self, before: Self) -> Self {
+        match (self, before) {
+            (Self::InProcess, _) => Self::InProcess,
+            (Self::Server(after), Self::Server(before)) => {
+                let grown = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
+                Self::Server(ServerUse {
+                    nanos: after.nanos.saturating_sub(before.nanos),
+                    read_bytes: grown(after.read_bytes, before.read_bytes),
+                    written_bytes: grown(after.written_bytes, before.written_bytes),
+                })
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What a server used of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerUse {
+    /// Processor time, in nanoseconds.
+    pub nanos: u64,
+    /// Bytes that the disk read for it, where this user may see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    /// Bytes that it had written to the disk, where this user may see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
 }
 
 /// Rows in the order of their keys.

@@ -149,6 +149,9 @@ fn a_report_comes_back_from_json() {
     report.runs.push(known());
     let json = report.json();
     assert_eq!(Report::parse(&json).expect("reads"), report);
+    let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let client = value["runs"][2]["million"]["client_cpu_seconds"].as_f64().expect("it is written with each run");
+    assert!((249.9..250.1).contains(&client), "{client}");
     assert!(!json.contains("secret"));
 }
 
@@ -164,6 +167,33 @@ fn a_report_comes_back_from_a_file() {
     assert_eq!(names.len(), 1, "nothing else is left there");
     let error = Report::read(&folder.path().join("none.json")).expect_err("is not there");
     assert!(error.to_string().contains("none.json"), "{error}");
+}
+
+#[test]
+fn results_of_older_releases_are_read() {
+    fn without(value: &mut serde_json::Value, members: &[&str]) {
+        match value {
+            serde_json::Value::Array(values) => values.iter_mut().for_each(|value| without(value, members)),
+            serde_json::Value::Object(object) => {
+                members.iter().for_each(|member| drop(object.remove(*member)));
+                object.values_mut().for_each(|value| without(value, members));
+            }
+            _ => {}
+        }
+    }
+    let mut report = Report::new(Environment::gather("0.1.0", Path::new(".")));
+    report.runs.push(real(Pace::Closed));
+    let mut json = serde_json::from_str(&report.json()).expect("it is JSON");
+    let newer = ["file_system", "disk", "huge_pages", "governor", "counted", "million", "store", "disk_read_bytes"];
+    without(&mut json, &newer);
+    without(&mut json, &["disk_written_bytes"]);
+    let read = Report::parse(&json.to_string()).expect("it lacks nothing that it must have");
+    assert_eq!(read.runs[0].measured.operations, report.runs[0].measured.operations);
+    let million = read.runs[0].million(None);
+    assert!(
+        million.store_cpu_seconds.is_some(),
+        "the client was subtracted, so the store was in the process: {million:?}"
+    );
 }
 
 #[test]
@@ -234,6 +264,7 @@ workload a on postgres://me:***@host/base?pool=2
   1 requests met no row, 1 began before the window, 2 ended after it, 1,000 should have begun in it and did not, 4 new attempts
   processor: 6.00 ms (5.00 ms user, 1.00 ms system); clients 1.00 ms an operation, of which 25 % (250 us) are the client's own; background 1.50 ms
   memory: 64.0 MiB at the end, 65.0 MiB at most; context switches: 12,345 to wait, 6 forced
+  a million operations: processors: client 250 s, store 1250 s; disk: read not known, written not known
   store: 1,234 page reads, 4,096 bytes cached now
   first io: page 7 of a file is torn
   WARNING: the client threads were busy

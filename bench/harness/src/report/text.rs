@@ -139,6 +139,9 @@ fn cost(run: &Run) -> String {
         grouped(cost.involuntary_switches),
     )
     .expect(wrote);
+    if let Some(million) = run.million(run.price).text() {
+        writeln!(out, "  a million operations: {million}").expect(wrote);
+    }
     out
 }
 
@@ -202,7 +205,8 @@ pub fn rate(per_second: f64) -> String {
     if per_second < 99.95 { three(per_second) } else { grouped(per_second.round() as u64) }
 }
 
-fn three(value: f64) -> String {
+/// A number with three digits: `1.23`, `12.3`, `1234`.
+pub fn three(value: f64) -> String {
     match value {
         _ if value < 9.995 => format!("{value:.2}"),
         _ if value < 99.95 => format!("{value:.1}"),

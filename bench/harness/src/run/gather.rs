@@ -2,7 +2,8 @@
 
 use super::recorder::{AFTER, Parcel, Tallies};
 use super::timeline::Timeline;
-use crate::measured::{Interval, Measure};
+use crate::measured::{Counted, Interval, Measure};
+use crate::store::Counter;
 use crate::times::Tally;
 use std::collections::BTreeMap;
 
@@ -33,6 +34,8 @@ pub(crate) struct Gathered {
     shown: Vec<Interval>,
     /// Those that were not.
     open: BTreeMap<usize, Sum>,
+    /// How the store stood at the ends of intervals.
+    counted: BTreeMap<usize, Counted>,
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
     pub(crate) failures: BTreeMap<String, String>,
@@ -40,8 +43,26 @@ pub(crate) struct Gathered {
 
 impl Gathered {
     pub(crate) fn new(kinds: &'static [&'static str], timeline: Timeline, queued: bool, threads: usize) -> Self {
-        let (shown, open, failures) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { kinds, timeline, queued, reached: vec![0; threads], shown, open, warmed: 0, cut: 0, failures }
+        Self {
+            kinds,
+            timeline,
+            queued,
+            reached: vec![0; threads],
+            shown: Vec::new(),
+            open: BTreeMap::new(),
+            counted: BTreeMap::new(),
+            warmed: 0,
+            cut: 0,
+            failures: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps how the store stood at `now` for interval `number`, which lies before it.
+    pub(crate) fn count(&mut self, number: usize, now: u64, counters: &[Counter]) {
+        let (_, _, warming) = self.timeline.bounds(number);
+        let zero = if warming { self.timeline.origin } else { self.timeline.start };
+        let counters = counters.iter().map(|counter| (counter.name.to_owned(), counter.value)).collect();
+        self.counted.insert(number, Counted { at_nanos: now - zero, counters });
     }
 
     /// Adds a parcel, and gives its tallies back.
@@ -108,7 +129,8 @@ impl Gathered {
             return None;
         }
         let sum = self.open.remove(&number);
-        let interval = self.close(sum.unwrap_or_else(|| self.empty(number)));
+        let mut interval = self.close(sum.unwrap_or_else(|| self.empty(number)));
+        interval.counted = self.counted.remove(&number);
         self.shown.push(interval.clone());
         Some(Interval { late: late as u64, ..interval })
     }
@@ -121,14 +143,20 @@ impl Gathered {
         let covered = nanos.checked_sub(1).map_or(0, |inside| self.timeline.interval(self.timeline.start + inside) + 1);
         for number in shown..last.max(covered) {
             let sum = self.open.remove(&number);
-            let interval = self.close(sum.unwrap_or_else(|| self.empty(number)));
+            let mut interval = self.close(sum.unwrap_or_else(|| self.empty(number)));
+            interval.counted = self.counted.remove(&number);
             self.shown.push(interval);
         }
+        // The run may have ended in an interval that is left out below.
+        let kept =
+            self.shown.iter().filter(|interval| !interval.warming).filter_map(|interval| interval.counted.clone());
+        let newest = kept.chain(self.counted.into_values()).max_by_key(|counted| counted.at_nanos);
         self.shown.retain(|interval| interval.warming || interval.from_nanos < nanos);
         if let Some(last) = self.shown.last_mut()
             && !last.warming
         {
             last.to_nanos = last.to_nanos.min(nanos);
+            last.counted = newest.filter(|newest| newest.at_nanos >= last.to_nanos).or_else(|| last.counted.take());
         }
         (self.shown, shown)
     }
@@ -168,6 +196,7 @@ fn together(one: &Interval, other: &Interval) -> Interval {
         client_nanos: one.client_nanos + other.client_nanos,
         pausing_nanos: one.pausing_nanos + other.pausing_nanos,
         kinds: kinds.collect(),
+        counted: one.counted.clone(),
         ..*one
     }
 }

@@ -8,6 +8,7 @@ mod many;
 mod stall;
 
 use super::*;
+use crate::measured::Counted;
 use crate::noop::Noop;
 use crate::reply::Reply;
 use crate::request::{Fields, Request};

@@ -372,6 +372,8 @@ impl Store for Larch {
             Counter::of("compactions", metrics.compactions),
             Counter::of("stalled micros", metrics.slowed_micros),
             Counter::of("stops at level 0", metrics.level0_stalls),
+            Counter::of("stops at the write buffer", metrics.write_buffer_stalls),
+            Counter::of("stopped micros", metrics.level0_stall_micros + metrics.write_buffer_stall_micros),
             Counter::now("cache bytes", metrics.cache.used_bytes),
             Counter::now("memtable bytes", metrics.memtable_bytes),
             Counter::now("files", metrics.files),

@@ -1,12 +1,12 @@
 //! A table in a PostgreSQL database as a [`Store`].
 
-use crate::address::Address;
+use crate::address::{Address, Place};
 use crate::connection::Connection;
 use crate::error::{Error, SqlState};
 use crate::flights;
 use crate::loader::{self, Loader};
 use crate::statements::Statements;
-use harness::{Clock, Counter, Failure, Opening, Rows, Scheme, Session, Setting, Store, Table, Target};
+use harness::{Clock, Counter, Failure, Opening, Rows, Scheme, Session, Setting, Store, StoreUse, Table, Target};
 use std::sync::{Mutex, MutexGuard};
 
 #[cfg(test)]
@@ -48,6 +48,8 @@ pub struct Postgres {
     /// Whether reads may share a transaction: not where the order of transactions is looked at, for there a commit of
     /// reads may fail after they were answered.
     groups: bool,
+    /// Its first process, if it is on this machine.
+    server: Option<u32>,
 }
 
 /// What the server counts for a database, under the names of the benchmark.
@@ -85,7 +87,8 @@ impl Postgres {
         let settings = settings(&mut control, &address, &statements, &isolation)?;
         let before = counts(&mut control)?;
         let groups = isolation != "serializable";
-        Ok(Self { address, statements, control: Mutex::new(control), settings, before, groups })
+        let server = first_process(&mut control, &address);
+        Ok(Self { address, statements, control: Mutex::new(control), settings, before, groups, server })
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
@@ -150,6 +153,12 @@ impl Store for Postgres {
         counters
     }
 
+    /// That of all processes of the server, if it is on this machine and they can be seen.
+    fn used(&self) -> StoreUse {
+        let used = self.server.and_then(harness::cost::processes::used_below);
+        used.map_or(StoreUse::Unknown, StoreUse::Server)
+    }
+
     /// Removes dead versions, looks how values are spread, and writes all pages; the last where this user may.
     fn settle(&self) -> Result<(), Failure> {
         let mut control = self.control();
@@ -164,6 +173,19 @@ impl Store for Postgres {
     fn close(self: Box<Self>) -> Result<(), Failure> {
         Ok(())
     }
+}
+
+/// The first process of the server, which starts all others, if it is on this machine.
+pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Option<u32> {
+    let here = match &address.place {
+        Place::Unix { .. } => true,
+        Place::Tcp { host, .. } => {
+            host == "localhost" || host.parse().is_ok_and(|number: std::net::IpAddr| number.is_loopback())
+        }
+    };
+    let ours = here.then(|| control.value("SELECT pg_backend_pid()").ok()?.parse().ok()).flatten()?;
+    // Behind a loopback address may be a container or a tunnel, whose processes have other numbers here.
+    harness::cost::processes::parent_of(ours, "postgres")
 }
 
 /// What it means that the table cannot be read as it should be.

@@ -137,6 +137,45 @@ fn counts_of_the_store_are_those_of_the_window() {
 }
 
 #[test]
+fn counts_of_the_store_are_kept_with_the_intervals() {
+    let store = Counting(AtomicU64::new(1_000));
+    let shown = Mutex::new(Vec::new());
+    // Calls go on until two intervals were shown with what was counted.
+    let plan = Plan { interval: Duration::from_millis(1), ..Plan::default() };
+    let stop = AtomicBool::new(false);
+    let mut watch = |interval: &Interval| {
+        let mut shown = shown.lock().expect("nothing panics with it");
+        shown.extend(interval.counted.clone());
+        stop.store(shown.len() >= 2, Ordering::Relaxed);
+    };
+    let measured = run(&store, &reads(), &plan, &stop, &mut watch).expect("runs");
+    check_sums(&measured);
+    let kept: Vec<Counted> = measured.intervals.iter().filter_map(|interval| interval.counted.clone()).collect();
+    assert!(kept.len() >= 3 && kept.is_sorted_by_key(|counted| (counted.at_nanos, counted.counters["page reads"])));
+    let last = kept.last().expect("there are three");
+    assert_eq!(last.counters["page reads"], measured.counters[0].after, "the last one is the end of the window");
+    let shown = shown.into_inner().expect("nothing panics with it");
+    assert!(shown.iter().all(|counted| kept.contains(counted)), "what was shown is what is kept");
+    for interval in measured.window() {
+        assert!(interval.counted.as_ref().is_none_or(|counted| counted.at_nanos >= interval.to_nanos), "{interval:?}");
+    }
+}
+
+#[test]
+fn looking_at_the_store_takes_a_hundredth_of_the_time_at_most() {
+    let plan = Plan { interval: Duration::from_nanos(1_000_000), ..Plan::default() };
+    let timeline = timeline::Timeline::new(&plan, 0);
+    let mut samples = Samples::default();
+    assert_eq!(samples.due(999_999, &timeline), None, "no interval has ended");
+    assert_eq!(samples.due(1_000_000, &timeline), Some(0));
+    samples.taken(0, 1_000_000, 1_100_000);
+    assert_eq!(samples.due(11_099_999, &timeline), None, "it took 0.1 ms, so the next is in 10 ms");
+    assert_eq!(samples.due(11_100_000, &timeline), Some(10));
+    samples.taken(10, 11_100_000, 11_100_000);
+    assert_eq!(samples.due(11_100_001, &timeline), None, "once an interval is enough");
+}
+
+#[test]
 fn a_plan_that_cannot_be_run_is_refused() {
     for plan in [
         Plan { clients: 0, ..Plan::default() },

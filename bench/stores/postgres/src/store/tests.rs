@@ -211,6 +211,23 @@ fn counters_count_what_was_done_since_the_store_was_opened() {
 }
 
 #[test]
+fn what_a_server_of_this_machine_uses_is_counted_and_of_another_is_not_known() {
+    let server = start(&[], None);
+    let store = open_at(&server.url("postgres"), &table("used", 1), Opening::Recreate).expect("it runs");
+    let before = store.used();
+    // Some hundred milliseconds of a processor, and most of it in a process that has ended when it is counted.
+    let work = "SELECT sum(i) FROM generate_series(1, 2000000) AS i";
+    server.connect().expect("it runs").value(work).expect("it is SQL");
+    let StoreUse::Server(used) = store.used().since(before) else { panic!("it is on this machine") };
+    assert!(used.nanos >= 20_000_000, "{used:?}");
+
+    let mut away = Address::parse("postgres://me@192.0.2.1/bench", |_| None).expect("a good address");
+    assert_eq!(first_process(&mut store.control(), &away), None, "another machine has other processes");
+    away.place = Place::Tcp { host: "127.0.0.1".to_owned(), port: 5432 };
+    assert_eq!(first_process(&mut store.control(), &away), store.server);
+}
+
+#[test]
 fn the_scheme_opens_what_its_address_says() {
     let target = Target::parse(&shared().url("postgres")).expect("a target");
     let store = (SCHEME.open)(&target, &table("by_scheme", 1), Opening::Recreate).expect("it runs");

@@ -1,0 +1,139 @@
+//! What a million operations cost: processor time of client and store, bytes of the disk, and money where a price is given. It is made
+//! from what a run has counted, in one way for every report.
+
+#[cfg(test)]
+mod tests;
+
+use crate::measured::{Change, Measured};
+use crate::report::text::{bytes, three};
+use crate::store::StoreUse;
+use serde::{Deserialize, Serialize};
+
+/// What a million operations cost. What is not known is `None`, never 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Million {
+    /// Processor time of client and store together, in seconds.
+    pub cpu_seconds: Option<f64>,
+    /// Of it, the client's: it makes requests, waits for its times and counts.
+    pub client_cpu_seconds: Option<f64>,
+    /// Of it, the store's.
+    pub store_cpu_seconds: Option<f64>,
+    /// Bytes read from the disk.
+    pub read_bytes: Option<f64>,
+    /// Bytes written to the disk, with those of the log.
+    pub written_bytes: Option<f64>,
+    /// What the processors cost, in the currency of the price.
+    pub money: Option<f64>,
+}
+
+/// What was used for some operations.
+#[derive(Clone, Copy, Debug)]
+pub struct Used<'u> {
+    /// The operations.
+    pub operations: u64,
+    /// Processor time of this process, in nanoseconds.
+    pub process_nanos: u64,
+    /// Of it, in nanoseconds: the client's own, where that is known.
+    pub own_nanos: Option<f64>,
+    /// What the store used elsewhere.
+    pub store: StoreUse,
+    /// What the store counted.
+    pub counters: &'u [Change],
+    /// Bytes that the disk read and wrote for this process.
+    pub disk: (Option<u64>, Option<u64>),
+}
+
+/// A store counts under these names what it has read and written.
+const READ: &[&str] = &["bytes read"];
+const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
+
+impl Million {
+    /// Of a run, with what an operation costs the client on a store that does nothing, if that was measured, and what an hour of a
+    /// processor costs. Failed operations took their share, too.
+    pub fn of(measured: &Measured, noop_nanos: Option<f64>, price: Option<f64>) -> Self {
+        let cost = &measured.cost;
+        let operations = measured.operations + measured.failed;
+        // Older results do not say where the store was. The client was compared with no store where it was in the process.
+        let older = if noop_nanos.is_some() { StoreUse::InProcess } else { StoreUse::Unknown };
+        let own = |noop: f64| cost.own_nanos(noop, operations) * operations as f64 + cost.gathering_nanos as f64;
+        Self::used(
+            Used {
+                operations,
+                process_nanos: cost.process_nanos(),
+                own_nanos: noop_nanos.map(own),
+                store: cost.store.unwrap_or(older),
+                counters: &measured.counters,
+                disk: (cost.disk_read_bytes, cost.disk_written_bytes),
+            },
+            price,
+        )
+    }
+
+    /// The same of what is known of any operations.
+    pub fn used(used: Used<'_>, price: Option<f64>) -> Self {
+        if used.operations == 0 {
+            return Self::default();
+        }
+        let millions = used.operations as f64 / 1e6;
+        let seconds = |nanos: f64| nanos / 1e9 / millions;
+        let process = used.process_nanos as f64;
+        let (client, store, all) = match used.store {
+            StoreUse::InProcess => {
+                let own = used.own_nanos.map(|own| own.min(process));
+                (own, own.map(|own| process - own), Some(process))
+            }
+            StoreUse::Server(server) => (Some(process), Some(server.nanos as f64), Some(process + server.nanos as f64)),
+            StoreUse::Unknown => (Some(process), None, None),
+        };
+        let counted = |names: &[&str]| {
+            let found = used.counters.iter().filter(|change| names.contains(&change.name.as_str()));
+            let counts: Vec<u64> = found.filter_map(Change::counted).collect();
+            (!counts.is_empty()).then(|| counts.iter().sum::<u64>())
+        };
+        // What a store counts is what it meant to read and write. Where it does not count, the system does.
+        let (read, written) = match used.store {
+            StoreUse::InProcess => (counted(READ).or(used.disk.0), counted(WRITTEN).or(used.disk.1)),
+            StoreUse::Server(server) => (server.read_bytes, server.written_bytes),
+            StoreUse::Unknown => (counted(READ), None),
+        };
+        let all = all.map(seconds);
+        Self {
+            cpu_seconds: all,
+            client_cpu_seconds: client.map(seconds),
+            store_cpu_seconds: store.map(seconds),
+            read_bytes: read.map(|bytes| bytes as f64 / millions),
+            written_bytes: written.map(|bytes| bytes as f64 / millions),
+            money: all.zip(price).map(|(seconds, price)| seconds / 3600.0 * price),
+        }
+    }
+
+    /// A line for people, without its end. `None`: there was no operation.
+    pub fn text(&self) -> Option<String> {
+        if *self == Self::default() {
+            return None;
+        }
+        let part =
+            |seconds: Option<f64>| seconds.map_or("not known".to_owned(), |seconds| format!("{} s", three(seconds)));
+        let size = |count: Option<f64>| count.map_or("not known".to_owned(), |count| bytes(count as u64));
+        let mut text = match (self.client_cpu_seconds, self.cpu_seconds) {
+            (None, Some(all)) => format!("{} s of processors, client and store together", three(all)),
+            _ => {
+                format!("processors: client {}, store {}", part(self.client_cpu_seconds), part(self.store_cpu_seconds))
+            }
+        };
+        text.push_str(&format!("; disk: read {}, written {}", size(self.read_bytes), size(self.written_bytes)));
+        if let Some(money) = self.money {
+            text.push_str(&format!("; money for processors: {}", self::money(money)));
+        }
+        Some(text)
+    }
+}
+
+/// An amount of money with three digits that count.
+pub fn money(amount: f64) -> String {
+    if amount <= 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = (2 - amount.log10().floor() as i32).clamp(0, 12) as usize;
+    format!("{amount:.decimals$}")
+}

@@ -1,0 +1,86 @@
+//! Processor time and bytes of the disk of other processes on this machine: those of a server that is measured. It does not know which
+//! server it is.
+
+#![allow(clippy::disallowed_methods, reason = "processes are asked of the machine")]
+
+#[cfg(test)]
+mod tests;
+
+use crate::store::ServerUse;
+use std::collections::BTreeMap;
+
+/// Linux counts the processor time of other processes in hundredths of a second, whatever the kernel's own tick is.
+const NANOS_OF_TICK: u64 = 10_000_000;
+
+/// A line of `/proc/PID/stat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Process {
+    parent: u32,
+    /// Its own, in ticks.
+    ticks: u64,
+    /// That of its children which have ended, in ticks.
+    ended_ticks: u64,
+}
+
+/// What process `root` and all processes below it have used since they began, with those that have ended. `None`: there is no such
+/// process, or the system does not tell.
+pub fn used_below(root: u32) -> Option<ServerUse> {
+    let all: BTreeMap<u32, Process> = std::fs::read_dir("/proc")
+        .ok()?
+        .filter_map(|entry| {
+            let id = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            Some((id, process(id)?))
+        })
+        .collect();
+    all.get(&root)?;
+    let below = below(&all, root);
+    let ticks: u64 = below.iter().map(|id| all[id].ticks + all[id].ended_ticks).sum();
+    let io = |name| -> Option<u64> {
+        // A process that has ended since has nothing to add. One that may not be looked at makes the sum unknown.
+        below.iter().map(|id| std::fs::read_to_string(format!("/proc/{id}/io"))).try_fold(0, |sum, text| match text {
+            Ok(text) => Some(sum + bytes_after(&text, name)?),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+            Err(_) => Some(sum),
+        })
+    };
+    Some(ServerUse { nanos: ticks * NANOS_OF_TICK, read_bytes: io("read_bytes:"), written_bytes: io("write_bytes:") })
+}
+
+/// The process that process `id` of this machine was started by, if its name is `name`.
+pub fn parent_of(id: u32, name: &str) -> Option<u32> {
+    let comm = std::fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
+    (comm.trim_end() == name).then(|| process(id))?.map(|process| process.parent)
+}
+
+fn process(id: u32) -> Option<Process> {
+    parsed(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// `pid (name) state ppid …`; the name may have any character.
+fn parsed(stat: &str) -> Option<Process> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // Numbered from the state, field 3 of proc(5).
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Process {
+        parent: u32::try_from(number(4)?).ok()?,
+        ticks: number(14)? + number(15)?,
+        ended_ticks: number(16)? + number(17)?,
+    })
+}
+
+/// `root` and those that it, or one of them, has started.
+fn below(all: &BTreeMap<u32, Process>, root: u32) -> Vec<u32> {
+    let mut found = vec![root];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(all.iter().filter(|(id, process)| process.parent == parent && **id != parent).map(|(id, _)| *id));
+        at += 1;
+    }
+    found
+}
+
+/// The number behind `name` in a file like `/proc/PID/io`.
+pub(crate) fn bytes_after(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+}
