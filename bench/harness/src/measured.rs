@@ -84,7 +84,7 @@ pub struct Measure {
     pub oks: u64,
     /// Those that met no row.
     pub not_found: u64,
-    /// Those that were gathered, to be written with others.
+    /// Those that were gathered, to be written with others. They have no times, which would be those of a copy in memory.
     pub batched: u64,
     /// Those that failed, by kind of failure.
     pub failures: BTreeMap<String, u64>,
@@ -98,6 +98,11 @@ impl Measure {
     /// Response times in an open loop, else service times: what stands in tables.
     pub fn times(&self) -> &Times {
         self.response.as_ref().unwrap_or(&self.service)
+    }
+
+    /// Requests that were done, with those that have no time.
+    pub fn done(&self) -> u64 {
+        self.oks + self.not_found + self.batched
     }
 
     /// Requests that failed.

@@ -69,8 +69,9 @@ fn table(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     Table { caption: caption.to_owned(), columns: columns.iter().map(|&name| name.to_owned()).collect(), rows }
 }
 
+/// Nothing takes no time: of requests that were written with others there are no times.
 fn micros(nanos: u64) -> String {
-    figure(nanos as f64 / 1e3)
+    if nanos == 0 { "-".to_owned() } else { figure(nanos as f64 / 1e3) }
 }
 
 /// A row for each kind of request of each run.

@@ -73,7 +73,7 @@ fn all_kinds(run: &Run, interval: &Interval) -> Vec<String> {
 fn one_kind(run: &Run, interval: &Interval, measure: &Measure) -> Vec<String> {
     let mut line = place(run, interval);
     let failed = measure.failed_count();
-    let done = measure.oks + measure.not_found + measure.batched;
+    let done = measure.done();
     line.push(measure.name.clone());
     line.extend([measure.oks, measure.not_found, measure.batched, failed].map(|count| count.to_string()));
     line.push(per_second(done, interval));

@@ -325,3 +325,20 @@ fn what_is_no_file_is_written_to_and_not_replaced() {
     }
     assert_eq!(std::fs::read_dir(place).expect("it is there").count(), 2, "nothing else is left");
 }
+
+#[test]
+fn a_load_whose_rows_were_gathered_has_counts_and_no_times() {
+    let mut run = known();
+    let kind = &mut run.measured.kinds[0];
+    (kind.name, kind.oks, kind.not_found, kind.batched) = ("INSERT".to_owned(), 0, 0, 1_000);
+    (kind.service, kind.response, kind.waited) = (Times::default(), None, None);
+    let told = text::text(&run);
+    let line = told.lines().find(|line| line.trim_start().starts_with("INSERT  ")).expect("it is in the table");
+    let cells: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(cells[0..2], ["INSERT", "1,000"], "{told}");
+    assert_eq!(cells[3..9], ["-"; 6], "{told}");
+    assert!(told.contains("1,000 rows were gathered in memory and written with others, so there are no times"), "{told}");
+    let interval = Interval { to_nanos: 1_000_000_000, kinds: run.measured.kinds.clone(), ..Interval::default() };
+    let line = text::line(&interval);
+    assert!(line.contains("INSERT 1,000") && !line.contains("p99"), "{line}");
+}

@@ -1,7 +1,7 @@
 //! Results as text for people: a table of times, and the cost of the run.
 
 use super::Run;
-use crate::measured::{Interval, Measured};
+use crate::measured::{Interval, Measure, Measured};
 use crate::times::Times;
 use std::fmt::Write;
 
@@ -35,6 +35,9 @@ pub fn text(run: &Run) -> String {
     )
     .expect(wrote);
     out.push_str(&table(measured));
+    for kind in measured.kinds.iter().filter(|kind| kind.batched > 0) {
+        writeln!(out, "  {}: {}", kind.name, gathered(kind)).expect(wrote);
+    }
     let missing = measured.kinds.iter().map(|kind| kind.not_found).sum();
     let edges = [
         (missing, "requests met no row"),
@@ -71,21 +74,22 @@ const COLUMNS: [&str; 9] = ["count", "per second", "mean", "p50", "p95", "p99", 
 /// A line for each kind that was asked for, with response times where there are such, and then service times too.
 fn table(measured: &Measured) -> String {
     let mut lines: Vec<(String, [String; 9])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
-    for kind in measured.kinds.iter().filter(|kind| kind.service.count() + kind.failed_count() > 0) {
+    for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() > 0) {
         let mut line = |name: String, times: &Times, failed: u64| {
-            let per_second = times.count() as f64 * 1e9 / measured.nanos.max(1) as f64;
-            let quantile = |quantile| nanos(times.quantile(quantile) as f64);
+            let per_second = kind.done() as f64 * 1e9 / measured.nanos.max(1) as f64;
+            let shown = |figure: f64| if times.is_empty() { "-".to_owned() } else { nanos(figure) };
+            let quantile = |quantile| shown(times.quantile(quantile) as f64);
             lines.push((
                 name,
                 [
-                    grouped(times.count()),
+                    grouped(kind.done()),
                     rate(per_second),
-                    nanos(times.mean()),
+                    shown(times.mean()),
                     quantile(0.5),
                     quantile(0.95),
                     quantile(0.99),
                     quantile(0.999),
-                    nanos(times.max() as f64),
+                    shown(times.max() as f64),
                     grouped(failed),
                 ],
             ));
@@ -107,6 +111,13 @@ fn table(measured: &Measured) -> String {
         out.push('\n');
     }
     out
+}
+
+/// What has to be said beside the times of a kind of which some requests have none.
+pub fn gathered(kind: &Measure) -> String {
+    let batched = grouped(kind.batched);
+    let times = if kind.times().is_empty() { "there are no times" } else { "the times are those of calls that wrote" };
+    format!("{batched} rows were gathered in memory and written with others, so {times}")
 }
 
 fn cost(run: &Run) -> String {
@@ -155,13 +166,15 @@ pub fn line(interval: &Interval) -> String {
         rate(interval.per_second()),
     );
     let wrote = "a String takes every line";
-    for kind in interval.kinds.iter().filter(|kind| kind.service.count() > 0) {
+    for kind in interval.kinds.iter().filter(|kind| kind.done() > 0) {
         let times = kind.times();
+        write!(out, "  {} {}", kind.name, grouped(kind.done())).expect(wrote);
+        if times.is_empty() {
+            continue;
+        }
         write!(
             out,
-            "  {} {} (mean {}, p99 {}, max {})",
-            kind.name,
-            grouped(times.count()),
+            " (mean {}, p99 {}, max {})",
             nanos(times.mean()),
             nanos(times.quantile(0.99) as f64),
             nanos(times.max() as f64),

@@ -433,10 +433,13 @@ impl<'d> Recorder<'d> {
         match result {
             Ok(outcome) => {
                 tally.count(*outcome);
-                tally.service.record(nanos);
-                if self.queued {
-                    tally.response.record(nanos + answer.delay);
-                    tally.waited.record(answer.delay);
+                // The time of an insert that was gathered is that of a copy in memory: its row is written later, with others.
+                if *outcome != Outcome::Batched {
+                    tally.service.record(nanos);
+                    if self.queued {
+                        tally.response.record(nanos + answer.delay);
+                        tally.waited.record(answer.delay);
+                    }
                 }
                 tally.rows += reply.rows();
                 tally.bytes += reply.bytes();

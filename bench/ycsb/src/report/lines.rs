@@ -89,6 +89,9 @@ pub fn of(measured: &Measured, output: &Output) -> Vec<Line> {
     lines.lines
 }
 
+/// The status of an insert that was gathered.
+const BATCHED: &str = "BATCHED_OK";
+
 struct Lines<'o> {
     output: &'o Output,
     lines: Vec<Line>,
@@ -107,11 +110,22 @@ impl Lines<'_> {
         self.push(metric, measurement, Value::Real(value));
     }
 
+    /// How many requests a metric has, with those that have no time because they were written with others.
+    fn operations(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
+        let batched = returns.iter().filter(|(status, _)| status == BATCHED).map(|(_, count)| count).sum::<u64>();
+        self.whole(name, "Operations", times.count() + batched);
+    }
+
     /// One metric in the form that `measurementtype` asks for.
     fn metric(&mut self, measured: &Measured, metric: &Metric<'_>) {
         let name = &metric.name;
         let times = &*metric.times(metric.kind);
         let returns = if metric.has_returns { returns(metric.kind) } else { Vec::new() };
+        if times.is_empty() && metric.kind.batched > 0 {
+            // Rows that were written with others: nothing is known of the time of one.
+            self.operations(name, times, &returns);
+            return self.returns(name, &returns);
+        }
         match self.output.measure {
             Measure::Hdr => self.hdr(name, times, &returns),
             Measure::Buckets => self.buckets(name, times, &returns),
@@ -129,7 +143,7 @@ impl Lines<'_> {
     }
 
     fn hdr(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
-        self.whole(name, "Operations", times.count());
+        self.operations(name, times, returns);
         self.real(name, "AverageLatency(us)", mean_micros(times));
         self.whole(name, "MinLatency(us)", min_micros(times));
         self.whole(name, "MaxLatency(us)", times.max() / 1000);
@@ -164,7 +178,7 @@ impl Lines<'_> {
             }
         }
         let mean = mean_micros(times);
-        self.whole(name, "Operations", times.count());
+        self.operations(name, times, returns);
         self.real(name, "AverageLatency(us)", mean);
         self.real(name, "LatencyVariance(us)", squares / times.count() as f64 - mean * mean);
         self.whole(name, "MinLatency(us)", min_micros(times));
@@ -192,7 +206,7 @@ impl Lines<'_> {
     /// The average of each interval; the run has to be kept in intervals of `timeseries.granularity`.
     fn series(&mut self, measured: &Measured, metric: &Metric<'_>, times: &Times, returns: &[(String, u64)]) {
         let name = &metric.name;
-        self.whole(name, "Operations", times.count());
+        self.operations(name, times, returns);
         self.real(name, "AverageLatency(us)", mean_micros(times));
         self.whole(name, "MinLatency(us)", min_micros(times));
         self.whole(name, "MaxLatency(us)", times.max() / 1000);
@@ -240,7 +254,7 @@ impl Lines<'_> {
 
 /// How often each status came back.
 fn returns(measure: &Kind) -> Vec<(String, u64)> {
-    let good = [("OK", measure.oks), ("NOT_FOUND", measure.not_found), ("BATCHED_OK", measure.batched)];
+    let good = [("OK", measure.oks), ("NOT_FOUND", measure.not_found), (BATCHED, measure.batched)];
     let good = good.into_iter().map(|(status, count)| (status.to_owned(), count));
     let bad = measure.failures.iter().map(|(kind, count)| (kind.to_uppercase().replace([' ', '-'], "_"), *count));
     good.chain(bad).filter(|(_, count)| *count > 0).collect()

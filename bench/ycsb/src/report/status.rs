@@ -66,7 +66,10 @@ impl Status {
             let of_name = intervals.iter().flat_map(|interval| &interval.kinds).filter(|kind| kind.name == name);
             let measure = Measure::sum(of_name);
             let times = &measure.service;
-            line += &summary(name, times);
+            match times.is_empty() && measure.batched > 0 {
+                true => line += &format!("[{name}: Count={}] ", measure.batched),
+                false => line += &summary(name, times),
+            }
             line += &summary(&format!("{name}-FAILED"), &measure.failed);
         }
         Some(line)

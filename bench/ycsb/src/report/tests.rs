@@ -323,3 +323,14 @@ fn the_line_of_a_workload_has_its_form() {
          1.9K errors, 1201089 ms run time"
     );
 }
+
+#[test]
+fn rows_that_were_written_with_others_are_counted_without_times() {
+    let insert = Measure { name: "INSERT".to_owned(), batched: 500, ..Measure::default() };
+    let measured = Measured { nanos: 1_000_000_000, operations: 500, kinds: vec![insert], ..Measured::default() };
+    for measure in ["hdrhistogram", "histogram", "timeseries", "hdrhistogram+raw"] {
+        let lines = export(&measured, &output(&format!("measurementtype={measure}")));
+        let inserts: Vec<&str> = lines.lines().filter(|line| line.contains("INSERT")).collect();
+        assert_eq!(inserts, ["[INSERT], Operations, 500", "[INSERT], Return=BATCHED_OK, 500"], "{measure}");
+    }
+}

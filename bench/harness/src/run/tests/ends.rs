@@ -241,6 +241,7 @@ fn what_a_load_gathered_is_written_once_and_within_the_window() {
         match (fails, result) {
             (false, Ok(measured)) => {
                 assert_eq!((measured.operations, measured.kinds[0].batched), (30, 30));
+                assert!(measured.kinds[0].service.is_empty(), "a copy in memory is not timed as a write");
                 assert!(measured.nanos >= 20_000_000, "{} ns, and writing alone takes 20 ms", measured.nanos);
             }
             (true, Err(error)) => assert!(error.to_string().contains("the disk is full"), "{error}"),
