@@ -40,8 +40,11 @@ pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, h
 /// The databases whose rows can be accessed and that need no other engine.
 pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
 
-/// Both.
-pub const STORES: Stores<'static> = Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS };
+/// The databases of rows in partitions that need no other engine.
+pub const PARTITIONS: [kv::Scheme; 0] = [];
+
+/// All of them.
+pub const STORES: Stores<'static> = Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS };
 
 /// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
 pub fn main(stores: Stores<'_>) -> ExitCode {

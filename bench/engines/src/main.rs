@@ -27,5 +27,9 @@ fn main() -> ExitCode {
     let schemes: Vec<Scheme> = larch_cli::SCHEMES.into_iter().chain(ENGINES.iter().copied()).collect();
     let row_access: Vec<row_access::Scheme> =
         larch_cli::ROW_ACCESS.into_iter().chain(ROW_ACCESS.iter().copied()).collect();
-    larch_cli::main(larch_cli::Stores { key_value: &schemes, row_access: &row_access })
+    larch_cli::main(larch_cli::Stores {
+        key_value: &schemes,
+        row_access: &row_access,
+        partitions: &larch_cli::PARTITIONS,
+    })
 }

@@ -56,18 +56,29 @@ pub enum Next {
 pub struct Extra<'r> {
     note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>),
     retries: &'r mut u64,
+    written: u64,
 }
 
 impl<'r> Extra<'r> {
     /// Notes go to `note`, new attempts are counted in `retries`.
     pub fn new(note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>), retries: &'r mut u64) -> Self {
-        Self { note, retries }
+        Self { note, retries, written: 0 }
     }
 
     /// Something of `kind` that the client did itself and that took `nanos`: checking a row, say. Failures have a short
     /// name that they are counted by.
     pub fn note(&mut self, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
         (self.note)(kind, nanos, result);
+    }
+
+    /// The request has written so many rows, which count with those that are read.
+    pub fn wrote(&mut self, rows: u64) {
+        self.written += rows;
+    }
+
+    /// The rows of [`Extra::wrote`].
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// The client makes the same request again.

@@ -88,7 +88,7 @@ pub struct Measure {
     pub batched: u64,
     /// Those that failed, by kind of failure.
     pub failures: BTreeMap<String, u64>,
-    /// Rows that were read.
+    /// Rows that were read, or written if the client counts those.
     pub rows: u64,
     /// Bytes of those rows that were asked for, with their keys.
     pub bytes: u64,

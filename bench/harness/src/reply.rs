@@ -1,5 +1,6 @@
 //! What a store answers with.
 
+use crate::partitions::{COUNTERS, counters_value};
 use crate::request::Fields;
 use crate::strings::{NotARow, Strings};
 
@@ -11,6 +12,8 @@ pub struct Reply {
     bytes: u64,
     key: Vec<u8>,
     record: Strings,
+    /// Clustering keys of the rows of a partition, whose values are all in `record`.
+    cks: Vec<i64>,
     kept: Option<Vec<(Vec<u8>, Strings)>>,
 }
 
@@ -32,6 +35,7 @@ impl Reply {
         self.bytes = 0;
         self.key.clear();
         self.record.clear();
+        self.cks.clear();
         if let Some(kept) = &mut self.kept {
             kept.clear();
         }
@@ -66,6 +70,37 @@ impl Reply {
         if let Some(kept) = &mut self.kept {
             kept.push((self.key.clone(), self.record.clone()));
         }
+    }
+
+    /// Takes a row of a partition. All rows of a partition that a request is answered with stay.
+    #[inline]
+    pub fn partition_row(&mut self, ck: i64, value: &[u8]) {
+        self.cks.push(ck);
+        self.record.push(value);
+        self.rows += 1;
+        self.bytes += (size_of_val(&ck) + value.len()) as u64;
+    }
+
+    /// Takes the counters of a row of a partition.
+    #[inline]
+    pub fn partition_counters(&mut self, ck: i64, counters: [i64; COUNTERS]) {
+        self.partition_row(ck, &counters_value(counters));
+    }
+
+    /// Takes a row of a scan of partitions: it is copied, and only the last stays.
+    #[inline]
+    pub fn scanned_row(&mut self, pk: i64, ck: i64, value: &[u8]) {
+        self.cks.clear();
+        self.record.clear();
+        self.key.clear();
+        self.key.extend_from_slice(&pk.to_be_bytes());
+        self.partition_row(ck, value);
+        self.bytes += size_of_val(&pk) as u64;
+    }
+
+    /// The clustering keys and values of the rows of a partition, in the order they were given.
+    pub fn partition_rows(&self) -> impl ExactSizeIterator<Item = (i64, &[u8])> {
+        self.cks.iter().copied().zip(self.record.iter())
     }
 
     /// How many rows there were.

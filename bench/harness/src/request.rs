@@ -1,5 +1,7 @@
 //! Requests: what one step of an operation asks of a store.
 
+use crate::partitions::PartitionRequest;
+use crate::store::Failure;
 use crate::strings::Strings;
 
 /// The table that a workload works on. Its rows have a key and these fields, which requests number from 0.
@@ -81,4 +83,12 @@ pub enum Request<'a> {
         /// Its key.
         key: &'a [u8],
     },
+    /// Rows in partitions. Only stores that were opened for them take it; the others answer with [`no_partitions`].
+    Partition(PartitionRequest<'a>),
+}
+
+/// What a store answers to [`Request::Partition`] that was opened for rows without partitions.
+#[cold]
+pub fn no_partitions() -> Failure {
+    Failure::request("no_partitions", "the store was not opened for rows in partitions")
 }

@@ -26,6 +26,8 @@ pub struct Stores<'s> {
     pub key_value: &'s [Scheme],
     /// Those whose rows can be accessed.
     pub row_access: &'s [row_access::Scheme],
+    /// Those of rows in partitions.
+    pub partitions: &'s [kv::Scheme],
 }
 
 /// Measures `what` on `stores`. The exit code is 0 if all was measured, 1 if a goal was

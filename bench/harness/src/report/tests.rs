@@ -337,7 +337,10 @@ fn a_load_whose_rows_were_gathered_has_counts_and_no_times() {
     let cells: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(cells[0..2], ["INSERT", "1,000"], "{told}");
     assert_eq!(cells[3..9], ["-"; 6], "{told}");
-    assert!(told.contains("1,000 rows were gathered in memory and written with others, so there are no times"), "{told}");
+    assert!(
+        told.contains("1,000 rows were gathered in memory and written with others, so there are no times"),
+        "{told}"
+    );
     let interval = Interval { to_nanos: 1_000_000_000, kinds: run.measured.kinds.clone(), ..Interval::default() };
     let line = text::line(&interval);
     assert!(line.contains("INSERT 1,000") && !line.contains("p99"), "{line}");

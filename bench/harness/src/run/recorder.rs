@@ -391,10 +391,14 @@ impl<'d> Recorder<'d> {
     ) -> Result<After, Failure> {
         self.request(answer, begun, &result, reply);
         let mut retries = 0;
-        let next = {
+        let (next, written) = {
             let mut note = |kind, nanos, result| self.note(begun, kind, nanos, result);
-            client.served(result.as_ref().copied(), reply, &mut Extra::new(&mut note, &mut retries))
+            let mut extra = Extra::new(&mut note, &mut retries);
+            (client.served(result.as_ref().copied(), reply, &mut extra), extra.written())
         };
+        if written > 0 && begun.at >= self.floor {
+            self.tallies.kinds[usize::from(answer.kind.0)].rows += written;
+        }
         if retries > 0 {
             self.retried(begun, retries);
         }

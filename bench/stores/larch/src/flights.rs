@@ -4,6 +4,7 @@
 //! A write blocks the thread when its turn comes, as in a blocking session.
 
 use crate::broken;
+use harness::request::no_partitions;
 use harness::{Clock, Failure, Fields, Flights, Outcome, Reply, Request, Served, Strings};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +41,8 @@ enum Asked {
     Put,
     Update(u32),
     Delete,
+    /// Rows in partitions, for which the store was not opened.
+    Refused,
 }
 
 impl Job {
@@ -75,6 +78,10 @@ impl Job {
             Request::Delete { key } => {
                 self.asked = Asked::Delete;
                 key
+            }
+            Request::Partition(_) => {
+                self.asked = Asked::Refused;
+                b""
             }
         };
         self.key.extend_from_slice(key);
@@ -121,6 +128,7 @@ async fn do_job(table: &larch::Table, of: usize, job: &mut Job) -> Result<Outcom
             table.insert(&job.key, &job.scratch).map_err(broken)?;
         }
         Asked::Delete => table.remove(&job.key).map_err(broken)?,
+        Asked::Refused => return Err(no_partitions()),
     }
     Ok(Outcome::Ok)
 }

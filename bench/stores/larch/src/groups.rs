@@ -6,6 +6,7 @@
 //! ```
 
 use crate::broken;
+use harness::request::no_partitions;
 use harness::{Blocking, Failure, Fields, NotARow, Outcome, Reply, Request, Strings};
 use larch::{Selection, Table};
 use std::ops::Range;
@@ -138,6 +139,7 @@ impl Blocking for Grouped<'_> {
             }
             Request::Update { key, field, value } => return self.update(key, field, value),
             Request::Delete { key } => self.table.remove(key).map_err(broken)?,
+            Request::Partition(_) => return Err(no_partitions()),
         }
         Ok(Outcome::Ok)
     }

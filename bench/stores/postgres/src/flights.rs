@@ -15,6 +15,7 @@ use crate::connection::{Connection, Moved};
 use crate::error::Error;
 use crate::statements::Statements;
 use crate::wire::{self, Malformed, Values};
+use harness::request::no_partitions;
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
@@ -305,6 +306,9 @@ impl Flights for Session<'_> {
         if let Some(failure) = &self.lost {
             return Err(failure.clone());
         }
+        if matches!(request, Request::Partition(_)) {
+            return Err(no_partitions());
+        }
         let index = self.line_with_room();
         let line = &mut self.lines[index];
         let this = &mut self.slots[slot as usize];
@@ -321,7 +325,7 @@ impl Flights for Session<'_> {
                 this.shape = Shape::Added;
                 b""
             }
-            Request::Replace { .. } | Request::Update { .. } | Request::Delete { .. } => {
+            Request::Replace { .. } | Request::Update { .. } | Request::Delete { .. } | Request::Partition(_) => {
                 this.shape = Shape::Changed;
                 b""
             }

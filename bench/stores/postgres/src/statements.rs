@@ -152,6 +152,7 @@ impl Statements {
                 binding.bytes(key);
                 binding.finish();
             }
+            Request::Partition(_) => unreachable!("a session of this table refuses it"),
         }
     }
 
