@@ -15,11 +15,14 @@ use std::process::{Command, ExitCode};
 const ENGINES: [&str; 5] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
-const MEASURES: [&str; 12] = [
+const MEASURES: [&str; 15] = [
     "targets",
     "ycsb",
     "rows",
     "report",
+    "compare",
+    "regress",
+    "compare-trials",
     "peers",
     "cold",
     "writes",

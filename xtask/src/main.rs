@@ -48,7 +48,8 @@ The project's own commands.
   cargo x loom    the same of two threads and a little code, under all schedules
   cargo x instructions  the instructions of hot paths beside those that are expected; --write expects those of now
   cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE], and `larch bench …` as
-                  cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores
+                  cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores;
+                  cargo x bench regress compares this build with a stored baseline or another build
   cargo x compat  the program of a release and that of this tree open what the other wrote: cargo x compat [RELEASE]
                   [--commit COMMIT]; --write-golden RELEASE writes the database that is kept of a release
   cargo x help    this list

@@ -1,7 +1,9 @@
 //! The command line of `larch bench`.
 
+mod compare;
 mod rows;
 
+pub use compare::{CompareArgs, RegressArgs, RoundArgs, TrialsArgs};
 pub use rows::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs, YBIO};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -34,6 +36,14 @@ pub enum Measurement {
     Rows(RowsCommand),
     /// Make a page of results: charts, costs, settings, several results side by side
     Report(ReportArgs),
+    /// Compare results: what differs in how they were made, then in what they measured, with intervals and an exit code
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(CompareArgs),
+    /// Run YCSB A, C and E and compare them with a stored baseline of this kind of machine
+    #[command(after_help = compare::REGRESS_EXAMPLES)]
+    Regress(RegressArgs),
+    /// Show how often a comparison sees a difference where there is none, and how often a slow-down that is there
+    CompareTrials(TrialsArgs),
     /// Compare Larch with other engines on rows that fit in memory
     Peers(PeersArgs),
     /// Compare Larch with other engines on rows that do not fit in memory
@@ -135,6 +145,9 @@ pub struct YcsbArgs {
     /// Prints the status line of YCSB every status.interval (10 s); without it a line of another form every second
     #[arg(short, long)]
     pub status: bool,
+    /// Makes each request take so much longer by a loop of the client, to see what a comparison finds: 200ns
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub slow_down: Option<Duration>,
     /// Prints no line while it runs
     #[arg(short, long, conflicts_with = "status")]
     pub quiet: bool,
@@ -228,10 +241,12 @@ pub struct TransactionsArgs {
     pub out: Option<PathBuf>,
 }
 
-/// `500ms`, `60s`, `5m`; a number alone is seconds.
-fn time(text: &str) -> Result<Duration, String> {
+/// `200ns`, `500ms`, `60s`, `5m`; a number alone is seconds.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let nanos_of_unit = match &text[digits.len()..] {
+        "ns" => 1.0,
+        "us" => 1e3,
         "ms" => 1e6,
         "" | "s" => 1e9,
         "m" | "min" => 60e9,
@@ -239,7 +254,8 @@ fn time(text: &str) -> Result<Duration, String> {
         unit => return Err(format!("`{unit}` is not a unit of time; write 500ms, 60s, 5m or 1h")),
     };
     let number: f64 = digits.parse().map_err(|_| "a time is a number with ms, s, m or h: 500ms, 60s, 5m")?;
-    if !(0.0..=1e6).contains(&number) {
+    let in_seconds_or_more = number * (nanos_of_unit / 1e9_f64).min(1.0);
+    if !(0.0..=1e6).contains(&in_seconds_or_more) {
         return Err("a time is at least 0 and not years".to_owned());
     }
     Ok(Duration::from_nanos((number * nanos_of_unit) as u64))
@@ -269,6 +285,9 @@ mod tests {
         assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(time("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(time("1500000000ns"), time("1500000us"));
+        assert_eq!(time("200ns"), Ok(Duration::from_nanos(200)));
+        assert!(time("2000000s").is_err() && time("nan").is_err());
         assert!(time("-1s").is_err() && time("5 s").is_err() && time("5d").is_err() && time("s").is_err());
     }
 }

@@ -3,13 +3,19 @@
 
 pub mod args;
 mod client_cost;
+mod compare_command;
+mod machine_kind;
 mod peers;
+mod regress_command;
 mod report_command;
 pub mod report_page;
 pub mod results;
+mod rounds;
 mod rows_command;
+mod slowed;
 pub mod stop;
 pub mod targets;
+mod trials_command;
 mod ycsb_command;
 
 pub use args::Measurement;
@@ -47,6 +53,9 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
             done => ended(done.map(|ending| ending == rows_command::Ending::Good)),
         },
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
+        Measurement::Compare(args) => ended(compare_command::run(args)),
+        Measurement::Regress(args) => ended(regress_command::run(args)),
+        Measurement::CompareTrials(args) => ended(trials_command::run(args)),
         Measurement::Peers(args) => {
             ended(compared(args.out.as_deref(), args.require_peers, || peers::in_memory(args, schemes)))
         }
@@ -72,7 +81,11 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
             say(&format!("larch: {failure}"));
-            ExitCode::from(if failure.kind == "target" { 2 } else { 3 })
+            ExitCode::from(match failure.kind {
+                "target" => 2,
+                rounds::INTERRUPTED => 130,
+                _ => 3,
+            })
         }
     }
 }

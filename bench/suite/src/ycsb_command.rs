@@ -7,7 +7,7 @@ mod tests;
 
 use crate::args::{Action, Exporter, YcsbArgs};
 use crate::stop::Stop;
-use crate::{print, results, say, targets};
+use crate::{print, results, say, slowed, targets};
 use harness::report::without_password;
 use harness::{Failure, Opening, Scheme, Store, Target};
 use phase::{Done, Phase, Setup, Work};
@@ -196,7 +196,10 @@ impl Measuring<'_> {
                 table.name
             )));
         }
-        self.store = Some(store);
+        self.store = Some(match self.args.slow_down {
+            Some(longer) => slowed::slowed(store, longer),
+            None => store,
+        });
         Ok(())
     }
 

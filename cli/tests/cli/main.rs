@@ -8,6 +8,7 @@
 
 mod arguments;
 mod bench;
+mod bench_compare;
 mod bench_experiment;
 mod bench_files;
 mod bench_postgres;

@@ -21,6 +21,7 @@ const ORDER: [&str; 27] = [
     "bench/index",
     "bench/instructions",
     "bench/harness",
+    "bench/compare",
     "bench/ycsb",
     "bench/row_access",
     "bench/kv",

@@ -1,0 +1,340 @@
+//! The comparison of two sets of results: for each run of a name and each kind of request, the figures of both sides, how far they
+//! differ, and whether that means something.
+//!
+//! **What decides.** A comparison of many figures at a level of 1 % would find a difference somewhere far more often than once in a
+//! hundred. So only some decide, the throughput of each run and the p99 of each kind of request, with Holm's correction over all of
+//! these together. The other figures are shown with their intervals and decide nothing.
+
+use crate::batch_means::{mean, variance};
+use crate::configuration::{self, Difference};
+use crate::holm;
+use crate::metric::{LEAST_REQUESTS, Metric, OF_KIND, OF_RUN};
+use crate::welch::{self, Figure};
+use harness::report::{Environment, Report, Run};
+use serde::Serialize;
+
+#[cfg(test)]
+pub mod tests;
+
+/// How to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Options {
+    /// How often a comparison of runs that do not differ may find that they do.
+    pub level: f64,
+    /// Differences below this part are no worsening and no improvement, however sure they are.
+    pub at_least: f64,
+    /// Standard deviation between runs, as a part, where each side has one run.
+    pub spread: f64,
+    /// The same for percentiles above the median.
+    pub tail_spread: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { level: 0.01, at_least: 0.01, spread: 0.02, tail_spread: 0.1 }
+    }
+}
+
+/// What a row says of the new side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is worse.
+    Worse,
+    /// It is better.
+    Better,
+    /// It differs by less than matters.
+    Small,
+    /// No difference is shown.
+    None,
+    /// Nothing says how sure the difference is.
+    Unknown,
+}
+
+/// One figure of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The kind of request, or `all` for the whole run.
+    pub kind: String,
+    /// What the figure is.
+    pub name: String,
+    /// In what it is counted.
+    pub unit: &'static str,
+    /// The mean of the base.
+    pub base: f64,
+    /// The mean of the new runs.
+    pub new: f64,
+    /// Standard deviation between the runs of the base, as a part of the mean, where there are several.
+    pub base_spread: Option<f64>,
+    /// The same of the new runs.
+    pub new_spread: Option<f64>,
+    /// New by base, less 1, where both are above 0.
+    pub difference: Option<f64>,
+    /// Where the difference lies with certainty 1 - level, by itself.
+    pub interval: Option<(f64, f64)>,
+    /// How likely such a difference is where there is none, by itself.
+    pub p: Option<f64>,
+    /// The same after Holm's correction, for a row that decides.
+    pub adjusted_p: Option<f64>,
+    /// Whether it decides.
+    pub decides: bool,
+    /// What it says.
+    pub verdict: Verdict,
+}
+
+/// Runs of one name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRows {
+    /// Their name.
+    pub name: String,
+    /// How many the base has.
+    pub base_runs: usize,
+    /// How many are new.
+    pub new_runs: usize,
+    /// Seconds of the shortest window.
+    pub seconds: f64,
+    /// The figures.
+    pub rows: Vec<Row>,
+}
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// How it was made.
+    pub options: Options,
+    /// What differs besides the figures.
+    pub differences: Vec<Difference>,
+    /// What has to be known before the figures are believed.
+    pub notes: Vec<String>,
+    /// Runs, by name.
+    pub runs: Vec<RunRows>,
+}
+
+impl Comparison {
+    /// Rows that decide and say `verdict`, with the names of their runs.
+    pub fn deciding(&self, verdict: Verdict) -> impl Iterator<Item = (&str, &Row)> {
+        let rows = self.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
+        rows.filter(move |(_, row)| row.decides && row.verdict == verdict)
+    }
+
+    /// Differences which make the figures those of different work.
+    pub fn forbidden(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(|difference| difference.forbids.is_some())
+    }
+}
+
+type Side<'r> = Vec<(&'r Environment, &'r Run)>;
+
+/// Compares results, each with the name of its file.
+///
+/// # Errors
+///
+/// A sentence that names a run which cannot be compared, or says that there is none on both sides, or that nothing tells how sure a
+/// difference is.
+pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Options) -> Result<Comparison, String> {
+    for (file, run) in base.iter().chain(new).flat_map(|(file, report)| report.runs.iter().map(move |run| (file, run)))
+    {
+        check(file, run)?;
+    }
+    let (of_base, of_new) = (names(base), names(new));
+    let shared: Vec<&str> = of_base.iter().copied().filter(|name| of_new.contains(name)).collect();
+    if shared.is_empty() {
+        return Err(format!(
+            "no run of the base has the name of a new one: the base has {}; the new results have {}",
+            listed(&of_base),
+            listed(&of_new)
+        ));
+    }
+    let mut notes = Vec::new();
+    for (side, names, others) in [("base", &of_base, &of_new), ("new results", &of_new, &of_base)] {
+        for name in names.iter().filter(|name| !others.contains(name)) {
+            notes.push(format!("{name} is in the {side} alone and is not compared"));
+        }
+    }
+    let mut runs = Vec::new();
+    let mut differences = Vec::new();
+    for name in shared {
+        let (base, new) = (side(base, name), side(new, name));
+        differences.push(configuration::differences(name, &base, &new));
+        notes.extend(notes_of(name, &base, &new, options));
+        runs.push(rows(name, &base, &new, options));
+    }
+    let mut comparison = Comparison { options, differences: configuration::merged(differences), notes, runs };
+    decide(&mut comparison.runs, options);
+    if comparison.runs.iter().flat_map(|run| &run.rows).all(|row| !row.decides) {
+        return Err("one run a side, each in a single interval, does not say how sure anything is: measure for some seconds, or repeat \
+                    the runs"
+            .to_owned());
+    }
+    Ok(comparison)
+}
+
+/// Complains about a run that has not measured what it should have.
+fn check(file: &str, run: &Run) -> Result<(), String> {
+    let why = match &run.error {
+        Some(error) => format!("failed: {error}"),
+        None if run.measured.interrupted => "was interrupted".to_owned(),
+        None if run.measured.operations == 0 => "measured nothing".to_owned(),
+        None => return Ok(()),
+    };
+    Err(format!("{file}: {} {why}; measure it again", run.name))
+}
+
+fn names(results: &[(String, Report)]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for run in results.iter().flat_map(|(_, report)| &report.runs) {
+        if !names.contains(&run.name.as_str()) {
+            names.push(&run.name);
+        }
+    }
+    names
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "no run".to_owned() } else { names.join(", ") }
+}
+
+fn side<'r>(results: &'r [(String, Report)], name: &str) -> Side<'r> {
+    let runs = results.iter().flat_map(|(_, report)| report.runs.iter().map(|run| (&report.environment, run)));
+    runs.filter(|(_, run)| run.name == name).collect()
+}
+
+fn notes_of(name: &str, base: &Side<'_>, new: &Side<'_>, options: Options) -> Vec<String> {
+    let mut notes = Vec::new();
+    if base.len() == 1 && new.len() == 1 {
+        notes.push(format!(
+            "{name}: one run a side does not show how runs of one build differ; a standard deviation of {} between them is \
+             assumed, and of {} for percentiles above the median. Repeat the runs, five a side",
+            percent(options.spread),
+            percent(options.tail_spread)
+        ));
+    } else if base.len().min(new.len()) == 1 {
+        notes.push(format!("{name}: the side with one run is taken to vary as the runs of the other do"));
+    }
+    let begins = |side: &Side<'_>| side.iter().map(|(_, run)| run.measured.began_unix_millis).collect::<Vec<_>>();
+    let (of_base, of_new) = (begins(base), begins(new));
+    let all_before = |first: &[u64], then: &[u64]| first.iter().max() < then.iter().min();
+    let apart = all_before(&of_base, &of_new) || all_before(&of_new, &of_base);
+    if base.len() > 1 && new.len() > 1 && apart {
+        notes.push(format!(
+            "{name}: the runs of the two sides were not made in turns, so whatever changed on the machine in between looks \
+             like a difference of the sides"
+        ));
+    }
+    for (side, runs) in [("base", base), ("new", new)] {
+        let failed: u64 = runs.iter().map(|(_, run)| run.measured.failed).sum();
+        if failed > 0 {
+            notes.push(format!("{name}, {side}: {failed} operations failed, and are in no time"));
+        }
+        if runs.iter().any(|(place, _)| place.debug_build) {
+            notes.push(format!("{name}, {side}: built without optimisation: the times mean nothing"));
+        }
+        let busy = runs.iter().filter(|(place, _)| place.machine.load > place.machine.processors as f64 / 2.0).count();
+        if busy > 0 {
+            notes.push(format!("{name}, {side}: before {busy} of {} runs others used the machine", runs.len()));
+        }
+        let warnings = runs.iter().flat_map(|(_, run)| &run.warnings);
+        let mut seen: Vec<&String> = Vec::new();
+        for warning in warnings {
+            if !seen.contains(&warning) {
+                seen.push(warning);
+                notes.push(format!("{name}, {side}: {warning}"));
+            }
+        }
+    }
+    notes
+}
+
+/// A part as people read it.
+pub fn percent(part: f64) -> String {
+    let text = format!("{:.2}", part * 100.0);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{} %", if text == "-0" { "0" } else { text })
+}
+
+fn rows(name: &str, base: &Side<'_>, new: &Side<'_>, options: Options) -> RunRows {
+    let mut rows: Vec<Row> = OF_RUN.iter().filter_map(|metric| row(*metric, None, base, new, options)).collect();
+    let mut kinds: Vec<&str> = Vec::new();
+    for kind in base.iter().chain(new).flat_map(|(_, run)| &run.measured.kinds) {
+        if kind.done() > 0 && !kinds.contains(&kind.name.as_str()) {
+            kinds.push(&kind.name);
+        }
+    }
+    for kind in kinds {
+        rows.extend(OF_KIND.iter().filter_map(|metric| row(*metric, Some(kind), base, new, options)));
+    }
+    let seconds = base.iter().chain(new).map(|(_, run)| run.measured.nanos as f64 / 1e9).fold(f64::INFINITY, f64::min);
+    RunRows { name: name.to_owned(), base_runs: base.len(), new_runs: new.len(), seconds, rows }
+}
+
+/// `None` where a run does not have the figure.
+fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, options: Options) -> Option<Row> {
+    let figures = |side: &Side<'_>| side.iter().map(|(_, run)| metric.of(run, kind)).collect::<Option<Vec<Figure>>>();
+    let (of_base, of_new) = (figures(base)?, figures(new)?);
+    let all_above_0 = of_base.iter().chain(&of_new).all(|figure| figure.value > 0.0);
+    let spread = if metric.is_tail() { options.tail_spread } else { options.spread };
+    let found = all_above_0.then(|| welch::difference(&of_base, &of_new, options.level, spread));
+    let many = |kind: &str| {
+        let counts =
+            base.iter().chain(new).filter_map(|(_, run)| run.measured.kind(kind)).map(|kind| kind.times().count());
+        counts.min().is_some_and(|least| least >= LEAST_REQUESTS)
+    };
+    let decides = found.is_some_and(|found| found.p.is_some())
+        && match (metric, kind) {
+            (Metric::Throughput, None) => true,
+            (Metric::Quantile(990), Some(kind)) => many(kind),
+            _ => false,
+        };
+    Some(Row {
+        kind: kind.unwrap_or("all").to_owned(),
+        name: metric.name(),
+        unit: metric.unit(),
+        base: middle(&of_base),
+        new: middle(&of_new),
+        base_spread: spread_of(&of_base),
+        new_spread: spread_of(&of_new),
+        difference: found.map(|found| found.ratio),
+        interval: found.and_then(|found| found.interval),
+        p: found.and_then(|found| found.p),
+        adjusted_p: None,
+        decides,
+        verdict: found.map_or(Verdict::Unknown, |found| verdict(metric.rises(), found.ratio, found.p, options)),
+    })
+}
+
+/// The mean of ratios, where there are such.
+fn middle(figures: &[Figure]) -> f64 {
+    let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+    match values.iter().all(|value| *value > 0.0) {
+        true => mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp(),
+        false => mean(&values),
+    }
+}
+
+fn spread_of(figures: &[Figure]) -> Option<f64> {
+    let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+    let mean = mean(&values);
+    (values.len() > 1 && mean > 0.0).then(|| variance(&values).sqrt() / mean)
+}
+
+fn verdict(rises: bool, ratio: f64, p: Option<f64>, options: Options) -> Verdict {
+    match p {
+        None => Verdict::Unknown,
+        Some(p) if p >= options.level => Verdict::None,
+        Some(_) if ratio.abs() < options.at_least => Verdict::Small,
+        Some(_) if (ratio > 0.0) == rises => Verdict::Better,
+        Some(_) => Verdict::Worse,
+    }
+}
+
+/// Corrects the rows that decide for their number.
+fn decide(runs: &mut [RunRows], options: Options) {
+    let mut deciding: Vec<&mut Row> = runs.iter_mut().flat_map(|run| &mut run.rows).filter(|row| row.decides).collect();
+    let p: Vec<f64> = deciding.iter().filter_map(|row| row.p).collect();
+    for (row, adjusted) in deciding.iter_mut().zip(holm::adjusted(&p)) {
+        row.adjusted_p = Some(adjusted);
+        if adjusted >= options.level {
+            row.verdict = Verdict::None;
+        }
+    }
+}

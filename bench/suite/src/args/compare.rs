@@ -1,0 +1,161 @@
+//! The options of `larch bench compare`, `regress` and `compare-trials`.
+
+use super::{length, time};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  larch bench compare --base a1.json a2.json a3.json --new b1.json b2.json b3.json
+  larch bench compare --base a*.json --new b*.json --at-least 5% --out compare.html
+
+Make the runs in turns, five a side: a1, b1, a2, b2, … Each should be a process of its own.
+
+Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, a file that is no result, or results that cannot be
+compared; 3 a result could not be written.";
+
+pub const REGRESS_EXAMPLES: &str = "\
+Examples:
+  larch bench regress --store
+  larch bench regress --out regress.html
+
+Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, or no baseline of this kind of machine; 3 a run failed, or
+a result could not be written; 130 interrupted by ^C.";
+
+/// How results are compared.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct How {
+    /// How often results that do not differ may be said to
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = level)]
+    pub level: f64,
+    /// The least difference that matters; smaller ones are no worsening
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    pub at_least: f64,
+    /// Standard deviation between runs that is assumed where each side has a single run
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    pub run_spread: f64,
+    /// The same for percentiles above the median
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
+    pub tail_spread: f64,
+}
+
+impl How {
+    /// As the comparison takes it.
+    pub fn options(&self) -> compare::Options {
+        let How { level, at_least, run_spread: spread, tail_spread } = *self;
+        compare::Options { level, at_least, spread, tail_spread }
+    }
+}
+
+/// Options of `larch bench compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Results to compare with
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE.json")]
+    pub base: Vec<PathBuf>,
+    /// Results that are compared
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE.json")]
+    pub new: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// Compares results of other machines, workloads or plans, too, or sides whose runs are not set alike
+    #[arg(long)]
+    pub despite_differences: bool,
+    /// Writes a page with charts
+    #[arg(long, value_name = "FILE.html")]
+    pub out: Option<PathBuf>,
+    /// Writes the comparison as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub json: Option<PathBuf>,
+}
+
+/// What the runs of `regress` and `compare-trials` are.
+#[derive(Clone, Debug, Args)]
+pub struct RoundArgs {
+    /// Records of the table
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    pub records: u64,
+    /// Time of each run
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = length)]
+    pub time: Duration,
+    /// Time before it
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    pub warmup: Duration,
+    /// Directory for the databases of the runs [default: beside this program's directory]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+}
+
+/// Options of `larch bench regress`.
+#[derive(Debug, Args)]
+pub struct RegressArgs {
+    /// Directory of baselines, with a directory in it for each kind of machine
+    #[arg(long, value_name = "DIR", default_value = "docs/benchmarks/baselines")]
+    pub base: PathBuf,
+    /// Stores what is measured as the baseline of this kind of machine, in place of the one before, and compares nothing
+    #[arg(long)]
+    pub store: bool,
+    /// Another build of this program, whose runs are made in turns with those of this one; no baseline is needed then
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["store", "base"])]
+    pub base_program: Option<PathBuf>,
+    /// Rounds of the three workloads
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    #[command(flatten)]
+    pub(crate) runs: RoundArgs,
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// Writes a page with charts
+    #[arg(long, value_name = "FILE.html")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `larch bench compare-trials`.
+#[derive(Debug, Args)]
+pub struct TrialsArgs {
+    /// Pairs of runs of this build
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub pairs: u32,
+    /// Comparisons of five runs with five that are slowed down, made in turns
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub trials: u32,
+    /// By how much these are slowed down
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    pub slower: f64,
+    /// The workload of YCSB, a to f
+    #[arg(long, value_name = "a..f", default_value = "c", value_parser = ["a", "b", "c", "d", "e", "f"])]
+    pub workload: String,
+    #[command(flatten)]
+    pub(crate) runs: RoundArgs,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// `5%`: a part, in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let part = number.filter(|number| (0.0..=100.0).contains(number)).map(|number| number / 100.0);
+    part.ok_or_else(|| "write a number from 0 to 100 with a percent sign: 5%".to_owned())
+}
+
+/// A level of significance.
+fn level(text: &str) -> Result<f64, String> {
+    let level = percent(text)?;
+    let is_one = (1e-6..=0.5).contains(&level);
+    is_one.then_some(level).ok_or_else(|| "a level is above 0% and at most 50%: 1%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{level, percent};
+
+    #[test]
+    fn parts_are_written_in_percent() {
+        assert_eq!((percent("5%"), percent("0.5 %"), percent("0%")), (Ok(0.05), Ok(0.005), Ok(0.0)));
+        for bad in ["5", "0.05", "-1%", "101%", "%", "nan%", "five%"] {
+            assert!(percent(bad).is_err(), "{bad}");
+        }
+        assert!(level("0%").is_err() && level("60%").is_err() && level("1%") == Ok(0.01));
+    }
+}

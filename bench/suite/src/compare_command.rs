@@ -1,0 +1,99 @@
+//! `larch bench compare`: reads results, prints and writes how they differ.
+
+use crate::args::CompareArgs;
+use crate::{print, results, say};
+use compare::{Comparison, Verdict};
+use harness::Failure;
+use harness::report::Report;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Results with the names of their files.
+pub type Results = Vec<(String, Report)>;
+
+/// Compares what `args` name. `true`: nothing is significantly worse.
+pub fn run(args: &CompareArgs) -> Result<bool, Failure> {
+    check_places(args.out.as_deref(), args.json.as_deref())?;
+    let (base, new) = (read(&args.base)?, read(&args.new)?);
+    if let Some(file) = args.base.iter().find(|file| args.new.contains(file)) {
+        say(&format!("larch: {} is on both sides", file.display()));
+    }
+    let comparison = compared(&base, &new, args.how.options(), args.despite_differences)?;
+    show(&comparison, &base, &new, args.out.as_deref())?;
+    if let Some(path) = &args.json {
+        results::write(path, (json(&comparison) + "\n").as_bytes())?;
+    }
+    Ok(is_good(&comparison))
+}
+
+/// Complains about files that cannot be written, before anything is done.
+pub fn check_places(out: Option<&Path>, json: Option<&Path>) -> Result<(), Failure> {
+    if out.is_some() && out == json {
+        return Err(Failure::session("target", "--out and --json name one file: one would replace the other"));
+    }
+    out.map_or(Ok(()), |path| results::check_one("--out", path))?;
+    json.map_or(Ok(()), |path| results::check_one("--json", path))
+}
+
+/// Reads results.
+pub fn read(paths: &[PathBuf]) -> Result<Results, Failure> {
+    let one = |path: &PathBuf| {
+        let report = Report::read(path).map_err(|error| Failure::session("target", error.to_string()))?;
+        Ok((path.display().to_string(), report))
+    };
+    paths.iter().map(one).collect()
+}
+
+/// Compares results that may be compared.
+pub fn compared(
+    base: &Results,
+    new: &Results,
+    options: compare::Options,
+    despite_differences: bool,
+) -> Result<Comparison, Failure> {
+    let unfit = |why: String| Failure::session("target", why);
+    let comparison = compare::compare(base, new, options).map_err(unfit)?;
+    let forbidden: Vec<String> = comparison
+        .forbidden()
+        .map(|one| {
+            format!(
+                "  {}: {} -> {}: {}",
+                one.what,
+                one.base.join(" and "),
+                one.new.join(" and "),
+                one.forbids.unwrap_or("")
+            )
+        })
+        .collect();
+    if forbidden.is_empty() || despite_differences {
+        return Ok(comparison);
+    }
+    Err(unfit(format!(
+        "these results cannot be compared:\n{}\nmeasure them alike; --despite-differences of `larch bench compare` compares them as \
+         they are",
+        forbidden.join("\n")
+    )))
+}
+
+/// Prints a comparison, and writes its page to `out`.
+pub fn show(comparison: &Comparison, base: &Results, new: &Results, out: Option<&Path>) -> Result<(), Failure> {
+    let printed = print(&compare::text(comparison));
+    let page = || compare::page(comparison, base, new).html();
+    let written = out.map_or(Ok(()), |path| results::write(path, page().as_bytes()));
+    printed.and(written)
+}
+
+/// Whether nothing is significantly worse.
+pub fn is_good(comparison: &Comparison) -> bool {
+    comparison.deciding(Verdict::Worse).next().is_none()
+}
+
+fn json(comparison: &Comparison) -> String {
+    let whole = json!({
+        "format": "larch-compare-result",
+        "version": 1,
+        "is_worse": !is_good(comparison),
+        "comparison": comparison,
+    });
+    serde_json::to_string_pretty(&whole).expect("names are texts")
+}

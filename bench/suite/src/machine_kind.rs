@@ -1,0 +1,74 @@
+//! The kind of a machine: machines of one kind are alike enough for results of one to be compared with those of another.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine is asked what it is")]
+
+use harness::report::Environment;
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+#[cfg(test)]
+mod tests;
+
+/// Processor, how many of them, memory and disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineKind {
+    processor: String,
+    processors: u64,
+    memory_gib: u64,
+    disk: String,
+}
+
+impl MachineKind {
+    /// The kind of this machine, whose data are in `place`.
+    pub fn here(place: &Path) -> Self {
+        let machine = Environment::gather("", place).machine;
+        // Memory differs by some pages from start to start, and a limit is what counts.
+        let memory = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
+        Self {
+            processor: machine.processor,
+            processors: machine.processors,
+            memory_gib: (memory as f64 / f64::from(1 << 30)).round() as u64,
+            disk: disk(place),
+        }
+    }
+
+    /// A name for a directory.
+    pub fn name(&self) -> String {
+        let Self { processor, processors, memory_gib, disk } = self;
+        let text = format!("{processor} {processors} processors {memory_gib} gib {disk}").to_lowercase();
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join("-")
+    }
+}
+
+impl fmt::Display for MachineKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { processor, processors, memory_gib, disk } = self;
+        write!(out, "{processors} processors of {processor}, {memory_gib} GiB, disk {disk}")
+    }
+}
+
+/// What the disk of `place` is: `nvme`, `virtio`, `ssd`, `hdd`; where a file system has no disk of its own, `unknown`.
+fn disk(place: &Path) -> String {
+    let unknown = || "unknown".to_owned();
+    let Ok(about) = fs::metadata(place) else { return unknown() };
+    let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
+    let Ok(device) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else { return unknown() };
+    // A partition lies in the directory of its disk.
+    let whole = device.ancestors().find(|place| place.join("queue/rotational").is_file());
+    let Some(whole) = whole else { return unknown() };
+    let rotates = fs::read_to_string(whole.join("queue/rotational")).is_ok_and(|text| text.trim() == "1");
+    let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    kind_of(&name, rotates).to_owned()
+}
+
+fn kind_of(name: &str, rotates: bool) -> &'static str {
+    match rotates {
+        _ if name.starts_with("nvme") => "nvme",
+        _ if name.starts_with("vd") => "virtio",
+        true => "hdd",
+        false => "ssd",
+    }
+}

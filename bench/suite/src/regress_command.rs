@@ -1,0 +1,129 @@
+//! `larch bench regress`: YCSB A, C and E, small, beside a baseline of the same kind of machine or beside another build.
+//!
+//! A baseline is a directory of results, one for each round, in a directory named after the kind of machine. Another workload, such
+//! as TPC-C, is one more entry of [`WORKLOADS`] with its own way to be loaded.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "baselines are files of the machine")]
+
+use crate::args::RegressArgs;
+use crate::compare_command::{Results, check_places, compared, is_good, read, show};
+use crate::machine_kind::MachineKind;
+use crate::rounds::{Rounds, What, merged, this_program};
+use crate::stop::Stop;
+use crate::{print, results, say};
+use harness::Failure;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// The workloads of a round in order, each with whether the table is filled before it. E comes last, since it inserts.
+const WORKLOADS: [(&str, bool); 3] = [("a", true), ("c", false), ("e", true)];
+
+/// Does what `args` say. `true`: nothing is significantly worse.
+pub fn run(args: &RegressArgs) -> Result<bool, Failure> {
+    check_places(args.out.as_deref(), None)?;
+    let stop = Stop::catch()?;
+    let this = this_program()?;
+    if let Some(other) = &args.base_program {
+        let other =
+            fs::canonicalize(other).map_err(|error| unfit(format!("--base-program: {}: {error}", other.display())))?;
+        let mut sides = measure(args, &stop, &[&other, &this])?;
+        let (new, base) = (sides.pop().unwrap_or_default(), sides.pop().unwrap_or_default());
+        return told(args, &base, &new);
+    }
+    let kind = MachineKind::here(args.runs.dir.as_deref().unwrap_or(Path::new(".")));
+    let place = args.base.join(kind.name());
+    let stored = stored(&place);
+    if args.store {
+        check_parent(&args.base)?;
+        let mut sides = measure(args, &stop, &[&this])?;
+        let measured = sides.pop().unwrap_or_default();
+        return store(&place, &stored, &measured).map(|()| true);
+    }
+    if stored.is_empty() {
+        return Err(unfit(format!(
+            "there is no baseline of this kind of machine in {}: {kind}\nTo store one, run the build to compare with here, by \
+             `cargo x bench regress --store`; or compare with another build at once, by --base-program PROGRAM",
+            place.display()
+        )));
+    }
+    let base = read(&stored)?;
+    let mut sides = measure(args, &stop, &[&this])?;
+    let new = sides.pop().unwrap_or_default();
+    told(args, &base, &new)
+}
+
+fn told(args: &RegressArgs, base: &Results, new: &Results) -> Result<bool, Failure> {
+    let comparison = compared(base, new, args.how.options(), false)?;
+    show(&comparison, base, new, args.out.as_deref())?;
+    Ok(is_good(&comparison))
+}
+
+fn unfit(why: String) -> Failure {
+    Failure::session("target", why)
+}
+
+/// Rounds of all programs in turns: the results of each.
+fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Results>, Failure> {
+    let rounds = Rounds::new(&args.runs, stop)?;
+    let mut sides: Vec<Results> = vec![Vec::new(); programs.len()];
+    for round in 1..=args.rounds {
+        for at in order(round, programs.len()) {
+            let mut reports = Vec::new();
+            for (workload, fresh) in WORKLOADS {
+                say(&format!(
+                    "round {round} of {}, program {} of {}: workload {workload}",
+                    args.rounds,
+                    at + 1,
+                    programs.len()
+                ));
+                if fresh {
+                    rounds.load(programs[at], workload)?;
+                }
+                let what = What { workload, seed: round, slow_down: Duration::ZERO };
+                reports.push(rounds.run(programs[at], &what)?);
+            }
+            sides[at].push((format!("round {round}"), merged(reports)));
+        }
+    }
+    Ok(sides)
+}
+
+/// Which program comes when in a round: the one that was last is first in the next.
+fn order(round: u32, programs: usize) -> Vec<usize> {
+    let order = 0..programs;
+    if round.is_multiple_of(2) { order.rev().collect() } else { order.collect() }
+}
+
+/// The results of a baseline, in order.
+fn stored(place: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    files.sort();
+    files
+}
+
+/// Complains before an hour of runs about a directory in which nothing can be kept.
+fn check_parent(base: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(base).map_err(|error| unfit(format!("--base: cannot make {}: {error}", base.display())))?;
+    results::check_one("--base", &base.join("run.json"))
+}
+
+/// Puts `measured` in place of the results that were `stored`.
+fn store(place: &Path, stored: &[PathBuf], measured: &Results) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::session("output", format!("{}: {error}", place.display()));
+    fs::create_dir_all(place).map_err(failed)?;
+    let mut written = Vec::new();
+    for (number, (_, report)) in (1..).zip(measured) {
+        let file = place.join(format!("round-{number:02}.json"));
+        results::write(&file, report.json().as_bytes())?;
+        written.push(file);
+    }
+    for old in stored.iter().filter(|old| !written.contains(old)) {
+        fs::remove_file(old).map_err(failed)?;
+    }
+    print(&format!("stored {} rounds in {}\n", measured.len(), place.display()))
+}

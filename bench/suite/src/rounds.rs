@@ -1,0 +1,121 @@
+//! Runs of YCSB on Larch, each a process of its own: runs of one process share where its memory lies, and so differ less from each
+//! other than from those of another start.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
+
+use crate::args::RoundArgs;
+use crate::stop::Stop;
+use harness::Failure;
+use harness::report::{Report, Run};
+use kit::Scratch;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Intervals that a run is kept in at least, each of a second at most.
+const INTERVALS: u32 = 20;
+
+/// Where the runs are made, and how long they are.
+pub struct Rounds<'a> {
+    scratch: Scratch,
+    stop: &'a Stop,
+    args: &'a RoundArgs,
+}
+
+/// Which run to make.
+pub struct What<'a> {
+    /// A letter of YCSB.
+    pub workload: &'a str,
+    /// Seed of its operations.
+    pub seed: u32,
+    /// How much longer each request takes.
+    pub slow_down: Duration,
+}
+
+impl<'a> Rounds<'a> {
+    /// A directory for the databases, which goes away at the end.
+    pub fn new(args: &'a RoundArgs, stop: &'a Stop) -> Result<Self, Failure> {
+        let program = this_program()?;
+        let beside = program.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+        let parent = args.dir.as_deref().unwrap_or(beside);
+        let scratch = Scratch::new_in(parent, "rounds")
+            .map_err(|why| Failure::session("target", format!("{why}; name another directory by --dir")))?;
+        stop.removes(scratch.path());
+        Ok(Self { scratch, stop, args })
+    }
+
+    /// Fills the table of `workload` by `program`, after it is emptied.
+    pub fn load(&self, program: &Path, workload: &str) -> Result<(), Failure> {
+        self.ycsb(program, &["load", "--workload", workload, "--recreate"])
+    }
+
+    /// Makes a run by `program`.
+    pub fn run(&self, program: &Path, what: &What<'_>) -> Result<Report, Failure> {
+        let (time, warmup) = (nanos(self.args.time), nanos(self.args.warmup));
+        let (seed, slower) = (what.seed.to_string(), nanos(what.slow_down));
+        // Enough intervals to see how sure a run is.
+        let interval = (self.args.time / INTERVALS).as_millis().clamp(1, 1000);
+        let granularity = format!("timeseries.granularity={interval}");
+        let mut args = vec!["run", "--workload", what.workload, "--time", &time, "--warmup", &warmup, "--seed", &seed];
+        if !what.slow_down.is_zero() {
+            args.extend(["--slow-down", &slower]);
+        }
+        args.extend(["-p", "measurementtype=timeseries", "-p", &granularity, "--out", "result.json"]);
+        self.ycsb(program, &args)?;
+        Report::read(&self.scratch.join("result.json")).map_err(|error| Failure::session("output", error.to_string()))
+    }
+
+    fn ycsb(&self, program: &Path, args: &[&str]) -> Result<(), Failure> {
+        if self.stop.is_pressed() {
+            return Err(interrupted());
+        }
+        let records = format!("recordcount={}", self.args.records);
+        let command = [&["bench", "ycsb", "--quiet", "--target", "larch:db", "-p", &records], args].concat();
+        let ended = Command::new(program)
+            .args(&command)
+            .current_dir(self.scratch.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .output()
+            .map_err(|error| Failure::session("target", format!("cannot start {}: {error}", program.display())))?;
+        match ended.status.code() {
+            Some(0) => Ok(()),
+            _ if self.stop.is_pressed() => Err(interrupted()),
+            _ => {
+                let told = String::from_utf8_lossy(&ended.stderr);
+                let text = format!("{} {} failed: {}", program.display(), command.join(" "), told.trim());
+                Err(Failure::session("run", text))
+            }
+        }
+    }
+}
+
+/// The kind of the failure that ^C is.
+pub const INTERRUPTED: &str = "interrupted";
+
+fn interrupted() -> Failure {
+    Failure::session(INTERRUPTED, "interrupted; nothing was compared")
+}
+
+/// The program that runs.
+pub fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::session("run", format!("cannot find this program: {error}")))
+}
+
+fn nanos(time: Duration) -> String {
+    format!("{}ns", time.as_nanos())
+}
+
+/// The results of one round as one.
+pub fn merged(reports: Vec<Report>) -> Report {
+    let mut reports = reports.into_iter();
+    let mut whole = reports.next().expect("a round has a run");
+    whole.runs.extend(reports.flat_map(|report| report.runs));
+    whole
+}
+
+/// The only run of a result.
+pub fn single(report: &Report) -> Result<&Run, Failure> {
+    report.runs.first().ok_or_else(|| Failure::session("run", "a result has no run"))
+}
