@@ -8,7 +8,6 @@
 #![allow(clippy::disallowed_methods, reason = "a temporary directory, never simulated")]
 
 mod data;
-mod live;
 mod readers;
 mod summary;
 mod system;
@@ -18,6 +17,7 @@ mod tests;
 use crate::args::{Scale, SharingArgs};
 use crate::outcome::Ending;
 use data::{Data, Reads};
+use harness::report::live::{self, Shown};
 use harness::report::{Pair, Run};
 use harness::{Failure, Length, Measured, Plan, RunError, Store};
 use kit::Scratch;
@@ -120,10 +120,10 @@ fn plan(time: Duration) -> Plan {
 
 fn side(data: &Data, store: &Readers, time: Duration, stop: &Stop) -> Result<Side, Failure> {
     let (plan, workload) = (plan(time), Reads::new(data, 1));
-    let mut printed = suite::print(&live::head());
+    let mut printed = suite::print(&live::head(Shown::Response));
     let mut watch = |interval: &harness::Interval| {
         if printed.is_ok() {
-            printed = suite::print(&live::line(interval));
+            printed = suite::print(&live::line(interval, Shown::Response));
         }
     };
     let before = system::disk_bytes();

@@ -8,6 +8,7 @@
 pub mod csv;
 pub mod environment;
 pub mod hdr_log;
+pub mod live;
 pub mod text;
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::sharing::readers::Sharing::{Private, Shared};
-use harness::{Interval, Times};
 use os::sync::atomic::AtomicBool;
 
 /// So many reads of `data` by so many readers.
@@ -47,28 +46,6 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
             assert!(after.page_reads <= 2000 + after.index_reads, "{after:?}");
         }
     }
-}
-
-#[test]
-fn the_live_table_has_the_columns_of_the_seed() {
-    assert_eq!(live::head(), " time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean\n");
-    let mut histogram = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
-    for nanos in [850_000, 3_400_000, 35_000_000] {
-        histogram.record(nanos).expect("it grows");
-    }
-    let kind = harness::Measure { service: Times::from_hdr(&histogram), rows: 4706, ..Default::default() };
-    let interval = Interval {
-        from_nanos: 2_000_000_000,
-        to_nanos: 3_100_000_000,
-        operations: 4706,
-        failed: 2,
-        kinds: vec![kind],
-        ..Interval::default()
-    };
-    let line = " 3.1s    4278    4278      2 35ms   35ms   35ms   35ms   35ms   3.4ms  13ms\n";
-    assert_eq!(live::line(&interval), line);
-    let empty = Interval { to_nanos: 1_000_000_000, ..Interval::default() };
-    assert_eq!(live::line(&empty), "   1s       0       0      0 0us    0us    0us    0us    0us    0us    0us\n");
 }
 
 fn side_of(rows: u64, nanos: u64, counts: Counts, disk_bytes: Option<u64>) -> Side {

@@ -5,29 +5,41 @@
 //!    1s    4706    4706      0 35ms   30ms   27ms   25ms   24ms   21ms   21ms
 //! ```
 
-use harness::{Interval, Measure};
+#[cfg(test)]
+mod tests;
+
+use crate::measured::{Interval, Measure};
+
+/// Which times a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// None: the table has no columns of times.
+    Nothing,
+    /// From sent to served.
+    Service,
+    /// From due to served, where operations are due at a time; else from sent to served.
+    Response,
+}
 
 /// The first line.
-pub fn head() -> String {
-    let [time, ops, rows, errors] = ["time", "ops/s", "rows/s", "errors"];
-    row([time, ops, rows, errors], ["max", "99.9th", "99th", "95th", "90th", "median", "mean"])
+pub fn head(shown: Shown) -> String {
+    let times = ["max", "99.9th", "99th", "95th", "90th", "median", "mean"];
+    row(["time", "ops/s", "rows/s", "errors"], (shown != Shown::Nothing).then_some(times))
 }
 
 /// The line of an interval.
-pub fn line(interval: &Interval) -> String {
-    let reads = Measure::sum(&interval.kinds);
+pub fn line(interval: &Interval, shown: Shown) -> String {
+    let sum = Measure::sum(&interval.kinds);
     let nanos = interval.to_nanos.saturating_sub(interval.from_nanos).max(1);
     let a_second = |count: u64| format!("{:.0}", count as f64 * 1e9 / nanos as f64);
-    let times = reads.times();
+    let times = match shown {
+        Shown::Nothing | Shown::Service => &sum.service,
+        Shown::Response => sum.times(),
+    };
     let quantile = |quantile| short(times.quantile(quantile) as f64);
     row(
-        [
-            &since(interval.to_nanos),
-            &a_second(interval.operations),
-            &a_second(reads.rows),
-            &interval.failed.to_string(),
-        ],
-        [
+        [&since(interval.to_nanos), &a_second(interval.operations), &a_second(sum.rows), &interval.failed.to_string()],
+        (shown != Shown::Nothing).then_some([
             &short(times.max() as f64),
             &quantile(0.999),
             &quantile(0.99),
@@ -35,12 +47,14 @@ pub fn line(interval: &Interval) -> String {
             &quantile(0.9),
             &quantile(0.5),
             &short(times.mean()),
-        ],
+        ]),
     )
 }
 
-fn row([time, ops, rows, errors]: [&str; 4], times: [&str; 7]) -> String {
-    let [max, p999, p99, p95, p90, median, mean] = times;
+fn row([time, ops, rows, errors]: [&str; 4], times: Option<[&str; 7]>) -> String {
+    let Some([max, p999, p99, p95, p90, median, mean]) = times else {
+        return format!("{time:>5} {ops:>7} {rows:>7} {errors:>6}\n");
+    };
     format!(
         "{time:>5} {ops:>7} {rows:>7} {errors:>6} {max:<6} {p999:<6} {p99:<6} {p95:<6} {p90:<6} {median:<6} {mean}\n"
     )
