@@ -41,7 +41,7 @@ pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, h
 pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
 
 /// The databases of rows in partitions that need no other engine.
-pub const PARTITIONS: [kv::Scheme; 0] = [];
+pub const PARTITIONS: [kv::Scheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
 
 /// All of them.
 pub const STORES: Stores<'static> = Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS };

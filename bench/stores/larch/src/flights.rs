@@ -14,10 +14,28 @@ use std::time::Duration;
 
 /// A session with at most `depth` requests under way, on rows of `of` fields.
 pub fn session<'s>(table: &'s larch::Table, of: usize, depth: usize, clock: Clock) -> Box<dyn Flights + 's> {
-    Box::new(Session::new(depth, clock, move |job| work(table, of, job)))
+    of_futures(depth, clock, move |job| work(table, of, job))
 }
 
 /// A request and its answer. It goes into the future that does it and comes out at the end.
+pub trait Task: Default {
+    /// Takes a request, whose bytes are copied.
+    fn take(&mut self, request: &Request<'_>);
+
+    /// Its result, which a task that is done has once, and its rows.
+    fn answer(&mut self) -> (Result<Outcome, Failure>, &Reply);
+}
+
+/// A session with at most `depth` requests under way, each of which is a future that `make` makes.
+pub fn of_futures<'s, T: Task + 's, F: Future<Output = Box<T>> + 's>(
+    depth: usize,
+    clock: Clock,
+    make: impl Fn(Box<T>) -> F + 's,
+) -> Box<dyn Flights + 's> {
+    Box::new(Session::new(depth, clock, make))
+}
+
+/// A request for rows, and its answer.
 #[derive(Default)]
 struct Job {
     asked: Asked,
@@ -45,7 +63,11 @@ enum Asked {
     Refused,
 }
 
-impl Job {
+impl Task for Job {
+    fn answer(&mut self) -> (Result<Outcome, Failure>, &Reply) {
+        (self.result.take().expect("a job that is done says what came of it"), &self.reply)
+    }
+
     fn take(&mut self, request: &Request<'_>) {
         self.reply.clear();
         self.key.clear();
@@ -177,20 +199,20 @@ impl Wake for SlotWaker {
     }
 }
 
-struct Slot<F> {
+struct Slot<F, T> {
     /// What is under way; the place stays where it is.
     future: Pin<Box<Option<F>>>,
     /// At home while nothing is.
-    job: Option<Box<Job>>,
+    task: Option<Box<T>>,
     sent: u64,
     wakes: Arc<SlotWaker>,
     waker: Waker,
 }
 
-struct Session<F, M> {
+struct Session<F, T, M> {
     make: M,
     clock: Clock,
-    slots: Vec<Slot<F>>,
+    slots: Vec<Slot<F, T>>,
     /// Taken and not yet polled.
     unsent: Vec<u32>,
     ready: Vec<u32>,
@@ -198,13 +220,13 @@ struct Session<F, M> {
     under_way: usize,
 }
 
-impl<F: Future<Output = Box<Job>>, M: Fn(Box<Job>) -> F> Session<F, M> {
+impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
     fn new(depth: usize, clock: Clock, make: M) -> Self {
         let woken = Arc::<Woken>::default();
         let slots = (0..depth as u32).map(|slot| {
             let wakes = Arc::new(SlotWaker { slot, is_woken: AtomicBool::new(false), woken: woken.clone() });
             let waker = Waker::from(wakes.clone());
-            Slot { future: Box::pin(None), job: Some(Box::default()), sent: 0, wakes, waker }
+            Slot { future: Box::pin(None), task: Some(Box::default()), sent: 0, wakes, waker }
         });
         let list = || Vec::with_capacity(depth);
         Self { make, clock, slots: slots.collect(), unsent: list(), ready: list(), woken, under_way: 0 }
@@ -215,12 +237,13 @@ impl<F: Future<Output = Box<Job>>, M: Fn(Box<Job>) -> F> Session<F, M> {
         let this = &mut self.slots[slot as usize];
         // One that was woken after its answer has nothing under way, or something new.
         let Some(future) = this.future.as_mut().as_pin_mut() else { return false };
-        let Poll::Ready(mut job) = future.poll(&mut Context::from_waker(&this.waker)) else { return false };
+        let Poll::Ready(mut task) = future.poll(&mut Context::from_waker(&this.waker)) else { return false };
         this.future.set(None);
         self.under_way -= 1;
-        let result = job.result.take().expect("a job that is done says what came of it");
-        served(Served { slot, sent: this.sent, served: self.clock.nanos(), result, reply: &job.reply });
-        this.job = Some(job);
+        let served_at = self.clock.nanos();
+        let (result, reply) = task.answer();
+        served(Served { slot, sent: this.sent, served: served_at, result, reply });
+        this.task = Some(task);
         true
     }
 
@@ -238,16 +261,16 @@ impl<F: Future<Output = Box<Job>>, M: Fn(Box<Job>) -> F> Session<F, M> {
     }
 }
 
-impl<F: Future<Output = Box<Job>>, M: Fn(Box<Job>) -> F> Flights for Session<F, M> {
+impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Flights for Session<F, T, M> {
     fn depth(&self) -> usize {
         self.slots.len()
     }
 
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
         let this = &mut self.slots[slot as usize];
-        let mut job = this.job.take().expect("nothing is under way in the slot");
-        job.take(request);
-        this.future.set(Some((self.make)(job)));
+        let mut task = this.task.take().expect("nothing is under way in the slot");
+        task.take(request);
+        this.future.set(Some((self.make)(task)));
         self.unsent.push(slot);
         self.under_way += 1;
         Ok(())

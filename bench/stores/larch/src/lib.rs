@@ -8,6 +8,7 @@
 mod flights;
 mod groups;
 mod index;
+mod partitions;
 mod row_access;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+pub use partitions::SCHEME as PARTITIONS;
 pub use row_access::SCHEME as ROW_ACCESS;
 
 /// `larch:DIR`.
@@ -267,32 +269,69 @@ fn index_name(index: IndexKind) -> &'static str {
     }
 }
 
+/// What is known of a table of a database, of any store on it.
+fn settings_of(db: &Database, table: &larch::Table, durability: Durability, write_buffer_bytes: u64) -> Vec<Setting> {
+    let options = table.options();
+    let durability = match durability {
+        Durability::Buffered => "buffered: every write in the log, with the system, not synced",
+        Durability::Synced => "synced: a write returns once the log is synced",
+    };
+    vec![
+        Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
+        Setting::new("durability", durability),
+        Setting::new("cache", bytes_text(db.cache().budget_bytes())),
+        Setting::new("compression", compression_name(options.compression)),
+        Setting::new("page", bytes_text(options.page_bytes.into())),
+        Setting::new("node", bytes_text(options.node_bytes.into())),
+        Setting::new("index", index_name(options.index)),
+        Setting::new("filters", format!("{} bits", options.filters)),
+        Setting::new("write buffer", bytes_text(write_buffer_bytes)),
+        Setting::new("reads", "direct, where the file system can"),
+    ]
+}
+
+/// What a database counts, of any store on it.
+fn counters_of(db: &Database) -> Vec<Counter> {
+    let metrics = db.metrics();
+    let written = metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes;
+    let point = metrics.pages.pages(Reason::Point, PageKind::Data);
+    vec![
+        Counter::of("page reads", metrics.page_reads),
+        Counter::of("index page reads", metrics.index_page_reads),
+        Counter::of("cache hits", metrics.page_hits),
+        Counter::of("point row pages found", point.hits),
+        Counter::of("point row pages read", point.faults),
+        Counter::of("bytes read", metrics.page_read_bytes),
+        Counter::of("log bytes", metrics.log_bytes),
+        Counter::of("flush bytes", metrics.flush_bytes),
+        Counter::of("compaction bytes", metrics.compaction_bytes),
+        Counter::of("bytes written", written),
+        Counter::of("flushes", metrics.flushes),
+        Counter::of("compactions", metrics.compactions),
+        Counter::of("stalled micros", metrics.slowed_micros),
+        Counter::of("stops at level 0", metrics.level0_stalls),
+        Counter::of("stops at the write buffer", metrics.write_buffer_stalls),
+        Counter::of("stopped micros", metrics.level0_stall_micros + metrics.write_buffer_stall_micros),
+        Counter::now("cache bytes", metrics.cache.used_bytes),
+        Counter::now("memtable bytes", metrics.memtable_bytes),
+        Counter::now("files", metrics.files),
+        Counter::now("file bytes", metrics.file_bytes),
+    ]
+}
+
 impl Store for Larch {
     fn settings(&self) -> Vec<Setting> {
-        let options = self.table.options();
-        let durability = match self.durability {
-            Durability::Buffered => "buffered: every write in the log, with the system, not synced",
-            Durability::Synced => "synced: a write returns once the log is synced",
-        };
-        vec![
-            Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
-            Setting::new("durability", durability),
-            Setting::new("cache", bytes_text(self.db.cache().budget_bytes())),
-            Setting::new("compression", compression_name(options.compression)),
-            Setting::new("page", bytes_text(options.page_bytes.into())),
-            Setting::new("node", bytes_text(options.node_bytes.into())),
-            Setting::new("groups", options.groups.len().to_string()),
-            Setting::new("index", index_name(options.index)),
+        let mut settings = settings_of(&self.db, &self.table, self.durability, self.write_buffer_bytes);
+        settings.extend([
+            Setting::new("groups", self.table.options().groups.len().to_string()),
             Setting::new("read index", if self.reads_flat_index { "flat, where there is one" } else { "btree" }),
-            Setting::new("filters", format!("{} bits", options.filters)),
-            Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
-            Setting::new("reads", "direct, where the file system can"),
             Setting::new("settle", if self.compacts { "compact" } else { "levels" }),
             Setting::new(
                 "a thread",
                 self.flights.map_or("waits for each answer".to_owned(), |depth| format!("{depth} requests under way")),
             ),
-        ]
+        ]);
+        settings
     }
 
     fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
@@ -354,31 +393,7 @@ impl Store for Larch {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        let metrics = self.db.metrics();
-        let written = metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes;
-        let point = metrics.pages.pages(Reason::Point, PageKind::Data);
-        vec![
-            Counter::of("page reads", metrics.page_reads),
-            Counter::of("index page reads", metrics.index_page_reads),
-            Counter::of("cache hits", metrics.page_hits),
-            Counter::of("point row pages found", point.hits),
-            Counter::of("point row pages read", point.faults),
-            Counter::of("bytes read", metrics.page_read_bytes),
-            Counter::of("log bytes", metrics.log_bytes),
-            Counter::of("flush bytes", metrics.flush_bytes),
-            Counter::of("compaction bytes", metrics.compaction_bytes),
-            Counter::of("bytes written", written),
-            Counter::of("flushes", metrics.flushes),
-            Counter::of("compactions", metrics.compactions),
-            Counter::of("stalled micros", metrics.slowed_micros),
-            Counter::of("stops at level 0", metrics.level0_stalls),
-            Counter::of("stops at the write buffer", metrics.write_buffer_stalls),
-            Counter::of("stopped micros", metrics.level0_stall_micros + metrics.write_buffer_stall_micros),
-            Counter::now("cache bytes", metrics.cache.used_bytes),
-            Counter::now("memtable bytes", metrics.memtable_bytes),
-            Counter::now("files", metrics.files),
-            Counter::now("file bytes", metrics.file_bytes),
-        ]
+        counters_of(&self.db)
     }
 
     fn settle(&self) -> Result<(), Failure> {

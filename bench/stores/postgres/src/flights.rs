@@ -15,6 +15,7 @@ use crate::connection::{Connection, Moved};
 use crate::error::Error;
 use crate::statements::Statements;
 use crate::wire::{self, Malformed, Values};
+use harness::partitions::COUNTERS;
 use harness::request::no_partitions;
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
@@ -37,9 +38,37 @@ const INTEREST: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlag
 /// The other end is closed.
 const CLOSED: epoll::EventFlags = epoll::EventFlags::HUP.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ERR);
 
+/// The statements that requests are sent as.
+pub trait Requests {
+    /// What the answer to `request` looks like, and the key of the row that it asks for, which the server does not send back.
+    /// `None`: these statements do not serve it.
+    fn shape<'r>(&self, request: &Request<'r>) -> Option<(Shape, &'r [u8])>;
+
+    /// Adds the messages of `request` to `out`, without the end that lets the server answer.
+    fn put(&self, request: &Request<'_>, out: &mut Vec<u8>);
+}
+
+impl Requests for Statements {
+    #[inline]
+    fn shape<'r>(&self, request: &Request<'r>) -> Option<(Shape, &'r [u8])> {
+        match *request {
+            Request::Read { key, .. } => Some((Shape::Row, key)),
+            Request::ReadMany { .. } | Request::Scan { .. } => Some((Shape::Rows, b"")),
+            Request::Insert { .. } => Some((Shape::Added, b"")),
+            Request::Replace { .. } | Request::Update { .. } | Request::Delete { .. } => Some((Shape::Changed, b"")),
+            Request::Partition(_) => None,
+        }
+    }
+
+    #[inline]
+    fn put(&self, request: &Request<'_>, out: &mut Vec<u8>) {
+        Statements::put(self, request, out);
+    }
+}
+
 /// A session with many requests under way.
-pub struct Session<'s> {
-    statements: &'s Statements,
+pub struct Session<'s, S = Statements> {
+    statements: &'s S,
     clock: Clock,
     /// Most requests on a connection.
     pipeline: usize,
@@ -101,7 +130,7 @@ struct Slot {
 
 /// What an answer looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+pub enum Shape {
     /// One row without its key, or none.
     Row,
     /// Rows that begin with their keys.
@@ -110,16 +139,20 @@ enum Shape {
     Added,
     /// A row that was changed or removed, if there was one.
     Changed,
+    /// Rows of a partition, or none: clustering key, then the value or the counters.
+    Partition,
+    /// Rows of all partitions: the keys of partition and row, then the value or the counters.
+    Scanned,
 }
 
-impl<'s> Session<'s> {
+impl<'s, S: Requests> Session<'s, S> {
     /// A session over these connections, on which the statements are prepared. `groups`: reads may share a transaction.
     ///
     /// # Errors
     ///
     /// If the system gives nothing to wait with.
     pub fn new(
-        statements: &'s Statements,
+        statements: &'s S,
         connections: Vec<Connection>,
         pipeline: usize,
         groups: bool,
@@ -297,7 +330,7 @@ impl<'s> Session<'s> {
     }
 }
 
-impl Flights for Session<'_> {
+impl<S: Requests> Flights for Session<'_, S> {
     fn depth(&self) -> usize {
         self.slots.len()
     }
@@ -306,33 +339,14 @@ impl Flights for Session<'_> {
         if let Some(failure) = &self.lost {
             return Err(failure.clone());
         }
-        if matches!(request, Request::Partition(_)) {
-            return Err(no_partitions());
-        }
+        let Some((shape, key)) = self.statements.shape(request) else { return Err(no_partitions()) };
         let index = self.line_with_room();
         let line = &mut self.lines[index];
         let this = &mut self.slots[slot as usize];
-        let key: &[u8] = match *request {
-            Request::Read { key, .. } => {
-                this.shape = Shape::Row;
-                key
-            }
-            Request::ReadMany { .. } | Request::Scan { .. } => {
-                this.shape = Shape::Rows;
-                b""
-            }
-            Request::Insert { .. } => {
-                this.shape = Shape::Added;
-                b""
-            }
-            Request::Replace { .. } | Request::Update { .. } | Request::Delete { .. } | Request::Partition(_) => {
-                this.shape = Shape::Changed;
-                b""
-            }
-        };
+        this.shape = shape;
         this.key.clear();
         this.key.extend_from_slice(key);
-        let may_share = self.groups && matches!(this.shape, Shape::Row | Shape::Rows);
+        let may_share = self.groups && matches!(shape, Shape::Row | Shape::Rows | Shape::Partition);
         if !may_share {
             line.close();
         }
@@ -509,6 +523,9 @@ impl Slot {
     #[inline]
     fn take_row(&self, body: &[u8], reply: &mut Reply) -> Result<(), Malformed> {
         let mut values = Values::new(body)?;
+        if matches!(self.shape, Shape::Partition | Shape::Scanned) {
+            return take_partition_row(values, self.shape == Shape::Scanned, reply);
+        }
         let key = if self.shape == Shape::Rows { values.value()?.unwrap_or_default() } else { &self.key };
         reply.row_of_fields(key, |record| {
             while values.left() > 0 {
@@ -522,12 +539,38 @@ impl Slot {
     #[inline]
     fn outcome(&self, touched: u64, reply: &Reply) -> Outcome {
         let is_there = match self.shape {
-            Shape::Row => reply.rows() > 0,
+            Shape::Row | Shape::Partition => reply.rows() > 0,
             Shape::Changed => touched > 0,
-            Shape::Rows | Shape::Added => true,
+            Shape::Rows | Shape::Added | Shape::Scanned => true,
         };
         if is_there { Outcome::Ok } else { Outcome::NotFound }
     }
+}
+
+/// A row of a partition. Its counters, if it has some, lie behind each other as numbers of eight bytes.
+fn take_partition_row(mut values: Values<'_>, is_scanned: bool, reply: &mut Reply) -> Result<(), Malformed> {
+    let pk = if is_scanned { Some(number(&mut values)?) } else { None };
+    let ck = number(&mut values)?;
+    let mut counters = [0; 8 * COUNTERS];
+    let value = match values.left() {
+        1 => values.value()?.unwrap_or_default(),
+        _ => {
+            for counter in counters.chunks_exact_mut(8) {
+                counter.copy_from_slice(&number(&mut values)?.to_be_bytes());
+            }
+            counters.as_slice()
+        }
+    };
+    match pk {
+        Some(pk) => reply.scanned_row(pk, ck, value),
+        None => reply.partition_row(ck, value),
+    }
+    Ok(())
+}
+
+fn number(values: &mut Values<'_>) -> Result<i64, Malformed> {
+    let bytes = values.value()?.unwrap_or(&[0; 8]);
+    Ok(i64::from_be_bytes(bytes.try_into().map_err(|_| Malformed("a number that has not eight bytes"))?))
 }
 
 fn wait_for_all(lines: &[Line]) -> rustix::io::Result<OwnedFd> {

@@ -170,6 +170,6 @@ impl Statements {
 }
 
 /// A name as SQL writes it, whatever is in it.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -201,7 +201,7 @@ fn no_table(address: &Address, table: &Table, error: Error) -> Failure {
 }
 
 /// A setting as it holds in our sessions; empty if the server has none of this name.
-fn setting(control: &mut Connection, name: &str) -> Result<String, Error> {
+pub(crate) fn setting(control: &mut Connection, name: &str) -> Result<String, Error> {
     let rows = control.query(&format!("SELECT current_setting('{name}', true)"))?;
     Ok(rows.into_iter().flatten().next().flatten().unwrap_or_default())
 }
@@ -268,7 +268,7 @@ fn key_order(control: &mut Connection, statements: &Statements) -> Result<String
 }
 
 /// Counts of the database since the server last forgot them, and of the server's log where it counts it.
-fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
+pub(crate) fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
     let columns = DATABASE_COUNTERS.map(|(_, column)| column).join(", ");
     let sql = format!("SELECT {columns} FROM pg_stat_database WHERE datname = current_database()");
     let row = control.query(&sql)?.into_iter().next().unwrap_or_default();

@@ -184,14 +184,30 @@ impl Binding<'_> {
     /// ```
     pub fn texts<'v>(&mut self, values: impl ExactSizeIterator<Item = &'v [u8]>) {
         const TEXT_TYPE: u32 = 25;
+        self.array(TEXT_TYPE, values);
+    }
+
+    /// The next parameter is an array of byte strings.
+    pub fn byte_strings<'v>(&mut self, values: impl ExactSizeIterator<Item = &'v [u8]>) {
+        const BYTEA_TYPE: u32 = 17;
+        self.array(BYTEA_TYPE, values);
+    }
+
+    /// The next parameter is an array of 64-bit numbers.
+    pub fn numbers(&mut self, values: &[i64]) {
+        const BIGINT_TYPE: u32 = 20;
+        self.array(BIGINT_TYPE, values.iter().map(|value| value.to_be_bytes()));
+    }
+
+    fn array<V: AsRef<[u8]>>(&mut self, element_type: u32, values: impl ExactSizeIterator<Item = V>) {
         self.missing -= 1;
         let length_at = self.out.len();
         let count = u32::try_from(values.len()).expect("a request has fewer keys than bytes");
-        for word in [0, 1, 0, TEXT_TYPE, count, 1] {
+        for word in [0, 1, 0, element_type, count, 1] {
             self.out.extend_from_slice(&word.to_be_bytes());
         }
         for value in values {
-            put_bytes(self.out, value);
+            put_bytes(self.out, value.as_ref());
         }
         patch_length(self.out, length_at, length_at + 4);
     }

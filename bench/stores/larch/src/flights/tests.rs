@@ -23,7 +23,7 @@ impl Told {
 
 fn session(depth: usize, told: &Rc<Told>) -> impl Flights {
     let told = told.clone();
-    Session::new(depth, Clock::start(), move |job| {
+    Session::new(depth, Clock::start(), move |job: Box<Job>| {
         let told = told.clone();
         async move {
             let mut job = job;

@@ -1,0 +1,23 @@
+//! The database that does nothing: what the client costs by itself.
+
+use crate::database::{Database, Scheme, Setup};
+use harness::noop::Noop;
+use harness::{Failure, Target};
+
+/// `noop:`.
+pub const SCHEME: Scheme = Scheme { name: "noop", networked: false, unused: &[], open };
+
+fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
+    target.options()?.finish()?;
+    Ok(Box::new(Noop::flying(setup.requests_a_session())))
+}
+
+impl Database for Noop {
+    fn truncate(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn drop_table(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
