@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Engines that `--with` can name: features of `bench/engines`, folders of `bench/stores`.
-const ENGINES: [&str; 5] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite"];
+const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
 const MEASURES: [&str; 15] = [
@@ -174,40 +174,55 @@ struct Place {
     target: PathBuf,
     /// The folder of RocksDB's library, if RocksDB is asked for.
     rocksdb: Option<PathBuf>,
+    /// The folder of Cassandra's jars, if Cassandra is asked for.
+    cassandra: Option<PathBuf>,
 }
 
 impl Place {
     /// Gets what `engines` need and cargo does not bring. What is missing has been told when this is an error.
     fn prepare(root: &Path, engines: &[&str]) -> Result<Self, ExitCode> {
         let target = engines_target(root, std::env::var_os("CARGO_TARGET_DIR"));
-        let mut place = Self { manifest: root.join(ENGINES_MANIFEST), target, rocksdb: None };
+        let mut place = Self { manifest: root.join(ENGINES_MANIFEST), target, rocksdb: None, cassandra: None };
         if engines.contains(&"rocksdb") {
-            if let Err(why) = bring_packages_of_rocksdb() {
-                eprintln!("bench: {why}");
-                return Err(ExitCode::FAILURE);
-            }
-            let folder = match std::env::var_os("ROCKSDB_LIB_DIR") {
-                Some(folder) => PathBuf::from(folder),
-                None => {
-                    let folder = place.target.join("rocksdb");
-                    let ended = ends_as(Command::new(root.join("bench/stores/rocksdb/fetch")).arg(&folder));
-                    if ended != ExitCode::SUCCESS {
-                        return Err(ended);
-                    }
-                    folder
-                }
-            };
-            place.rocksdb = Some(folder);
+            place.rocksdb = Some(place.fetch(root, "rocksdb", "ROCKSDB_LIB_DIR", bring_packages_of_rocksdb)?);
+        }
+        if engines.contains(&"cassandra") {
+            place.cassandra = Some(place.fetch(root, "cassandra", "CASSANDRA_LIB_DIR", bring_packages_of_cassandra)?);
         }
         Ok(place)
+    }
+
+    /// Brings the packages that `engine` needs and runs its script `fetch`; returns the folder that has what was fetched. It is
+    /// the one that `variable` of the environment names, where that is set, and then nothing is fetched.
+    fn fetch(
+        &self,
+        root: &Path,
+        engine: &str,
+        variable: &str,
+        bring_packages: fn() -> Result<(), String>,
+    ) -> Result<PathBuf, ExitCode> {
+        if let Err(why) = bring_packages() {
+            eprintln!("bench: {why}");
+            return Err(ExitCode::FAILURE);
+        }
+        if let Some(folder) = std::env::var_os(variable) {
+            return Ok(PathBuf::from(folder));
+        }
+        let folder = self.target.join(engine);
+        match ends_as(Command::new(root.join("bench/stores").join(engine).join("fetch")).arg(&folder)) {
+            ExitCode::SUCCESS => Ok(folder),
+            ended => Err(ended),
+        }
     }
 
     /// A command of cargo in the workspace of the engines.
     fn cargo(&self, command: &str) -> Command {
         let mut cargo = cargo();
         cargo.arg(command).arg("--manifest-path").arg(&self.manifest).env("CARGO_TARGET_DIR", &self.target);
-        if let Some(folder) = &self.rocksdb {
-            cargo.env("ROCKSDB_LIB_DIR", folder);
+        for (variable, folder) in [("ROCKSDB_LIB_DIR", &self.rocksdb), ("CASSANDRA_LIB_DIR", &self.cassandra)] {
+            if let Some(folder) = folder {
+                cargo.env(variable, folder);
+            }
         }
         cargo
     }
@@ -218,6 +233,20 @@ fn bring_packages_of_rocksdb() -> Result<(), String> {
     packages::bring("maven", "Maven", || packages::is_in_path("mvn"))?;
     packages::bring("unzip", "unzip", || packages::is_in_path("unzip"))?;
     packages::bring("libclang-dev", "libclang", has_libclang)
+}
+
+/// Cassandra and cassandra-stress are fetched by Maven and run on Java 17.
+fn bring_packages_of_cassandra() -> Result<(), String> {
+    packages::bring("openjdk-17-jre-headless", "Java 17", has_java_17)?;
+    packages::bring("maven", "Maven", || packages::is_in_path("mvn"))
+}
+
+/// Whether the usual program is of this version, or Debian has one of it beside the usual one.
+fn has_java_17() -> bool {
+    let of_debian = |home: std::fs::DirEntry| home.file_name().as_encoded_bytes().starts_with(b"java-17-");
+    let usual = Command::new("java").arg("-version").output();
+    usual.is_ok_and(|output| String::from_utf8_lossy(&output.stderr).contains("version \"17"))
+        || std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().any(of_debian)
 }
 
 /// Debian puts it in a folder of its own for each version of LLVM.

@@ -15,6 +15,8 @@ const ENGINES: &[Scheme] = &[
     store_lmdb::SCHEME,
     #[cfg(feature = "sqlite")]
     store_sqlite::SCHEME,
+    #[cfg(feature = "cassandra")]
+    store_cassandra::SCHEME,
 ];
 
 /// Of these, those whose rows can be accessed.
@@ -23,13 +25,16 @@ const ROW_ACCESS: &[row_access::Scheme] = &[
     store_sqlite::ROW_ACCESS,
 ];
 
+/// Of these, those of rows in partitions.
+const PARTITIONS: &[kv::Scheme] = &[
+    #[cfg(feature = "cassandra")]
+    store_cassandra::PARTITIONS,
+];
+
 fn main() -> ExitCode {
     let schemes: Vec<Scheme> = larch_cli::SCHEMES.into_iter().chain(ENGINES.iter().copied()).collect();
     let row_access: Vec<row_access::Scheme> =
         larch_cli::ROW_ACCESS.into_iter().chain(ROW_ACCESS.iter().copied()).collect();
-    larch_cli::main(larch_cli::Stores {
-        key_value: &schemes,
-        row_access: &row_access,
-        partitions: &larch_cli::PARTITIONS,
-    })
+    let partitions: Vec<kv::Scheme> = larch_cli::PARTITIONS.into_iter().chain(PARTITIONS.iter().copied()).collect();
+    larch_cli::main(larch_cli::Stores { key_value: &schemes, row_access: &row_access, partitions: &partitions })
 }

@@ -61,14 +61,16 @@ const KNOWN: [Known; 13] = [
     Known {
         scheme: "cassandra",
         form: "cassandra://host:port/keyspace",
-        about: "Cassandra",
-        availability: Availability::Not("not written yet"),
+        about: "Cassandra, for `kv`; cassandra:start, cassandra:DIR: a server of our own",
+        availability: Availability::With,
     },
     Known {
         scheme: "scylla",
         form: "scylla://host:port/keyspace",
-        about: "ScyllaDB",
-        availability: Availability::Not(NO_SERVER),
+        about: "ScyllaDB, by the driver of `cassandra`",
+        availability: Availability::Not(
+            "no server of it is available here; `cassandra` has its driver, and was not tried with it",
+        ),
     },
     Known { scheme: "ydb", form: "ydb://host:port/database", about: "YDB", availability: Availability::Not(NO_SERVER) },
 ];

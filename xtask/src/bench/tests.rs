@@ -18,7 +18,7 @@ fn the_engines_are_named_anywhere_and_the_rest_is_for_the_benchmark() {
 
 #[test]
 fn what_cannot_be_done_is_told_with_what_there_is() {
-    const KNOWN: &str = "there are rocksdb, fjall, redb, lmdb, sqlite and all";
+    const KNOWN: &str = "there are rocksdb, fjall, redb, lmdb, sqlite, cassandra and all";
     let unknown = format!("no engine `sled` for --with: {KNOWN}; larch, noop and postgres always are");
     check("--with redb,sled ycsb", Err(&unknown));
     check("ycsb --with", Err(&format!("--with wants names: {KNOWN}")));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// From the bottom up. A crate may depend on those before it, in its tests too: a test that needs more belongs higher.
 /// Benchmarks look at the engine from outside: they stand above it, and only the command line may run them. What they share
 /// with tests of every crate, `bench/kit`, knows no crate and stands below all.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "bench/kit",
     "bench/page",
     "os",
@@ -32,6 +32,7 @@ const ORDER: [&str; 27] = [
     "bench/stores/redb",
     "bench/stores/lmdb",
     "bench/stores/sqlite",
+    "bench/stores/cassandra",
     "bench/cache",
     "bench/suite",
     "bench/experiments",

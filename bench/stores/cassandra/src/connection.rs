@@ -1,0 +1,113 @@
+//! A session of the driver with an executor of its own, which runs on the thread that waits for it.
+
+use crate::error;
+use harness::Failure;
+use kv::Setup;
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::client::{Compression, PoolSize};
+use scylla::policies::load_balancing::DefaultPolicy;
+use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::response::query_result::QueryResult;
+use scylla::statement::Consistency;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
+
+/// A session and its executor. The session's own work goes on only while someone waits.
+pub(crate) struct Connection {
+    // Ends before the executor.
+    pub(crate) session: Session,
+    pub(crate) runtime: Runtime,
+}
+
+/// Whom to ask, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// `host:port`.
+    pub(crate) nodes: Vec<String>,
+    /// User and password.
+    pub(crate) login: Option<(String, String)>,
+    pub(crate) keyspace: String,
+    pub(crate) consistency: Consistency,
+    /// Whether messages are compressed.
+    pub(crate) compressed: bool,
+    /// Whether a request goes to a node that has its partition.
+    pub(crate) token_aware: bool,
+}
+
+/// Names of the consistency levels, which scylla-bench has, too.
+const CONSISTENCY: [(&str, Consistency); 9] = [
+    ("any", Consistency::Any),
+    ("one", Consistency::One),
+    ("two", Consistency::Two),
+    ("three", Consistency::Three),
+    ("quorum", Consistency::Quorum),
+    ("all", Consistency::All),
+    ("local_quorum", Consistency::LocalQuorum),
+    ("each_quorum", Consistency::EachQuorum),
+    ("local_one", Consistency::LocalOne),
+];
+
+/// The level of this name.
+pub(crate) fn consistency(name: &str) -> Result<Consistency, Failure> {
+    let plain = name.to_ascii_lowercase().replace(['-', ' '], "_");
+    let known = CONSISTENCY.iter().find(|(known, _)| *known == plain || known.replace('_', "") == plain);
+    known.map(|(_, level)| *level).ok_or_else(|| {
+        let names = CONSISTENCY.map(|(name, _)| name).join(", ");
+        Failure::session("target", format!("there is no consistency level `{name}`: write one of {names}"))
+    })
+}
+
+/// The name of a level.
+pub(crate) fn consistency_name(level: Consistency) -> &'static str {
+    CONSISTENCY.iter().find(|(_, known)| *known == level).map_or("unknown", |(name, _)| name)
+}
+
+impl Connection {
+    /// Connects to some of the nodes.
+    pub(crate) fn open(access: &Access, setup: &Setup) -> Result<Self, Failure> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::session("io", format!("cannot make an executor: {error}")))?;
+        // The clients of the harness make new attempts, and count them.
+        let profile = ExecutionProfile::builder()
+            .consistency(access.consistency)
+            .request_timeout(Some(setup.timeout))
+            .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
+            .load_balancing_policy(DefaultPolicy::builder().token_aware(access.token_aware).build())
+            .build();
+        let connections = NonZeroUsize::new(setup.connections_a_session()).expect("it is at least 1");
+        let mut builder = SessionBuilder::new()
+            .known_nodes(&access.nodes)
+            .pool_size(PoolSize::PerHost(connections))
+            .compression(access.compressed.then_some(Compression::Lz4))
+            .default_execution_profile_handle(profile.into_handle())
+            .keyspaces_to_fetch([&access.keyspace]);
+        if let Some((user, password)) = &access.login {
+            builder = builder.user(user, password);
+        }
+        let session = runtime.block_on(builder.build()).map_err(|error| {
+            Failure::session("connection", format!("cannot connect to {}: {error}", access.nodes.join(", ")))
+        })?;
+        Ok(Self { session, runtime })
+    }
+
+    /// Has a statement of CQL done.
+    pub(crate) fn run(&self, cql: &str) -> Result<QueryResult, Failure> {
+        let failed = |error| {
+            let mut failure = error::request(&error);
+            failure.text = format!("`{cql}`: {}", failure.text);
+            failure
+        };
+        self.runtime.block_on(self.session.query_unpaged(cql, ())).map_err(failed)
+    }
+
+    /// The first value of the first row, as text. None: there is no row, or no such table in this version.
+    pub(crate) fn text(&self, cql: &str) -> Option<String> {
+        let rows = self.run(cql).ok()?.into_rows_result().ok()?;
+        rows.maybe_first_row::<(Option<String>,)>().ok()??.0
+    }
+}
