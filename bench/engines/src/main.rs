@@ -31,10 +31,21 @@ const PARTITIONS: &[kv::Scheme] = &[
     store_cassandra::PARTITIONS,
 ];
 
+/// The comparison of clients that is Cassandra's.
+#[cfg(feature = "cassandra")]
+const KV_CLIENT_COST: Option<larch_cli::KvClientCost> = Some(store_cassandra::comparison::compare);
+#[cfg(not(feature = "cassandra"))]
+const KV_CLIENT_COST: Option<larch_cli::KvClientCost> = None;
+
 fn main() -> ExitCode {
     let schemes: Vec<Scheme> = larch_cli::SCHEMES.into_iter().chain(ENGINES.iter().copied()).collect();
     let row_access: Vec<row_access::Scheme> =
         larch_cli::ROW_ACCESS.into_iter().chain(ROW_ACCESS.iter().copied()).collect();
     let partitions: Vec<kv::Scheme> = larch_cli::PARTITIONS.into_iter().chain(PARTITIONS.iter().copied()).collect();
-    larch_cli::main(larch_cli::Stores { key_value: &schemes, row_access: &row_access, partitions: &partitions })
+    larch_cli::main(larch_cli::Stores {
+        key_value: &schemes,
+        row_access: &row_access,
+        partitions: &partitions,
+        kv_client_cost: KV_CLIENT_COST,
+    })
 }

@@ -1,5 +1,5 @@
 //! What benchmarks share with the tests that count: an allocator that counts, instructions, temporary directories, medians,
-//! goals. It knows nothing of the engine, so that the tests of every crate may use it.
+//! goals, what a client costs. It knows nothing of the engine, so that the tests of every crate may use it.
 
 #![allow(
     clippy::disallowed_types,
@@ -9,6 +9,7 @@
 
 pub mod allocations;
 pub mod callgrind;
+pub mod client_cost;
 pub mod goals;
 pub mod median;
 pub mod scratch;

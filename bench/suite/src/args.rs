@@ -56,6 +56,8 @@ pub enum Measurement {
     Generator(QuickArgs),
     /// Compare the client with pgbench: point reads of PostgreSQL in a second of processor time
     Pgbench(QuickArgs),
+    /// Compare the key-value driver with cassandra-stress: processor time of an operation on Cassandra
+    KvClientCost(QuickArgs),
     /// Hold an engine for `peers`, `cold`, `writes` and `transactions`
     #[command(hide = true)]
     Peer {
@@ -167,7 +169,7 @@ pub struct ReportArgs {
     pub price: Option<f64>,
 }
 
-/// Options of `larch bench generator` and `larch bench pgbench`.
+/// Options of `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`.
 #[derive(Debug, Args)]
 pub struct QuickArgs {
     /// One short run, for a first look: not a result to keep

@@ -1,9 +1,11 @@
-//! `larch bench generator` and `larch bench pgbench`: what the client costs without a store, and beside another client.
+//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`: what the client costs without a store, and
+//! beside other clients.
 
 use crate::args::QuickArgs;
-use crate::print;
+use crate::{KvClientCost, print};
 use harness::report::text;
 use harness::{Failure, Length, Plan, Workload, noop::Noop};
+use kit::client_cost::Run as ClientRun;
 use kit::goals::{Bound, summary};
 use kit::median::{extremes, median};
 use std::fmt::Write as _;
@@ -20,6 +22,8 @@ const BYTES_GOAL: Bound = Bound::AtLeast(1.0);
 const RECORD_BYTES: f64 = 1000.0;
 /// Queries a second of a processor, in those of pgbench.
 const PGBENCH_GOAL: Bound = Bound::AtLeast(1.1);
+/// By how much an operation costs the key-value driver less than cassandra-stress.
+const KV_GOAL: Bound = Bound::AtLeast(1.0);
 
 /// Measures what YCSB's clients cost without a store: alone, and with the clocks and histograms of the harness. Says
 /// whether the goals are reached.
@@ -82,7 +86,7 @@ pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
             format_args!(
                 "{name:16} {:>24} {:>24} {:>7.2}\n",
                 spread(&sides.ours),
-                spread(&sides.pgbench),
+                spread(&sides.theirs),
                 sides.ratio()
             ),
         );
@@ -93,9 +97,35 @@ pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
     told(text, &short)
 }
 
+/// Holds the key-value driver beside cassandra-stress: seconds of the client's processor for a million operations.
+pub fn kv(args: &QuickArgs, compare: Option<KvClientCost>) -> Result<bool, Failure> {
+    let Some(compare) = compare else {
+        let text = "this binary has no Cassandra: run it with cargo x bench --with cassandra kv-client-cost";
+        return Err(Failure::session("target", text));
+    };
+    let found = compare(args.quick, &mut |line| eprintln!("{line}"))?;
+    let mut text = format!("{}\n\n", found.about);
+    let head = "CPU-s for 1 M operations";
+    put(&mut text, format_args!("{head:26} {:>22} {:>22} {:>7}\n", "larch bench kv", found.theirs, "ratio"));
+    let mut short = Vec::new();
+    for (name, sides) in &found.kinds {
+        let seconds = |runs: &[ClientRun]| {
+            let seconds: Vec<f64> = runs.iter().map(ClientRun::processor_seconds_per_million).collect();
+            let (least, most) = extremes(&seconds);
+            format!("{:.1} ({least:.1} to {most:.1})", median(&seconds))
+        };
+        let (ours, theirs) = (seconds(&sides.ours), seconds(&sides.theirs));
+        put(&mut text, format_args!("{name:26} {ours:>22} {theirs:>22} {:>7.2}\n", sides.ratio()));
+        if !KV_GOAL.is_reached(sides.ratio()) {
+            short.push(format!("{name}: {:.2}, {KV_GOAL}", sides.ratio()));
+        }
+    }
+    told(text, &short)
+}
+
 /// The median, with least and most.
-fn spread(runs: &[comparison::Run]) -> String {
-    let rates: Vec<f64> = runs.iter().map(comparison::Run::per_processor_second).collect();
+fn spread(runs: &[ClientRun]) -> String {
+    let rates: Vec<f64> = runs.iter().map(ClientRun::per_processor_second).collect();
     let (least, most) = extremes(&rates);
     format!("{} ({} to {})", text::rate(median(&rates)), text::rate(least), text::rate(most))
 }

@@ -34,7 +34,12 @@ pub struct Stores<'s> {
     pub row_access: &'s [row_access::Scheme],
     /// Those of rows in partitions.
     pub partitions: &'s [kv::Scheme],
+    /// Holds the key-value driver beside cassandra-stress, where Cassandra is there.
+    pub kv_client_cost: Option<KvClientCost>,
 }
+
+/// Compares the costs of two clients, shortly if the first argument says so; the second hears of each run.
+pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
 /// Measures `what` on `stores`. The exit code is 0 if all was measured, 1 if a goal was
 /// missed, nothing was measured or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or the result could not
@@ -70,6 +75,7 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
         }
         Measurement::Generator(args) => ended(client_cost::generator(args)),
         Measurement::Pgbench(args) => ended(client_cost::pgbench(args)),
+        Measurement::KvClientCost(args) => ended(client_cost::kv(args, stores.kv_client_cost)),
         Measurement::Peer { target } => peers::serve(target, schemes),
     }
 }

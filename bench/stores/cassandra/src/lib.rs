@@ -3,7 +3,8 @@
 //!
 //! From the bottom up: `address` is what a target says; `error` what a failure of the driver means to a benchmark;
 //! `statements` is the CQL of a table; `connection` a session of the driver with an executor of its own; `flights` has many
-//! requests under way on it; `store` puts them together. `server` starts a Cassandra of our own, for tests and comparisons.
+//! requests under way on it; `store` puts them together. `server` starts a Cassandra of our own, for tests and comparisons;
+//! `comparison` is the one with cassandra-stress.
 
 #![allow(
     clippy::disallowed_types,
@@ -12,6 +13,7 @@
 )]
 
 pub mod address;
+pub mod comparison;
 pub mod connection;
 pub mod error;
 pub mod flights;

@@ -14,10 +14,7 @@ use harness::{
     Client, Clock, Extra, Failure, Fields, Kind, Length, Next, Opening, Outcome, Plan, Reply, Request, Rows, Store,
     Strings, Table, Workload,
 };
-use kit::median;
-use rustix::process::{WaitId, WaitIdOptions};
-use rustix::time::{ClockId, clock_gettime};
-use std::fmt;
+use kit::client_cost::{Run, Sides, processor_time, processor_time_at_end};
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -59,46 +56,6 @@ pub struct Comparison {
     pub grouped: Sides,
     /// How it was measured, in a line.
     pub about: String,
-}
-
-/// Runs of both clients.
-#[derive(Debug, Clone, Default)]
-pub struct Sides {
-    /// Ours.
-    pub ours: Vec<Run>,
-    /// Theirs.
-    pub pgbench: Vec<Run>,
-}
-
-/// One run of a client.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Run {
-    /// Queries that were answered.
-    pub queries: u64,
-    /// Processor time of the client.
-    pub processor: Duration,
-    /// How long it took.
-    pub time: Duration,
-}
-
-impl Run {
-    /// Queries in a second of the client's processor time.
-    pub fn per_processor_second(&self) -> f64 {
-        self.queries as f64 / self.processor.as_secs_f64()
-    }
-
-    /// Queries in a second.
-    pub fn per_second(&self) -> f64 {
-        self.queries as f64 / self.time.as_secs_f64()
-    }
-}
-
-impl Sides {
-    /// Median of ours by median of theirs, in queries a second of processor time.
-    pub fn ratio(&self) -> f64 {
-        let middle = |runs: &[Run]| median(&runs.iter().map(Run::per_processor_second).collect::<Vec<_>>());
-        middle(&self.ours) / middle(&self.pgbench)
-    }
 }
 
 /// Why there is no comparison.
@@ -158,7 +115,7 @@ pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, 
             told(&format!("{name}, pgbench: {theirs}"));
             let ours = ours(&store, options.connections * group, options, repeat)?;
             told(&format!("{name}, larch bench: {ours}"));
-            sides.pgbench.push(theirs);
+            sides.theirs.push(theirs);
             sides.ours.push(ours);
         }
     }
@@ -197,7 +154,7 @@ fn ours(store: &Postgres, clients: u32, options: &Options, repeat: u32) -> Resul
     }
     // The processor time is that of all of them.
     let queries = measured.operations + measured.warmed + measured.cut;
-    Ok(Run { queries, processor, time })
+    Ok(Run { operations: queries, processor, time })
 }
 
 /// Reads of random rows.
@@ -258,13 +215,9 @@ fn pgbench(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed(format!("{error}; on Debian: apt-get install postgresql")))?;
-    // Its time is read after it has ended and before it is waited for. Its output is too short to fill a pipe.
-    let pid = rustix::process::Pid::from_child(&child);
-    let ended = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-    ended.map_err(|error| failed(error.to_string()))?;
+    // Its output is too short to fill a pipe.
+    let processor = processor_time_at_end(&child).map_err(|error| failed(error.to_string()))?;
     let time = Duration::from_nanos(clock.nanos());
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).map_err(|error| failed(error.to_string()))?;
-    let processor = processor_time_of(&stat).ok_or_else(|| failed(format!("no processor time in `{stat}`")))?;
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
@@ -274,7 +227,7 @@ fn pgbench(
     if transactions == 0 {
         return Err(failed("it did nothing".to_owned()));
     }
-    Ok(Run { queries: transactions * queries_each, processor, time })
+    Ok(Run { operations: transactions * queries_each, processor, time })
 }
 
 /// What pgbench runs as a transaction.
@@ -297,21 +250,6 @@ fn write_script(path: &std::path::Path, options: &Options, group: u32) -> std::i
 fn transactions_of(out: &str) -> Option<u64> {
     let line = out.lines().find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
     line.split('/').next()?.trim().parse().ok()
-}
-
-/// User and system time of a process: words 14 and 15 of its `stat`, in hundredths of a second. The second word is its
-/// name in parentheses.
-fn processor_time_of(stat: &str) -> Option<Duration> {
-    let (_, after_name) = stat.rsplit_once(')')?;
-    let mut words = after_name.split_whitespace().skip(11);
-    let ticks = words.next()?.parse::<u64>().ok()? + words.next()?.parse::<u64>().ok()?;
-    Some(Duration::from_millis(10 * ticks))
-}
-
-/// User and system time of this process.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).expect("processor time is not negative")
 }
 
 /// Random keys, as text.
@@ -372,16 +310,5 @@ impl Rows for Numbers {
         record.push(&[b'x'; VALUE_BYTES]);
         self.next += 1;
         true
-    }
-}
-
-impl fmt::Display for Run {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{:.0} K queries/s, {:.0} K queries a second of processor time",
-            self.per_second() / 1e3,
-            self.per_processor_second() / 1e3
-        )
     }
 }

@@ -9,8 +9,8 @@ fn both_clients_do_the_same_queries() {
     let comparison = run(&options, |_| told += 1).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(told, 4);
     for sides in [&comparison.single, &comparison.grouped] {
-        for run in sides.ours.iter().chain(&sides.pgbench) {
-            assert!(run.queries > 100 && !run.processor.is_zero(), "{run:?}");
+        for run in sides.ours.iter().chain(&sides.theirs) {
+            assert!(run.operations > 100 && !run.processor.is_zero(), "{run:?}");
         }
         assert!(sides.ratio() > 0.0);
     }
@@ -24,20 +24,6 @@ fn the_output_of_pgbench_is_read() {
     let limited = "number of transactions actually processed: 100/200\n";
     assert_eq!(transactions_of(limited), Some(100));
     assert_eq!(transactions_of("tps = 5"), None);
-}
-
-#[test]
-fn processor_time_is_read_after_any_name() {
-    let stat = "4242 (a) b (c)) Z 1 4242 4242 0 -1 4194304 1500 0 0 0 32 127 0 0 20 0 1 0 99 0 0";
-    assert_eq!(processor_time_of(stat), Some(Duration::from_millis(1_590)));
-    assert_eq!(processor_time_of("4242 (x) Z 1"), None);
-}
-
-#[test]
-fn a_ratio_is_that_of_medians() {
-    let run = |queries| Run { queries, processor: Duration::from_secs(1), time: Duration::from_secs(2) };
-    let sides = Sides { ours: vec![run(90), run(220), run(1_000)], pgbench: vec![run(100), run(120)] };
-    assert_eq!(sides.ratio(), 2.0);
 }
 
 #[test]
