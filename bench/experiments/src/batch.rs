@@ -99,7 +99,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     }
     let settings = [("shared_buffers", "1GB"), ("synchronous_commit", "off"), ("max_wal_size", "4GB")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let server = Server::start(&ServerOptions { settings, loopback: None });
+    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() });
     let server = server.map_err(|error| Failure::session("postgres", error.to_string()))?;
     let place = ground.data("larch")?;
     suite::say(&format!("{} rows on Larch and on PostgreSQL", size.rows));

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! What an address leaves out is taken from the variables that all PostgreSQL clients know (PGHOST, PGPORT, PGUSER,
-//! PGPASSWORD, PGDATABASE). A parameter that is not ours is a setting of the server for our sessions.
+//! PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGCHANNELBINDING). A parameter that is not ours is a setting of the server for our sessions.
 
 use crate::error::Error;
 use std::fmt;
@@ -39,8 +39,134 @@ pub struct Address {
     pub pipeline: u32,
     /// Seconds to wait for a server that does not answer the start of a session.
     pub connect_timeout_secs: u64,
+    /// Whether and how sessions are encrypted.
+    pub encryption: Encryption,
     /// Settings of the server for our sessions, in the order of the address.
     pub settings: Vec<(String, String)>,
+}
+
+/// Whether sessions are encrypted, and what of the server's certificate is checked: what all PostgreSQL clients mean by these names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encryption {
+    /// `sslmode`.
+    pub mode: Mode,
+    /// `sslrootcert`: who is trusted.
+    pub roots: Roots,
+    /// Whether `sslrootcert` was given, or the file that is its default is there; then `require` checks the certificate, too.
+    pub has_roots: bool,
+    /// `channel_binding`.
+    pub binding: Binding,
+}
+
+/// `sslmode`. A Unix socket never has TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// No TLS.
+    Disable,
+    /// No TLS, unless the server insists on it.
+    Allow,
+    /// TLS, unless the server does not have it.
+    Prefer,
+    /// TLS.
+    Require,
+    /// TLS with a server whose certificate is signed by who is trusted.
+    VerifyCa,
+    /// The same, and the certificate is that of the host.
+    VerifyFull,
+}
+
+/// Who is trusted to sign certificates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// Who has a certificate in this file.
+    File(PathBuf),
+    /// Whom the system trusts.
+    System,
+}
+
+/// `channel_binding`: whether the proof of a password is tied to the TLS of its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    /// It is not.
+    Disable,
+    /// It is where both sides can.
+    Prefer,
+    /// It is, or there is no session.
+    Require,
+}
+
+/// What is checked of a server's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// Nothing.
+    Nothing,
+    /// Who signed it.
+    Chain,
+    /// That, and whose it is.
+    ChainAndName,
+}
+
+impl Encryption {
+    /// What is checked of the certificate.
+    pub fn checked(&self) -> Checked {
+        match self.mode {
+            Mode::VerifyFull => Checked::ChainAndName,
+            Mode::VerifyCa => Checked::Chain,
+            // As libpq does, so that an old address with a file of roots stays as safe as it was meant to be.
+            Mode::Require if self.has_roots => Checked::Chain,
+            Mode::Disable | Mode::Allow | Mode::Prefer | Mode::Require => Checked::Nothing,
+        }
+    }
+
+    fn new(
+        mode: Option<String>,
+        roots: Option<String>,
+        binding: Option<String>,
+        variable: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let mode = mode.or_else(|| variable("PGSSLMODE"));
+        let mode = match mode.as_deref() {
+            None | Some("prefer") => Mode::Prefer,
+            Some("disable") => Mode::Disable,
+            Some("allow") => Mode::Allow,
+            Some("require") => Mode::Require,
+            Some("verify-ca") => Mode::VerifyCa,
+            Some("verify-full") => Mode::VerifyFull,
+            Some(other) => {
+                return Err(format!(
+                    "sslmode={other} is none of disable, allow, prefer, require, verify-ca, verify-full"
+                ));
+            }
+        };
+        let binding = binding.or_else(|| variable("PGCHANNELBINDING"));
+        let binding = match binding.as_deref() {
+            None | Some("prefer") => Binding::Prefer,
+            Some("disable") => Binding::Disable,
+            Some("require") => Binding::Require,
+            Some(other) => return Err(format!("channel_binding={other} is none of disable, prefer, require")),
+        };
+        let default = variable("HOME").map(|home| PathBuf::from(home).join(".postgresql/root.crt"));
+        let default = default.filter(|file| file.is_file());
+        let given = roots.or_else(|| variable("PGSSLROOTCERT"));
+        let (roots, has_roots) = match (given, default) {
+            (Some(system), _) if system == "system" => {
+                if mode != Mode::VerifyFull {
+                    return Err("sslrootcert=system, with which only sslmode=verify-full is safe,".to_owned());
+                }
+                (Roots::System, true)
+            }
+            (Some(file), _) => (Roots::File(PathBuf::from(file)), true),
+            (None, Some(file)) => (Roots::File(file), true),
+            (None, None) => (Roots::System, false),
+        };
+        let this = Self { mode, roots, has_roots, binding };
+        match &this.roots {
+            Roots::File(file) if this.checked() != Checked::Nothing && !file.is_file() => {
+                Err(format!("sslrootcert={}: there is no such file,", file.display()))
+            }
+            _ => Ok(this),
+        }
+    }
 }
 
 /// Where a server listens.
@@ -166,6 +292,7 @@ impl Parts {
 
     fn address(mut self, variable: impl Fn(&str) -> Option<String>) -> Result<Address, String> {
         let (mut connections, mut pipeline, mut connect_timeout_secs) = (1, 1, 10);
+        let (mut mode, mut roots, mut binding) = (None, None, None);
         let mut settings = vec![("application_name".to_owned(), "larch bench".to_owned())];
         for (name, value) in std::mem::take(&mut self.parameters) {
             match name.as_str() {
@@ -177,8 +304,10 @@ impl Parts {
                 "connections" => connections = number(&name, &value, CONNECTIONS_MAX)?,
                 "pipeline" => pipeline = number(&name, &value, PIPELINE_MAX)?,
                 "connect_timeout" => connect_timeout_secs = u64::from(number(&name, &value, 3_600)?),
-                "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
-                "sslmode" => return Err(format!("sslmode={value}: TLS is not supported, write sslmode=disable,")),
+                "sslmode" => mode = Some(value),
+                "sslrootcert" => roots = Some(value),
+                "channel_binding" => binding = Some(value),
+                "sslcert" | "sslkey" => return Err(format!("{name}: certificates of clients are not supported,")),
                 "application_name" => settings[0].1 = value,
                 _ => settings.push((name, value)),
             }
@@ -198,7 +327,18 @@ impl Parts {
         let user = user.ok_or("no user, and neither PGUSER nor USER is set,")?;
         let database = self.database.or_else(|| variable("PGDATABASE")).unwrap_or_else(|| user.clone());
         let password = self.password.or_else(|| variable("PGPASSWORD"));
-        Ok(Address { place, user, password, database, connections, pipeline, connect_timeout_secs, settings })
+        let encryption = Encryption::new(mode, roots, binding, &variable)?;
+        Ok(Address {
+            place,
+            user,
+            password,
+            database,
+            connections,
+            pipeline,
+            connect_timeout_secs,
+            encryption,
+            settings,
+        })
     }
 }
 

@@ -94,7 +94,7 @@ const STATEMENT: &str = "SELECT \"field0\" FROM \"usertable\" WHERE ycsb_key = :
 /// What keeps either client from measuring; a failed query is one.
 pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, ComparisonError> {
     let settings = vec![("max_connections".to_owned(), (options.connections + 10).to_string())];
-    let server = Server::start(&ServerOptions { settings, loopback: None })?;
+    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() })?;
     let open = |pipeline: u32, opening| -> Result<Postgres, ComparisonError> {
         let url = format!("{}&connections={}&pipeline={pipeline}", server.url("postgres"), options.connections);
         Ok(Postgres::open(Address::parse(&url, |_| None)?, &Table::numbered("usertable", "field", 1), opening)?)

@@ -1,12 +1,13 @@
 //! One session with a server: its socket, how it begins, and statements that wait for their answer. One thread at a time
 //! uses it. Sessions with many requests under way take the same socket and buffers and wait for many at once.
 
-use crate::address::{Address, Place};
+use crate::address::{Address, Binding, Mode, Place};
 use crate::error::{Error, ServerError, SqlState};
+use crate::tls::{self, Broken, Tls};
 use crate::wire::{self, Frame, Inbox, Malformed, Values};
 use bytes::BytesMut;
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256};
 use postgres_protocol::message::{backend, frontend};
 use rustix::net::{RecvFlags, SendFlags};
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ mod tests;
 /// A session with a server.
 pub struct Connection {
     socket: OwnedFd,
+    /// What encrypts it, if it is encrypted.
+    tls: Option<Box<Tls>>,
     inbox: Inbox,
     /// What is to be sent. Kept, so that its memory is used again.
     pub(crate) outbox: Vec<u8>,
@@ -53,6 +56,19 @@ impl Connection {
     ///
     /// Whatever keeps a session from beginning: no server, a wrong password, no such database, …
     pub fn open(address: &Address) -> Result<Self, Error> {
+        let (first, second) = match (&address.place, address.encryption.mode) {
+            (Place::Unix { .. }, _) | (_, Mode::Disable) => (Cover::None, None),
+            (_, Mode::Allow) => (Cover::None, Some(Cover::Tls)),
+            (_, Mode::Prefer) => (Cover::TlsIfOffered, Some(Cover::None)),
+            (_, Mode::Require | Mode::VerifyCa | Mode::VerifyFull) => (Cover::Tls, None),
+        };
+        match (Self::open_under(address, first), second) {
+            (Err(error), Some(second)) if may_be_covered_otherwise(&error) => Self::open_under(address, second),
+            (done, _) => done,
+        }
+    }
+
+    fn open_under(address: &Address, cover: Cover) -> Result<Self, Error> {
         let place = address.place.to_string();
         let timeout = Duration::from_secs(address.connect_timeout_secs);
         let socket = connect(&address.place, timeout).map_err(|source| {
@@ -60,11 +76,51 @@ impl Connection {
             Error::Connect { place: place.clone(), source, advice }
         })?;
         let mut connection =
-            Self { socket, inbox: Inbox::default(), outbox: Vec::new(), place, parameters: BTreeMap::new() };
+            Self { socket, tls: None, inbox: Inbox::default(), outbox: Vec::new(), place, parameters: BTreeMap::new() };
         connection.wait_at_most(Some(timeout))?;
+        if cover != Cover::None {
+            connection.cover(address, cover)?;
+        }
         connection.begin(address)?;
         connection.wait_at_most(None)?;
         Ok(connection)
+    }
+
+    /// Asks for TLS and begins it.
+    fn cover(&mut self, address: &Address, cover: Cover) -> Result<(), Error> {
+        let place = self.place.clone();
+        let failed = |why: String| Error::Tls { place: place.clone(), why };
+        self.outbox.extend_from_slice(&tls::REQUEST);
+        self.flush()?;
+        // One byte and no more: what follows it is not to be taken for something that came encrypted.
+        let mut answer = [0];
+        let received = loop {
+            match rustix::net::recv(&self.socket, &mut answer, RecvFlags::empty()) {
+                Ok((received, _)) => break received,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Err(self.lost("it does not answer in time")),
+                Err(error) => return Err(self.lost(&io::Error::from(error).to_string())),
+            }
+        };
+        match (received, answer[0]) {
+            (0, _) => Err(self.lost("the server closed it")),
+            (_, b'S') => {
+                let tls = Tls::begin(&self.socket, &address.place, &address.encryption).map_err(failed)?;
+                self.tls = Some(Box::new(tls));
+                Ok(())
+            }
+            (_, b'N') if cover == Cover::TlsIfOffered => Ok(()),
+            (_, b'N') => Err(failed(
+                "the server does not have it (`ssl` is off in its postgresql.conf); turn it on there, or write sslmode=disable"
+                    .to_owned(),
+            )),
+            _ => Err(self.protocol("something else than yes or no when asked for TLS; is it another service?")),
+        }
+    }
+
+    /// How the session is encrypted.
+    pub fn encryption(&self) -> String {
+        self.tls.as_ref().map_or_else(|| "none".to_owned(), |tls| tls.about())
     }
 
     /// A parameter that the server told at the start, such as `server_version`.
@@ -151,6 +207,14 @@ impl Connection {
     ///
     /// A lost connection.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        if let Some(tls) = &mut self.tls {
+            tls.put(&self.outbox);
+            self.outbox.clear();
+            return match tls.send(&self.socket, SendFlags::NOSIGNAL) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(self.lost_in_send(error)),
+            };
+        }
         let mut sent = 0;
         while sent < self.outbox.len() {
             match rustix::net::send(&self.socket, &self.outbox[sent..], SendFlags::NOSIGNAL) {
@@ -173,6 +237,9 @@ impl Connection {
     /// A lost connection.
     #[inline]
     pub(crate) fn send(&mut self) -> Result<Moved, Error> {
+        if self.tls.is_some() {
+            return self.send_encrypted();
+        }
         loop {
             match rustix::net::send(&self.socket, &self.outbox, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(bytes) if bytes == self.outbox.len() => {
@@ -198,6 +265,12 @@ impl Connection {
     #[inline]
     pub(crate) fn receive(&mut self, wait: bool) -> Result<Option<Moved>, Error> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        if let Some(tls) = &mut self.tls {
+            return tls.receive(&self.socket, &mut self.inbox, flags).map_err(|broken| match broken {
+                Broken::Closed => self.lost("the server closed it"),
+                Broken::Why(why) => self.lost(&why),
+            });
+        }
         loop {
             let room = self.inbox.room();
             let most = room.len();
@@ -211,6 +284,17 @@ impl Connection {
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
                 Err(error) => return Err(self.lost(&io::Error::from(error).to_string())),
             }
+        }
+    }
+
+    /// [`Connection::send`] with TLS, which keeps what the socket does not take.
+    fn send_encrypted(&mut self) -> Result<Moved, Error> {
+        let tls = self.tls.as_mut().expect("it was asked");
+        tls.put(&self.outbox);
+        self.outbox.clear();
+        match tls.send(&self.socket, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(moved) => Ok(moved),
+            Err(error) => Err(self.lost_in_send(error)),
         }
     }
 
@@ -351,6 +435,7 @@ impl Connection {
             let secret = || password.ok_or_else(|| bad_password(address, "it wants a password and none is given"));
             let bad = |error: io::Error| bad_password(address, &format!("authentication failed: {error}"));
             match (u32::from_be_bytes(*code), &mut scram) {
+                (0 | 3 | 5, None) if address.encryption.binding == Binding::Require => return Err(unbound(address)),
                 (0, _) => return Ok(()),
                 (3, _) => {
                     let password = secret()?;
@@ -363,12 +448,23 @@ impl Connection {
                     self.put(|out| frontend::password_message(hash.as_bytes(), out))?;
                 }
                 (10, None) => {
-                    if !data.split(|byte| *byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes()) {
+                    let has = |method: &str| data.split(|byte| *byte == 0).any(|name| name == method.as_bytes());
+                    let end_point = self.tls.as_ref().and_then(|tls| tls.end_point());
+                    let (method, binding) = match (end_point, address.encryption.binding) {
+                        (Some(end_point), Binding::Prefer | Binding::Require) if has(SCRAM_SHA_256_PLUS) => {
+                            (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
+                        }
+                        (_, Binding::Require) => return Err(unbound(address)),
+                        // The server then knows if somebody between us took its offer away.
+                        (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
+                        (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+                    };
+                    if !has(method) {
                         return Err(self.unknown_method("SASL without SCRAM-SHA-256"));
                     }
                     let password = secret()?;
-                    let begun = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
-                    self.put(|out| frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), out))?;
+                    let begun = ScramSha256::new(password.as_bytes(), binding);
+                    self.put(|out| frontend::sasl_initial_response(method, begun.message(), out))?;
                     scram = Some(begun);
                 }
                 (11, Some(scram)) => {
@@ -402,10 +498,40 @@ impl Drop for Connection {
         self.outbox.clear();
         let mut message = BytesMut::new();
         frontend::terminate(&mut message);
+        if let Some(tls) = &mut self.tls {
+            tls.put(&message);
+            tls.end();
+            if tls.send(&self.socket, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err() {
+                // The server is gone already.
+            }
+            return;
+        }
         if rustix::net::send(&self.socket, &message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err() {
             // The server is gone already.
         }
     }
+}
+
+/// What lies over the bytes of a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cover {
+    /// Nothing.
+    None,
+    /// TLS if the server has it, else nothing.
+    TlsIfOffered,
+    /// TLS.
+    Tls,
+}
+
+/// Whether the session may begin with TLS where it did not without, or the other way round.
+fn may_be_covered_otherwise(error: &Error) -> bool {
+    matches!(error, Error::Tls { .. }) || error.sqlstate() == Some(SqlState::INVALID_AUTHORIZATION)
+}
+
+/// There is no proof that is tied to the TLS of the session, where the address wants one.
+fn unbound(address: &Address) -> Error {
+    let why = "channel_binding=require needs a server that asks for SCRAM-SHA-256-PLUS, over TLS".to_owned();
+    Error::Tls { place: address.place.to_string(), why }
 }
 
 fn connect(place: &Place, timeout: Duration) -> io::Result<OwnedFd> {

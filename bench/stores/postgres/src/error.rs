@@ -20,6 +20,14 @@ pub enum Error {
         /// What to try.
         advice: &'static str,
     },
+    /// No TLS came about, where the address wants it.
+    #[error("no TLS with PostgreSQL at {place}: {why}")]
+    Tls {
+        /// Host and port.
+        place: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
     /// The server wants a way of authentication that we do not speak.
     #[error(
         "PostgreSQL at {place} wants authentication by {method}, which is not supported; in its pg_hba.conf, allow \
@@ -81,6 +89,7 @@ impl From<Error> for Failure {
         match &error {
             Error::Address(_) => Self::session("target", text),
             Error::Connect { .. } => Self::session("connect", text),
+            Error::Tls { .. } => Self::session("tls", text),
             Error::Authentication { .. } => Self::session("authentication", text),
             Error::Lost { .. } => Self::session("connection_lost", text),
             Error::Protocol { .. } => Self::session("protocol", text),
@@ -139,6 +148,8 @@ pub struct SqlState(pub [u8; 5]);
 impl SqlState {
     /// What the server's answer lacks one of, which does not happen.
     pub const UNKNOWN: Self = Self(*b"XX000");
+    /// Nobody of this name may come in, or not in this way.
+    pub const INVALID_AUTHORIZATION: Self = Self(*b"28000");
     /// A password that is wrong, or none where one is wanted.
     pub const INVALID_PASSWORD: Self = Self(*b"28P01");
     /// Two transactions could not be put in an order.

@@ -1,8 +1,8 @@
 //! PostgreSQL as a store of the benchmark: its wire protocol, spoken with as few system calls and as little work a request
 //! as we can, because the client must not be what is measured.
 //!
-//! From the bottom up: `wire` knows the bytes of messages and no socket; `address` what a target says; `connection` is
-//! one session with a server, used by one thread, that waits for each answer; `statements` is the SQL of a table;
+//! From the bottom up: `wire` knows the bytes of messages and no socket; `address` what a target says; `tls` encrypts
+//! a socket; `connection` is one session with a server, used by one thread, that waits for each answer; `statements` is the SQL of a table;
 //! `flights` has many requests under way on several connections, `loader` fills a table; `store` puts them together.
 //! `server` starts a PostgreSQL of our own for tests and comparisons; `comparison` is the one with pgbench.
 
@@ -23,6 +23,7 @@ mod row_access;
 pub mod server;
 pub mod statements;
 pub mod store;
+mod tls;
 pub mod wire;
 
 pub use address::Address;

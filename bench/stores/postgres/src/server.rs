@@ -58,6 +58,8 @@ pub struct ServerOptions {
     /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
     /// `password`. The Unix socket trusts every user that can open it: root and the server's user.
     pub loopback: Option<&'static str>,
+    /// Files in its directory of data that it alone may read, by name: a certificate, or a `pg_hba.conf` in place of ours.
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
 /// A running server.
@@ -118,6 +120,11 @@ impl Server {
             let access = format!("local all all trust\nhost all all 127.0.0.1/32 {method}\n");
             let file = data.join("pg_hba.conf");
             fs::write(&file, access)
+                .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
+        }
+        for (name, bytes) in &options.files {
+            let file = data.join(name);
+            write_for(owner, &file, bytes)
                 .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
         }
         let log_file = directory.join("log");
@@ -311,6 +318,16 @@ fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
     // Where we are may be closed to that user.
     command.current_dir("/");
     command
+}
+
+/// Writes a file that only the server may read: it refuses a key that others can.
+fn write_for(owner: Option<Owner>, file: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::write(file, bytes)?;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;
+    match owner {
+        Some(Owner { user, group }) => std::os::unix::fs::chown(file, Some(user), Some(group)),
+        None => Ok(()),
+    }
 }
 
 fn make_directory(owner: Option<Owner>) -> Result<Scratch, StartError> {

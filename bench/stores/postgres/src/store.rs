@@ -26,6 +26,12 @@ pub const SCHEME: Scheme = Scheme {
             "requests under way on each connection at most; reads that go out together share a transaction [1]",
         ),
         ("connect_timeout", "seconds to wait for a server that does not answer [10]"),
+        ("sslmode", "TLS: disable, allow, prefer, require, verify-ca, verify-full [PGSSLMODE or prefer]"),
+        (
+            "sslrootcert",
+            "who is trusted: a file of certificates, or system [PGSSLROOTCERT, ~/.postgresql/root.crt or system]",
+        ),
+        ("channel_binding", "ties the proof of a password to the TLS: disable, prefer, require [prefer]"),
         ("NAME", "a setting of the server for our sessions: synchronous_commit, default_transaction_isolation, …"),
     ],
     networked: true,
@@ -241,6 +247,7 @@ fn settings(
     ];
     let engine = format!("PostgreSQL {}", control.parameter("server_version").unwrap_or("of unknown version"));
     settings.insert(0, Setting::new("engine", engine));
+    settings.push(Setting::new("encryption", control.encryption()));
     settings.push(Setting::new("key order", key_order(control, statements)?));
     let (connections, pipeline) = (address.connections, address.pipeline);
     settings.push(Setting::new(

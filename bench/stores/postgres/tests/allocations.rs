@@ -13,7 +13,8 @@ static COUNTING: Counting<Thread> = Counting::new();
 #[test]
 fn requests_allocate_nothing() {
     let settings = vec![("fsync".to_owned(), "off".to_owned())];
-    let server = Server::start(&ServerOptions { settings, loopback: None }).unwrap_or_else(|error| panic!("{error}"));
+    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() })
+        .unwrap_or_else(|error| panic!("{error}"));
     for (connections, pipeline) in [(1, 1), (3, 1), (2, 8)] {
         let url = format!("{}&connections={connections}&pipeline={pipeline}", server.url("postgres"));
         let address = store_postgres::Address::from_environment(&url).expect("a good address");

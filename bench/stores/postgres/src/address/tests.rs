@@ -61,7 +61,14 @@ fn a_bad_address_is_refused_with_what_is_wrong_in_it() {
         ("postgres://u@h/d?connections=0", "connections=0 is not from 1"),
         ("postgres://u@h/d?pipeline=x", "pipeline=x is not from 1"),
         ("postgres://u@h/d?pipeline", "no value for `pipeline`"),
-        ("postgres://u@h/d?sslmode=require", "TLS is not supported"),
+        (
+            "postgres://u@h/d?sslmode=on",
+            "sslmode=on is none of disable, allow, prefer, require, verify-ca, verify-full",
+        ),
+        ("postgres://u@h/d?channel_binding=yes", "channel_binding=yes is none of"),
+        ("postgres://u@h/d?sslmode=verify-ca&sslrootcert=/none.crt", "sslrootcert=/none.crt: there is no such file"),
+        ("postgres://u@h/d?sslmode=require&sslrootcert=system", "only sslmode=verify-full is safe"),
+        ("postgres://u@h/d?sslcert=me.crt", "certificates of clients are not supported"),
         ("postgres://u%4@h/d", "hexadecimal"),
         ("postgres://u%00@h/d", "no text"),
         ("postgres://u@h/d/e", "a `/` after the database"),
@@ -81,5 +88,31 @@ fn a_message_about_an_address_does_not_show_its_password() {
     ] {
         let error = parse(address).expect_err("it is a bad address").to_string();
         assert!(!error.contains("secret") && error.contains(shown), "{error}");
+    }
+}
+
+#[test]
+fn tls_is_what_the_address_and_then_the_environment_say() {
+    let encryption = |address: &str, environment: &[(&str, &str)]| {
+        let environment = [&[("USER", "x")], environment].concat();
+        parse_with(address, &environment).expect("it is a good address").encryption
+    };
+    let unsaid = encryption("postgres://h", &[]);
+    assert_eq!((unsaid.mode, unsaid.checked(), unsaid.binding), (Mode::Prefer, Checked::Nothing, Binding::Prefer));
+    let environment = [("PGSSLMODE", "verify-full"), ("PGCHANNELBINDING", "require")];
+    let set = encryption("postgres://h", &environment);
+    assert_eq!((set.mode, set.roots, set.binding), (Mode::VerifyFull, Roots::System, Binding::Require));
+    assert_eq!(encryption("postgres://h?sslmode=disable", &environment).mode, Mode::Disable);
+    for (mode, with, without) in [
+        ("disable", Checked::Nothing, Checked::Nothing),
+        ("allow", Checked::Nothing, Checked::Nothing),
+        ("prefer", Checked::Nothing, Checked::Nothing),
+        ("require", Checked::Chain, Checked::Nothing),
+        ("verify-ca", Checked::Chain, Checked::Chain),
+        ("verify-full", Checked::ChainAndName, Checked::ChainAndName),
+    ] {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let checked = |more: &str| encryption(&format!("postgres://h?sslmode={mode}{more}"), &[]).checked();
+        assert_eq!((checked(&format!("&sslrootcert={file}")), checked("")), (with, without), "{mode}");
     }
 }

@@ -92,7 +92,7 @@ fn an_absent_server_is_told_with_its_place() {
 #[test]
 fn another_service_is_not_taken_for_a_server() {
     use std::io::{Read, Write};
-    let answer = |bytes: &'static [u8]| {
+    let answer = |mode: &str, bytes: &'static [u8]| {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let port = listener.local_addr().expect("it is bound").port();
         let other = std::thread::spawn(move || {
@@ -100,16 +100,23 @@ fn another_service_is_not_taken_for_a_server() {
             socket.read_exact(&mut [0; 8]).expect("we speak first");
             socket.write_all(bytes).expect("we listen");
         });
-        let error = refusal(&format!("postgres://u@127.0.0.1:{port}/d"));
+        let error = refusal(&format!("postgres://u@127.0.0.1:{port}/d?sslmode={mode}"));
         other.join().expect("it answered");
         error
     };
-    let error = answer(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    let error = answer("disable", b"HTTP/1.1 400 Bad Request\r\n\r\n");
     assert!(matches!(error, Error::Protocol { .. } | Error::Lost { .. }), "{error}");
-    let error = answer(b"R\0\0\0\x08\0\0\0\x63");
+    let error = answer("disable", b"R\0\0\0\x08\0\0\0\x63");
     assert!(matches!(error, Error::Authentication { .. }), "{error}");
-    let error = answer(b"R\0\0\0\x06\0\0");
+    let error = answer("disable", b"R\0\0\0\x06\0\0");
     assert!(matches!(error, Error::Protocol { .. }), "{error}");
-    let error = answer(b"");
+    let error = answer("disable", b"");
     assert!(matches!(error, Error::Lost { .. }), "{error}");
+    for mode in ["prefer", "require"] {
+        let error = answer(mode, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        assert!(matches!(error, Error::Protocol { .. }), "{error}");
+    }
+    // It says yes, and then speaks no TLS.
+    let error = answer("require", b"SHTTP/1.1 400 Bad Request\r\n\r\n");
+    assert!(matches!(error, Error::Tls { .. }), "{error}");
 }

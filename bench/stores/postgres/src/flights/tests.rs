@@ -5,6 +5,7 @@ use crate::address::Address;
 use crate::server::Server;
 use crate::server::tests::{shared, start};
 use crate::store::Postgres;
+use crate::tls::tests::{encrypted, url};
 use harness::{Fields, Harm, Opening, Store, Strings, Table};
 
 /// The result of a request, with its rows.
@@ -18,7 +19,12 @@ struct Answer {
 
 /// A table of `fields` fields of a test's own, asked over so many connections with so many requests each.
 fn open(server: &Server, table: &str, fields: usize, connections: u32, pipeline: u32, more: &str) -> Postgres {
-    let url = format!("{}&connections={connections}&pipeline={pipeline}{more}", server.url("postgres"));
+    open_at(&server.url("postgres"), table, fields, connections, pipeline, more)
+}
+
+/// The same at an address of the server.
+fn open_at(url: &str, table: &str, fields: usize, connections: u32, pipeline: u32, more: &str) -> Postgres {
+    let url = format!("{url}&connections={connections}&pipeline={pipeline}{more}");
     let address = Address::parse(&url, |_| None).expect("a good address");
     Postgres::open(address, &Table::numbered(table, "field", fields), Opening::Recreate).expect("the server runs")
 }
@@ -175,8 +181,11 @@ fn no_answer_goes_astray_among_random_requests() {
         state ^= state << 17;
         state % below
     };
-    for (number, (connections, pipeline)) in [(1, 9), (4, 3), (5, 1)].into_iter().enumerate() {
-        let store = open(shared(), &format!("astray{number}"), 1, connections, pipeline, "&synchronous_commit=off");
+    let plain = shared().url("postgres");
+    let encrypted = format!("{}&sslmode=require", url(&encrypted().0));
+    let places = [(&plain, 1, 9), (&plain, 4, 3), (&plain, 5, 1), (&encrypted, 1, 9), (&encrypted, 4, 3)];
+    for (number, (place, connections, pipeline)) in places.into_iter().enumerate() {
+        let store = open_at(place, &format!("astray{number}"), 1, connections, pipeline, "&synchronous_commit=off");
         let mut session = session(&store);
         let depth = session.depth();
         // Every slot has a key of its own, so that what it finds is known.
@@ -244,8 +253,16 @@ fn no_answer_goes_astray_among_random_requests() {
 
 #[test]
 fn keys_and_values_come_back_as_they_were_or_are_refused() {
-    let store = open(shared(), "odd", 1, 2, 4, "");
-    let mut session = session(&store);
+    keys_and_values_come_back(&open(shared(), "odd", 1, 2, 4, ""));
+    let encrypted = format!("{}&sslmode=require", url(&encrypted().0));
+    // With a single connection, and with several, which wait in other ways.
+    for (connections, pipeline) in [(1, 4), (2, 4)] {
+        keys_and_values_come_back(&open_at(&encrypted, "odd", 1, connections, pipeline, ""));
+    }
+}
+
+fn keys_and_values_come_back(store: &Postgres) {
+    let mut session = session(store);
     // Longer than an entry of an index may be, and not to be compressed.
     let mut state = 1_u32;
     let mut letter = || {

@@ -18,7 +18,8 @@ pub fn shared() -> &'static Server {
 /// A server of a test's own.
 pub fn start(settings: &[(&str, &str)], loopback: Option<&'static str>) -> Server {
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Server::start(&ServerOptions { settings, loopback }).unwrap_or_else(|error| panic!("{error}"))
+    Server::start(&ServerOptions { settings, loopback, ..ServerOptions::default() })
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -58,7 +59,8 @@ fn settings_reach_the_server() {
 #[test]
 fn a_server_that_does_not_start_says_why() {
     let settings = vec![("no_such_setting".to_owned(), "1".to_owned())];
-    let error = Server::start(&ServerOptions { settings, loopback: None }).err().expect("there is no such setting");
+    let error =
+        Server::start(&ServerOptions { settings, ..ServerOptions::default() }).err().expect("there is no such setting");
     assert!(error.to_string().contains("no_such_setting"), "{error}");
 }
 
