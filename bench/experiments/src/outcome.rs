@@ -130,7 +130,7 @@ impl Outcome {
                 Block::Table(table) => text.push_str(&aligned(table)),
                 Block::Text(paragraph) => text.push_str(&format!("{paragraph}\n")),
                 Block::Code(code) => text.push_str(&format!("{code}\n")),
-                Block::Chart(_) | Block::Folded(..) => {}
+                Block::Chart(_) | Block::Timeline(_) | Block::Folded(..) => {}
             }
         }
         if !self.goals.is_empty() {

@@ -1,6 +1,7 @@
 //! The page as text. Everything that comes from a result is escaped.
 
-use super::{Block, Chart, Page, Table, figure};
+use super::drawn::{Drawn, thinned_by};
+use super::{Block, Chart, Lane, Page, Table, Timeline, figure};
 use std::fmt::Write as _;
 
 const UPLOT_SCRIPT: &str = include_str!("../vendor/uplot/uPlot.iife.min.js");
@@ -26,13 +27,14 @@ pub fn html(page: &Page) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src \
+         'unsafe-inline'; img-src data:\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{body}</main>\n{plot}\
          </body>\n</html>\n"
     )
 }
 
-fn blocks<'p>(all: &'p [Block], out: &mut String, charts: &mut Vec<&'p Chart>) {
+fn blocks(all: &[Block], out: &mut String, charts: &mut Vec<Drawn>) {
     for block in all {
         match block {
             Block::Heading(text) => line(out, "h2", text),
@@ -43,20 +45,8 @@ fn blocks<'p>(all: &'p [Block], out: &mut String, charts: &mut Vec<&'p Chart>) {
                 push(out, format_args!("<pre tabindex=\"0\">{text}</pre>\n"));
             }
             Block::Table(shown) => table(shown, out),
-            Block::Chart(chart) => {
-                push(
-                    out,
-                    format_args!(
-                        "<figure><figcaption>{}</figcaption>\n<div class=\"chart\" data-chart=\"{}\" aria-hidden=\"true\"></div>\n\
-                         <details><summary>Points of the chart</summary>\n",
-                        escaped(&chart.title),
-                        charts.len()
-                    ),
-                );
-                charts.push(chart);
-                table(&points(chart), out);
-                push(out, format_args!("</details></figure>\n"));
-            }
+            Block::Chart(chart) => figures(chart, &[], &[], out, charts),
+            Block::Timeline(Timeline { chart, lanes, shades }) => figures(chart, lanes, shades, out, charts),
             Block::Folded(summary, inner) => {
                 push(out, format_args!("<details><summary>{}</summary>\n", escaped(summary)));
                 blocks(inner, out, charts);
@@ -64,6 +54,25 @@ fn blocks<'p>(all: &'p [Block], out: &mut String, charts: &mut Vec<&'p Chart>) {
             }
         }
     }
+}
+
+/// A chart with its points as a table.
+fn figures(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)], out: &mut String, charts: &mut Vec<Drawn>) {
+    let (title, number) = (escaped(&chart.title), charts.len());
+    push(out, format_args!("<figure><figcaption>{title}</figcaption>\n"));
+    push(out, format_args!("<div class=\"chart\" data-chart=\"{number}\" aria-hidden=\"true\"></div>\n"));
+    let longest = chart.lines.iter().map(|line| line.points.len()).max().unwrap_or(0);
+    if let Some(each) = thinned_by(longest) {
+        line(out, "p", &format!("Of every {each} points of a line, the least and the greatest are drawn."));
+    }
+    // The summary of a chart is read alone by a screen reader that goes from one to the next.
+    push(out, format_args!("<details><summary>Points: {title}</summary>\n"));
+    table(&points(chart), out);
+    if !lanes.is_empty() || !shades.is_empty() || !chart.marks.is_empty() {
+        table(&events(chart, lanes, shades), out);
+    }
+    push(out, format_args!("</details></figure>\n"));
+    charts.push(Drawn::of(chart, lanes, shades));
 }
 
 fn line(out: &mut String, tag: &str, text: &str) {
@@ -96,7 +105,10 @@ fn table(shown: &Table, out: &mut String) {
     push(out, format_args!("</tbody></table></div>\n"));
 }
 
-/// The points of all lines, a row for each place on the axis.
+/// A table has at most so many rows of points, and a lane so many times: more nobody reads, and they would be most of a page.
+const MOST_ROWS: usize = 200;
+
+/// The points of all lines, a row for each place on the axis, or for every so-manieth.
 fn points(chart: &Chart) -> Table {
     let mut places: Vec<f64> = chart.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x)).collect();
     places.sort_by(f64::total_cmp);
@@ -109,10 +121,33 @@ fn points(chart: &Chart) -> Table {
         };
         std::iter::once(figure(*place)).chain(chart.lines.iter().map(of_line)).collect()
     };
+    let mut caption = format!("{}: {}", chart.title, chart.y.label);
+    let each = places.len().div_ceil(MOST_ROWS).max(1);
+    if each > 1 {
+        caption.push_str(&format!("; one of {each} places of {} is listed", places.len()));
+    }
+    Table { caption, columns: columns.collect(), rows: places.iter().step_by(each).map(row).collect() }
+}
+
+/// What happened, and when.
+fn events(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)]) -> Table {
+    let span = |(from, to): &(f64, f64)| {
+        if from == to { figure(*from) } else { format!("{} to {}", figure(*from), figure(*to)) }
+    };
+    let of_lane = |lane: &Lane| {
+        let mut times: Vec<String> = lane.spans.iter().take(MOST_ROWS).map(span).collect();
+        if lane.spans.len() > MOST_ROWS {
+            times.push(format!("and {} more", lane.spans.len() - MOST_ROWS));
+        }
+        vec![lane.name.clone(), lane.spans.len().to_string(), times.join("; ")]
+    };
+    let single = |name: &String, times: String| vec![name.clone(), "1".to_owned(), times];
+    let marks = chart.marks.iter().map(|(at, name)| single(name, figure(*at)));
+    let shades = shades.iter().map(|(from, to, name)| single(name, span(&(*from, *to))));
     Table {
-        caption: format!("{}: {}", chart.title, chart.y.label),
-        columns: columns.collect(),
-        rows: places.iter().map(row).collect(),
+        caption: format!("{}: what happened, at which {}", chart.title, chart.x.label),
+        columns: ["what", "how often", "when"].map(str::to_owned).into(),
+        rows: marks.chain(shades).chain(lanes.iter().map(of_lane)).collect(),
     }
 }
 

@@ -4,7 +4,9 @@
 //! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`, version 1.6.32, MIT).
 //! Beside each chart its points stand in a table, which is for screen readers, for keyboards and for browsers without scripts.
 
+mod drawn;
 mod html;
+pub mod picture;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +34,8 @@ pub enum Block {
     Table(Table),
     /// A chart.
     Chart(Chart),
+    /// A chart over time, with what happened meanwhile.
+    Timeline(Timeline),
     /// Blocks that are shown when their summary is opened.
     Folded(String, Vec<Block>),
 }
@@ -60,6 +64,26 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// Moments on the axis from left to right, with what happened then.
     pub marks: Vec<(f64, String)>,
+}
+
+/// A chart over time, with what happened meanwhile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// The chart.
+    pub chart: Chart,
+    /// What happened: each kind of events in a lane of its own below the axis.
+    pub lanes: Vec<Lane>,
+    /// Times that are set apart, as a warm-up is: from, to, and what they are.
+    pub shades: Vec<(f64, f64, String)>,
+}
+
+/// Events of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lane {
+    /// What happened: `flushes`.
+    pub name: String,
+    /// When each began and ended, in order.
+    pub spans: Vec<(f64, f64)>,
 }
 
 /// An axis of a chart.

@@ -7,6 +7,8 @@
   const LIGHT = ["#0072b2", "#d55e00", "#007a5a", "#a8558a", "#8a6d00", "#2a8fc4", "#444444"];
   const DARK = ["#56b4e9", "#ff9f4a", "#3ecf9f", "#e39ac6", "#f0e442", "#8ecbf0", "#cccccc"];
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+  const FONT = "12px system-ui, sans-serif";
+  const LANE = 18;
   const short = (value) => {
     if (value === null || value === undefined) return "";
     const size = Math.abs(value);
@@ -16,41 +18,106 @@
     return String(+value.toPrecision(4));
   };
 
-  // Lines with places of their own become columns over all places.
-  function columns(lines) {
-    const places = [...new Set(lines.flatMap((line) => line.points.map((point) => point[0])))].sort((a, b) => a - b);
-    const rows = lines.map((line) => {
-      const at = new Map(line.points);
-      return places.map((place) => (at.has(place) ? at.get(place) : null));
+  // Lines with places of their own become columns over all places. A logarithm has no place for 0.
+  function columns(chart) {
+    const good = (value, log) => !log || value > 0;
+    const places = [...new Set(chart.places.flat())].filter((place) => good(place, chart.log[0])).sort((a, b) => a - b);
+    const rows = chart.lines.map(([, number, values]) => {
+      const at = new Map(chart.places[number].map((place, index) => [place, values[index]]));
+      return places.map((place) => {
+        const value = at.get(place);
+        return value !== undefined && good(value, chart.log[1]) ? value : null;
+      });
     });
     return [places, ...rows];
   }
 
-  function axis(of, style) {
+  function axis(label, log, style) {
+    const line = { stroke: style.getPropertyValue("--line"), width: 1 };
     return {
-      label: of.label,
+      label,
+      font: FONT,
+      labelFont: FONT,
+      labelSize: 22,
       stroke: style.getPropertyValue("--text"),
-      grid: { stroke: style.getPropertyValue("--line"), width: 1 },
-      ticks: { stroke: style.getPropertyValue("--line"), width: 1 },
-      values: (plot, splits) => splits.map((split) => (split === null ? "" : short(split))),
+      grid: line,
+      ticks: line,
+      // A logarithmic axis has a line for each digit; the powers of ten have their number.
+      values: (plot, splits) =>
+        splits.map((split) => {
+          const power = split > 0 ? Math.log10(split) : 0;
+          return split === null || (log && Math.abs(power - Math.round(power)) > 1e-9) ? "" : short(split);
+        }),
     };
   }
 
-  function marks(chart, colour) {
+  const textWidth = (text) => {
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = FONT;
+    return context.measureText(text).width;
+  };
+
+  // What lies over a chart or below its axis: shades, marks, and a lane for each kind of events.
+  function events(chart, style, colours) {
+    const [soft, text] = [style.getPropertyValue("--soft"), style.getPropertyValue("--text")];
+    const place = (plot, value) => {
+      const { left, width } = plot.bbox;
+      return Math.min(Math.max(plot.valToPos(value, "x", true), left), left + width);
+    };
+    const scale = devicePixelRatio;
+    const prepare = (plot) => {
+      const context = plot.ctx;
+      context.save();
+      context.font = `${12 * scale}px system-ui, sans-serif`;
+      context.textBaseline = "middle";
+      return context;
+    };
     return {
       hooks: {
+        drawClear: [(plot) => {
+          const context = prepare(plot);
+          for (const [from, to, name] of chart.shades) {
+            const [left, right] = [place(plot, from), place(plot, to)];
+            context.fillStyle = soft;
+            context.globalAlpha = 0.14;
+            context.fillRect(left, plot.bbox.top, right - left, plot.bbox.height);
+            context.globalAlpha = 1;
+            if (right - left > context.measureText(name).width + 8 * scale) {
+              context.fillText(name, left + 4 * scale, plot.bbox.top + 10 * scale);
+            }
+          }
+          context.restore();
+        }],
         draw: [(plot) => {
-          const context = plot.ctx;
-          context.save();
-          context.strokeStyle = colour;
-          context.setLineDash([3, 3]);
-          for (const [place] of chart.marks) {
-            const x = Math.round(plot.valToPos(place, "x", true));
+          const context = prepare(plot);
+          context.strokeStyle = context.fillStyle = soft;
+          context.setLineDash([3 * scale, 3 * scale]);
+          // A text is left out where the one before it needs the room; all are in the table.
+          let free = -Infinity;
+          for (const [at, name] of chart.marks) {
+            const x = Math.round(plot.valToPos(at, "x", true));
             context.beginPath();
             context.moveTo(x, plot.bbox.top);
             context.lineTo(x, plot.bbox.top + plot.bbox.height);
             context.stroke();
+            const width = context.measureText(name).width;
+            if (x > free && x + width < plot.bbox.left + plot.bbox.width) {
+              context.fillText(name, x + 3 * scale, plot.bbox.top + 8 * scale);
+              free = x + width + 6 * scale;
+            }
           }
+          chart.lanes.forEach(([name, spans], number) => {
+            const middle = plot.bbox.top + plot.bbox.height + (16 + number * LANE) * scale;
+            context.fillStyle = text;
+            context.textAlign = "right";
+            context.fillText(name, plot.bbox.left - 6 * scale, middle);
+            context.fillStyle = colours[(number + 1) % colours.length];
+            for (let at = 0; at < spans.length; at += 2) {
+              const left = place(plot, spans[at]);
+              const right = Math.max(place(plot, spans[at + 1]), left + 2 * scale);
+              context.fillRect(left, middle - 5 * scale, right - left, 10 * scale);
+            }
+          });
           context.restore();
         }],
       },
@@ -61,11 +128,17 @@
     const chart = charts[+place.dataset.chart];
     const style = getComputedStyle(document.documentElement);
     const colours = dark.matches ? DARK : LIGHT;
-    const sparse = chart.lines.every((line) => line.points.length < 50);
-    const scale = (of) => ({ time: false, distr: of.is_logarithmic ? 3 : 1 });
-    const axes = [axis(chart.x, style), { ...axis(chart.y, style), size: 70 }];
-    const lines = chart.lines.map((line, at) => ({
-      label: line.name,
+    const sparse = chart.places.every((places) => places.length < 50);
+    const scale = (log) => ({ time: false, distr: log ? 3 : 1 });
+    const height = chart.lanes.length > 0 ? 8 + chart.lanes.length * LANE : 0;
+    const names = Math.max(0, ...chart.lanes.map(([name]) => textWidth(name)));
+    const below = { size: 44 + height, gap: 5 + height, ticks: { show: height === 0, stroke: style.getPropertyValue("--line") } };
+    const axes = [
+      { ...axis(chart.x, chart.log[0], style), ...below },
+      { ...axis(chart.y, chart.log[1], style), size: Math.max(54, names - 14) },
+    ];
+    const lines = chart.lines.map(([label], at) => ({
+      label,
       stroke: colours[at % colours.length],
       width: 2,
       dash: DASHES[Math.floor(at / colours.length) % DASHES.length],
@@ -73,17 +146,17 @@
       points: { show: sparse, size: 7 },
       value: (plot, value) => short(value),
     }));
-    const y = scale(chart.y);
-    if (!chart.y.is_logarithmic) y.range = (plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1];
+    const y = scale(chart.log[1]);
+    if (!chart.log[1]) y.range = (plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1];
     place.replaceChildren();
     new uPlot({
       width: place.clientWidth,
-      height: 320,
-      scales: { x: scale(chart.x), y },
+      height: 320 + height,
+      scales: { x: scale(chart.log[0]), y },
       axes,
-      series: [{ label: chart.x.label, value: (plot, value) => short(value) }, ...lines],
-      plugins: [marks(chart, style.getPropertyValue("--soft"))],
-    }, columns(chart.lines), place);
+      series: [{ label: chart.x, value: (plot, value) => short(value) }, ...lines],
+      plugins: [events(chart, style, colours)],
+    }, columns(chart), place);
   }
 
   const all = () => document.querySelectorAll(".chart").forEach((place) => { if (place.clientWidth > 0) draw(place); });

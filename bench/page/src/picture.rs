@@ -1,0 +1,169 @@
+//! Charts of a page as pictures for documents: SVG, on a light and on a dark ground. It takes them from the page itself, so that any page
+//! of a result gives its charts, whatever made it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::drawn::Drawn;
+use crate::figure;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+use std::fmt::Debug;
+
+/// The ground of a picture, as readers of documents have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    /// It is a page of another program, or of another release.
+    #[error("there are no charts in it: name a page that this release of `larch bench` has written")]
+    NoCharts,
+    /// The page has charts, but not this one.
+    #[error("no chart is called `{asked}`; there are: {}", .there.join("; "))]
+    NoSuchChart {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        there: Vec<String>,
+    },
+    /// The chart has no point, or it cannot be drawn.
+    #[error("the chart cannot be drawn: {0}")]
+    Drawing(String),
+}
+
+const SIZE: (u32, u32) = (860, 400);
+const FONT: (&str, u32) = ("system-ui, sans-serif", 14);
+/// What [`Page::html`](crate::Page::html) writes before and behind the charts.
+const BEGIN: &str = "<script type=\"application/json\" id=\"charts\">";
+const END: &str = "</script>";
+
+/// The chart called `title` of a page as SVG. Without a title it is the first one.
+///
+/// # Errors
+///
+/// The page has no such chart.
+pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, PictureError> {
+    let json = html.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).ok_or(PictureError::NoCharts)?.0;
+    let charts: Vec<Drawn> = serde_json::from_str(json).map_err(|_| PictureError::NoCharts)?;
+    let asked = |chart: &&Drawn| title.is_none_or(|title| chart.title == title);
+    let chart = charts.iter().find(asked).ok_or_else(|| PictureError::NoSuchChart {
+        asked: title.unwrap_or_default().to_owned(),
+        there: charts.iter().map(|chart| chart.title.clone()).collect(),
+    })?;
+    let mut svg = String::new();
+    drawn(chart, ground, &mut svg)?;
+    Ok(svg)
+}
+
+/// Colours as on the page.
+struct Colours {
+    text: RGBColor,
+    grid: RGBColor,
+    lines: [RGBColor; 5],
+}
+
+impl Colours {
+    fn of(ground: Ground) -> Self {
+        let rgb = |hex: u32| RGBColor((hex >> 16) as u8, (hex >> 8) as u8, hex as u8);
+        match ground {
+            Ground::Light => Self {
+                text: rgb(0x1b1f24),
+                grid: rgb(0xd0d7de),
+                lines: [0x0072b2, 0xd55e00, 0x007a5a, 0xa8558a, 0x8a6d00].map(rgb),
+            },
+            Ground::Dark => Self {
+                text: rgb(0xe6edf3),
+                grid: rgb(0x30363d),
+                lines: [0x56b4e9, 0xff9f4a, 0x3ecf9f, 0xe39ac6, 0xf0e442].map(rgb),
+            },
+        }
+    }
+}
+
+fn drawn(chart: &Drawn, ground: Ground, svg: &mut String) -> Result<(), PictureError> {
+    let points = |of: fn(f64, f64) -> f64| {
+        let all = chart.lines.iter().flat_map(|(_, number, values)| chart.places[*number].iter().zip(values));
+        all.map(|(x, y)| of(*x, *y)).fold(None, |ends: Option<(f64, f64)>, value| {
+            Some(ends.map_or((value, value), |(least, most)| (least.min(value), most.max(value))))
+        })
+    };
+    let (x, y) = points(|x, _| x).zip(points(|_, y| y)).ok_or_else(|| failed("it has no points"))?;
+    let y = if chart.log.1 { (y.0 / 1.2, y.1 * 1.2) } else { (y.0.min(0.0), y.1.max(0.0) * 1.05) };
+    if (chart.log.0 && x.0 <= 0.0) || (chart.log.1 && y.0 <= 0.0) {
+        return Err(failed("a logarithmic axis has no place for 0"));
+    }
+    let (x, y) = (widened(x), widened(y));
+    match chart.log {
+        (false, false) => on_axes(chart, ground, svg, x.0..x.1, y.0..y.1),
+        (true, false) => on_axes(chart, ground, svg, (x.0..x.1).log_scale(), y.0..y.1),
+        (false, true) => on_axes(chart, ground, svg, x.0..x.1, (y.0..y.1).log_scale()),
+        (true, true) => on_axes(chart, ground, svg, (x.0..x.1).log_scale(), (y.0..y.1).log_scale()),
+    }
+}
+
+/// An axis whose ends are one place has no length.
+fn widened((from, to): (f64, f64)) -> (f64, f64) {
+    if from < to { (from, to) } else { (from, if from > 0.0 { from * 2.0 } else { from + 1.0 }) }
+}
+
+fn failed(why: impl ToString) -> PictureError {
+    PictureError::Drawing(why.to_string())
+}
+
+fn on_axes<X, Y>(chart: &Drawn, ground: Ground, svg: &mut String, x: X, y: Y) -> Result<(), PictureError>
+where
+    X: AsRangedCoord<Value = f64>,
+    Y: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let colours = Colours::of(ground);
+    let text = FONT.into_font().color(&colours.text);
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let mut plot = ChartBuilder::on(&area)
+        .caption(&chart.title, FONT.into_font().color(&colours.text))
+        .margin(12)
+        .x_label_area_size(46)
+        .y_label_area_size(76)
+        .build_cartesian_2d(x, y)
+        .map_err(failed)?;
+    plot.configure_mesh()
+        .axis_style(colours.grid)
+        .bold_line_style(colours.grid)
+        .light_line_style(TRANSPARENT)
+        .label_style(text.clone())
+        .axis_desc_style(text.clone())
+        .x_desc(&chart.x)
+        .y_desc(&chart.y)
+        .x_label_formatter(&|value| figure(*value))
+        .y_label_formatter(&|value| figure(*value))
+        .draw()
+        .map_err(failed)?;
+    for (at, (name, number, values)) in chart.lines.iter().enumerate() {
+        let colour = colours.lines[at % colours.lines.len()];
+        let points = || chart.places[*number].iter().copied().zip(values.iter().copied());
+        plot.draw_series(LineSeries::new(points(), colour.stroke_width(2)))
+            .map_err(failed)?
+            .label(name.as_str())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        if values.len() < 50 {
+            plot.draw_series(points().map(|place| Circle::new(place, 3, colour.filled()))).map_err(failed)?;
+        }
+    }
+    plot.configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .margin(8)
+        .label_font(text)
+        .border_style(TRANSPARENT)
+        .draw()
+        .map_err(failed)?;
+    drop(plot);
+    area.present().map_err(failed)
+}
