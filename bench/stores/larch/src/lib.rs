@@ -21,8 +21,8 @@ use harness::{
     Store, Strings, Table, Target, Transactions,
 };
 use larch::{
-    Builder, Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, PageKind, Reason,
-    Release, TableOptions,
+    Builder, Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LevelOptions, LogError,
+    PageKind, Reason, Release, TableOptions,
 };
 use std::fs;
 use std::io::ErrorKind;
@@ -44,6 +44,10 @@ pub const SCHEME: Scheme = Scheme {
         ("compression", "none or lz4, of a new table: none"),
         ("page", "bytes of a page, of a new table: 16KiB"),
         ("node", "bytes of an index node, of a new table: 16KiB"),
+        (
+            "file",
+            "bytes of a file of the uppermost level below 0; the deepest and loads have four times as many: 64MiB",
+        ),
         ("index", "btree, flat or both, of a new table: btree"),
         ("read_index", "btree or flat: which is read of a table that has both: btree"),
         ("groups", "groups, 16 at most, that fields of a row are kept in, apart, of a new table, 0: none [0]"),
@@ -64,6 +68,8 @@ struct Larch {
     fields: usize,
     reads_flat_index: bool,
     write_buffer_bytes: u64,
+    /// Of a file of the uppermost level below 0.
+    file_bytes: u64,
     durability: Durability,
     compacts: bool,
     /// Requests under way on each thread; `None`: calls wait.
@@ -74,6 +80,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let mut options = target.options()?;
     let cache_bytes = options.bytes("cache", 256 << 20)?;
     let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
+    let file_bytes = options.bytes("file", LevelOptions::default().file_bytes)?;
     let durability =
         options.choice("durability", &[("buffered", Durability::Buffered), ("synced", Durability::Synced)])?;
     let reads_flat_index = options.choice("read_index", &[("btree", false), ("flat", true)])?;
@@ -104,6 +111,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let builder = || {
         let builder = Database::builder(place).durability(durability);
         let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
+        let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
         builder.prefer_flat_index(reads_flat_index).read_only(read_only).compat(compat).extractors(index::extractor)
     };
     let none = || {
@@ -127,7 +135,17 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         let text = format!("the table in {} has its fields in groups: leave flights out", place.display());
         return Err(Failure::session("other_options", text));
     }
-    Ok(Box::new(Larch { db, table: rows, fields, reads_flat_index, write_buffer_bytes, durability, compacts, flights }))
+    Ok(Box::new(Larch {
+        db,
+        table: rows,
+        fields,
+        reads_flat_index,
+        write_buffer_bytes,
+        file_bytes,
+        durability,
+        compacts,
+        flights,
+    }))
 }
 
 /// Opens the database in `place`. If there is none, it is made if `may_create`, and otherwise the result is `None`.
@@ -313,6 +331,8 @@ fn counters_of(db: &Database) -> Vec<Counter> {
         Counter::of("stops at the write buffer", metrics.write_buffer_stalls),
         Counter::of("stopped micros", metrics.level0_stall_micros + metrics.write_buffer_stall_micros),
         Counter::now("cache bytes", metrics.cache.used_bytes),
+        Counter::now("index bytes in cache", metrics.cached_index_bytes),
+        Counter::now("memory bytes", metrics.memory().total_bytes()),
         Counter::now("memtable bytes", metrics.memtable_bytes),
         Counter::now("files", metrics.files),
         Counter::now("file bytes", metrics.file_bytes),
@@ -325,6 +345,7 @@ impl Store for Larch {
         settings.extend([
             Setting::new("groups", self.table.options().groups.len().to_string()),
             Setting::new("read index", if self.reads_flat_index { "flat, where there is one" } else { "btree" }),
+            Setting::new("file", bytes_text(self.file_bytes)),
             Setting::new("settle", if self.compacts { "compact" } else { "levels" }),
             Setting::new(
                 "a thread",
