@@ -30,6 +30,12 @@ pub enum Experiment {
     /// Histograms of keys from the index alone: by the tree and by the flat list
     #[command(after_help = EXIT_CODES)]
     Stats(ExperimentArgs),
+    /// B-tree beside flat lists over caches that are measured by the lists: reads, YCSB, load, memory, instructions
+    #[command(after_help = EXIT_CODES)]
+    Index(ExperimentArgs),
+    /// Reads a database, to count the instructions of it
+    #[command(hide = true)]
+    IndexGets(crate::index::Gets),
     /// 10, 100 and 1,000 databases in one process under one cache: memory, threads, time to open, gets
     #[command(after_help = EXIT_CODES)]
     Databases(ExperimentArgs),

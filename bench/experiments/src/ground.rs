@@ -84,7 +84,9 @@ impl Ground {
             Err(error) => return Err(refused(format!("cannot read {}: {error}", path.display()))),
         };
         let advice = "name a directory with more by --out, or a smaller --scale";
-        check_room(&directory, most_bytes, advice).map_err(refused)?;
+        // What an interrupted experiment has written already needs no more room.
+        let needed_bytes = most_bytes.saturating_sub(suite::bytes_under(&directory));
+        check_room(&directory, needed_bytes, advice).map_err(refused)?;
         let cannot_write = |error: std::io::Error| refused(format!("cannot write {}: {error}", path.display()));
         let is_new = cells.is_none();
         let mut options = OpenOptions::new();
@@ -127,7 +129,7 @@ impl Ground {
         name: &str,
         measure: impl FnOnce(&Stop) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
-        let known = self.cells.get(name).and_then(|cell| serde_json::from_value(cell.clone()).ok());
+        let known = self.known(name);
         if known.is_some() {
             return Ok(known);
         }
@@ -145,6 +147,11 @@ impl Ground {
         written.map_err(|error| refused(format!("cannot write cell {name}: {error}")))?;
         self.cells.insert(name.to_owned(), value);
         Ok(Some(measured))
+    }
+
+    /// What was measured under `name`, if it was.
+    pub fn known<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_value(self.cells.get(name)?.clone()).ok()
     }
 
     /// Whether a cell of this name was measured.

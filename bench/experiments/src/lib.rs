@@ -7,9 +7,13 @@ mod args;
 mod batch;
 mod databases;
 mod ground;
+mod index;
+mod made;
+mod measured;
 mod outcome;
 mod sharing;
 mod stats;
+mod system;
 
 use outcome::Ending;
 use std::process::ExitCode;
@@ -25,10 +29,16 @@ pub fn run(experiment: &Experiment) -> ExitCode {
         Experiment::Batch(args) => batch::run(args),
         Experiment::Stats(args) => stats::run(args),
         Experiment::Databases(args) => databases::run(args),
+        Experiment::Index(args) => index::run(args),
+        Experiment::IndexGets(gets) => gets.run().map(|()| Ending::Good),
     };
     match done {
         Ok(Ending::Interrupted) => ExitCode::from(130),
         Ok(Ending::Failed) => ExitCode::from(3),
+        Err(failure) if failure.kind == "wrong" => {
+            suite::say(&format!("larch: {failure}"));
+            ExitCode::FAILURE
+        }
         done => suite::ended(done.map(|ending| ending == Ending::Good)),
     }
 }

@@ -10,12 +10,12 @@
 mod data;
 mod readers;
 mod summary;
-mod system;
 #[cfg(test)]
 mod tests;
 
 use crate::args::{Scale, SharingArgs};
 use crate::outcome::Ending;
+use crate::system;
 use data::{Data, Reads};
 use harness::report::live::{self, Shown};
 use harness::report::{Pair, Run};

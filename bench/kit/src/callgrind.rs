@@ -38,7 +38,10 @@ pub fn count(arguments: &[&OsStr], scratch: &Scratch) -> Result<Vec<u64>, String
         .output()
         .map_err(|error| format!("valgrind does not start ({error}); on Debian: sudo apt-get install valgrind"))?;
     if !output.status.success() {
-        return Err(format!("under valgrind: {}", String::from_utf8_lossy(&output.stderr)));
+        // Lines of valgrind's own begin with `==`.
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: Vec<&str> = said.lines().filter(|line| !line.starts_with("==") && !line.is_empty()).collect();
+        return Err(format!("under valgrind, {}: {}", output.status, said.join("; ")));
     }
     // One file for each time the region was left, numbered from 1.
     let mut counts = Vec::new();

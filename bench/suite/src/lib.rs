@@ -19,6 +19,7 @@ mod trials_command;
 mod ycsb_command;
 
 pub use args::Measurement;
+pub use peers::bytes_under;
 
 use harness::{Failure, Scheme};
 use std::io::Write as _;

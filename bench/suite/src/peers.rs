@@ -21,6 +21,7 @@ mod writes;
 
 pub use child::serve;
 pub use cold::run as cold;
+pub use disk::bytes_under;
 pub use memory::run as in_memory;
 pub use transactions::run as transactions;
 pub use writes::run as writes;

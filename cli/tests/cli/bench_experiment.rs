@@ -88,3 +88,36 @@ fn control_c_removes_what_was_written() {
     assert_eq!(ran.code, Some(130), "{}", ran.err);
     assert_eq!(session.names(), ["r.json"]);
 }
+
+/// A tiny experiment leaves its result and its page, and nothing else.
+#[track_caller]
+fn tiny_leaves_its_page(name: &str, parts: &[&str]) -> Value {
+    let session = Session::new();
+    let args = ["bench", "experiment", name, "--scale", "tiny", "--out", "out", "--check"];
+    let ran = session.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = std::fs::read_to_string(session.path("out/index.html")).expect("it was written");
+    for part in parts {
+        assert!(page.contains(part), "{part:?} is not on the page");
+    }
+    assert!(!session.path("out/data").exists(), "databases are removed");
+    let json = std::fs::read(session.path("out/result.json")).expect("it was written");
+    let result: Value = serde_json::from_slice(&json).expect("it is JSON");
+    let cells = result["cells"].as_object().expect("there are cells").len();
+    // Nothing is measured twice.
+    let again = session.run(&args);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert!(again.err.contains(&format!("{cells} cells are in out/cells.jsonl already")), "{}", again.err);
+    result
+}
+
+#[test]
+fn index_counts_reads_and_instructions_of_all_arms() {
+    let result = tiny_leaves_its_page("index", &["tree alone", "tmpC, tree", "The document&#39;s YCSB", "YCSB A to F"]);
+    for arm in ["both, flat read", "both, tree read", "tree alone"] {
+        let counted = &result["cells"][format!("instructions of a get, cache 4x, {arm}")];
+        let is_counted = counted["each"].as_f64().is_some_and(|each| each > 100.0);
+        // Where there is no valgrind it says so.
+        assert!(is_counted || counted["why_not"].as_str().is_some_and(|why| why.contains("valgrind")), "{counted}");
+    }
+}

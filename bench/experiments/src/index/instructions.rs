@@ -1,0 +1,116 @@
+//! Instructions of a get by one of the indexes, counted by callgrind in a process of its own: this program, as
+//! `larch bench experiment index-gets`. Counts do not depend on what else the machine does.
+
+use super::wide::Widening;
+use super::{Arm, TABLE};
+use harness::Failure;
+use kit::callgrind::counted_region;
+use kit::{Scratch, callgrind};
+use larch::Database;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use ycsb::KeyNames;
+
+/// What is counted.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Gets {
+    /// The database.
+    #[arg(long)]
+    place: PathBuf,
+    /// By the flat lists.
+    #[arg(long)]
+    flat: bool,
+    /// Bytes of the cache.
+    #[arg(long)]
+    memory: u64,
+    /// Rows of the database.
+    #[arg(long)]
+    rows: u64,
+    /// Groups of neighbours.
+    #[arg(long)]
+    groups: u64,
+    /// Ranges that bring the index into memory before.
+    #[arg(long)]
+    warming: u64,
+    /// Gets that are counted.
+    #[arg(long)]
+    gets: u64,
+}
+
+/// Instructions of a get, or why they were not counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    pub each: Option<f64>,
+    pub why_not: Option<String>,
+}
+
+/// Counts the gets of `arm`.
+pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> {
+    let scratch = Scratch::new_in(scratch, "callgrind").map_err(|why| Failure::session("io", why))?;
+    let number = |number: u64| number.to_string();
+    let texts = [
+        ("--memory", number(gets.memory)),
+        ("--rows", number(gets.rows)),
+        ("--groups", number(gets.groups)),
+        ("--warming", number(gets.warming)),
+        ("--gets", number(gets.gets)),
+    ];
+    let mut arguments: Vec<&OsStr> = ["bench", "experiment", "index-gets", "--place"].map(OsStr::new).to_vec();
+    arguments.push(gets.place.as_os_str());
+    texts.iter().for_each(|(name, value)| arguments.extend([OsStr::new(name), OsStr::new(value)]));
+    if arm.is_flat() {
+        arguments.push(OsStr::new("--flat"));
+    }
+    Ok(match callgrind::count(&arguments, &scratch).as_deref() {
+        Ok([count]) => Counted { each: Some(*count as f64 / gets.gets as f64), why_not: None },
+        Ok(counts) => Counted { each: None, why_not: Some(format!("valgrind counted {} times", counts.len())) },
+        Err(why) => Counted { each: None, why_not: Some(why.clone()) },
+    })
+}
+
+impl Gets {
+    /// Of a database in `place`.
+    pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
+        // A leaf of the tree has thousands of rows.
+        let warming = (rows / 500).max(200);
+        Self { place: place.to_owned(), flat: false, memory, rows, groups, warming, gets }
+    }
+
+    /// Does it, in the process that is counted.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be read, or a row is missing.
+    pub fn run(&self) -> Result<(), Failure> {
+        let broken = |error: larch::Error| Failure::session("larch", error.to_string());
+        let builder = Database::builder(&self.place).read_only(true).prefer_flat_index(self.flat);
+        let db = builder.cache_bytes(self.memory).open().map_err(broken)?;
+        let table = db.table(TABLE).map_err(broken)?;
+        let widening = Widening::new(self.groups);
+        let mut key = Vec::new();
+        for place in 0..self.warming {
+            let hash = (1_u64 << 63) / self.warming * place;
+            widening.widen(format!("user{hash:020}").as_bytes(), &mut key);
+            table.range(&key[..]..).limit(1).next_row().map_err(broken)?;
+        }
+        let names = KeyNames { ordered: false, zero_padding: 20 };
+        let mut narrow = Vec::new();
+        let keys: Vec<Vec<u8>> = (0..self.gets)
+            .map(|number| {
+                names.write((row_access::batch::mixed(number + 1) % self.rows).cast_signed(), &mut narrow);
+                let mut key = Vec::new();
+                widening.widen(&narrow, &mut key);
+                key
+            })
+            .collect();
+        let mut found = Ok(0);
+        counted_region(&mut || {
+            found = keys.iter().try_fold(0, |found, key| Ok(found + u64::from(table.get(key)?.is_some())));
+        });
+        match found.map_err(broken)? {
+            found if found == self.gets => Ok(()),
+            found => Err(Failure::session("wrong", format!("{found} of {} rows were found", self.gets))),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A database that cells read, made once, and copies of it that cells write to. A copy has links to the files with rows, which
+//! are never changed, and the small files themselves, so that it takes no time and no room, and every cell begins with the same
+//! files. It does not know what the database holds.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "databases of real files, never simulated")]
+
+use crate::ground::Ground;
+use harness::Failure;
+use harness::directory::failure;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+mod tests;
+
+/// A database that is closed and complete.
+#[derive(Debug)]
+pub struct Made {
+    place: PathBuf,
+}
+
+impl Made {
+    /// The database `name`, which `make` makes if it is not there, or was not finished. `make` says whether it is complete; the
+    /// result is `None` if not, after ^C.
+    ///
+    /// # Errors
+    ///
+    /// Those of `make`; a file cannot be written.
+    pub fn open(
+        ground: &Ground,
+        name: &str,
+        make: impl FnOnce(&Path) -> Result<bool, Failure>,
+    ) -> Result<Option<Self>, Failure> {
+        let place = ground.data(name)?;
+        let mark = ground.data(&format!("{name}.complete"))?;
+        if !mark.exists() {
+            remove(&place)?;
+            if !make(&place)? {
+                return Ok(None);
+            }
+            fs::write(&mark, "").map_err(|error| failure(&error, "write", &mark))?;
+        }
+        Ok(Some(Self { place }))
+    }
+
+    /// Its directory.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// A copy that may be written to.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be linked or copied.
+    pub fn copy(&self) -> Result<Copy, Failure> {
+        let mut name = self.place.file_name().expect("it has a name").to_owned();
+        name.push(".copy");
+        let place = self.place.with_file_name(name);
+        remove(&place)?;
+        copy(&self.place, &place)?;
+        Ok(Copy { place })
+    }
+
+    /// Lengths of its files with rows, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read.
+    pub fn file_bytes(&self) -> Result<Vec<u64>, Failure> {
+        let cannot = |error: std::io::Error| failure(&error, "read", &self.place);
+        let mut lengths = Vec::new();
+        for entry in fs::read_dir(&self.place).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            if has_rows(&entry.path()) {
+                lengths.push(entry.metadata().map_err(cannot)?.len());
+            }
+        }
+        Ok(lengths)
+    }
+}
+
+/// A copy of a database. It is removed when it is dropped.
+#[derive(Debug)]
+pub struct Copy {
+    place: PathBuf,
+}
+
+impl Copy {
+    /// Its directory.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // What is left over goes before the next copy, and with all databases in the end.
+        fs::remove_dir_all(&self.place).unwrap_or_default();
+    }
+}
+
+/// Whether a file of a database is one with rows, which is never changed.
+fn has_rows(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "sst")
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::create_dir(to).map_err(|error| failure(&error, "make", to))?;
+    let cannot = |error: std::io::Error| failure(&error, "read", from);
+    for entry in fs::read_dir(from).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().map_err(cannot)?.is_dir() {
+            copy(&path, &target)?;
+        } else if has_rows(&path) {
+            fs::hard_link(&path, &target).map_err(|error| failure(&error, "link", &path))?;
+        } else {
+            fs::copy(&path, &target).map_err(|error| failure(&error, "copy", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a directory that may be there.
+///
+/// # Errors
+///
+/// What the system refused.
+pub fn remove(place: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(place) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(&error, "remove", place)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,241 @@
+//! One run of a workload of YCSB on a store, as a cell keeps it: times of each kind, pages and bytes. It does not know why it is
+//! run.
+
+use crate::system::disk_bytes;
+use harness::{Counter, Failure, Length, Measure, Measured, Plan, RunError, Store, Workload};
+use kit::median;
+use page::figure;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use suite::stop::Stop;
+use ycsb::{Properties, Settings};
+
+/// Fields of a row, and bytes of each: what YCSB has by default.
+pub const FIELDS: u64 = 10;
+/// Bytes of a field.
+pub const FIELD_BYTES: u64 = 100;
+
+/// Settings of the official workload `name` on so many records, whose values can be checked. Keys are written with 20 digits, so
+/// that their order is that of their hashes. `more` are properties that differ.
+pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
+    let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");
+    for (name, value) in [
+        ("recordcount", &*records.to_string()),
+        ("fieldlength", &*FIELD_BYTES.to_string()),
+        ("zeropadding", "20"),
+        ("dataintegrity", "true"),
+    ]
+    .iter()
+    .chain(more)
+    {
+        properties.set(*name, *value);
+    }
+    Settings::new(&properties, &|path| Err(format!("{path} is not read"))).expect("all of them are properties")
+}
+
+/// How long it is run: for a time or a number of operations, whichever ends first.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    /// Before anything counts.
+    pub warmup: Duration,
+    /// At most.
+    pub time: Duration,
+    /// At most.
+    pub operations: u64,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    pub operations: u64,
+    pub nanos: u64,
+    /// What ended it: `time` or `operations`.
+    pub ended_by: String,
+    pub kinds: Vec<Kind>,
+    /// Pages that the store read from files, of all kinds.
+    pub page_reads: u64,
+    /// Index nodes and flat lists among them.
+    pub index_page_reads: u64,
+    /// Bytes of these pages.
+    pub read_bytes: u64,
+    /// Bytes of log, flushes and compactions until the store came to rest after the run; of them the share that the requests
+    /// of the window have in those of the whole run.
+    pub written_bytes: u64,
+    /// Bytes that the system read from disks for each byte that the store counted, warm-up included, as the system counts them.
+    pub disk_share: Option<f64>,
+    /// Bytes of rows that requests returned.
+    pub returned_bytes: u64,
+    /// Bytes of rows and fields that requests wrote.
+    pub given_bytes: u64,
+    /// Index pages in the cache in the end.
+    pub cached_index_bytes: u64,
+    /// All memory of the database in the end, as it reports it.
+    pub memory_bytes: u64,
+    /// Processor time of the process.
+    pub cpu_nanos: u64,
+    /// How long the store worked on after the run.
+    pub settle_nanos: u64,
+}
+
+/// Requests of one kind. Times are in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Kind {
+    pub name: String,
+    pub count: u64,
+    pub average: f64,
+    pub least: f64,
+    pub percentile_95: f64,
+    pub percentile_99: f64,
+}
+
+impl Cell {
+    pub fn per_second(&self) -> f64 {
+        self.operations as f64 * 1e9 / self.nanos.max(1) as f64
+    }
+
+    /// `count` of an operation.
+    pub fn each(&self, count: u64) -> f64 {
+        count as f64 / self.operations.max(1) as f64
+    }
+
+    /// The 99th percentile of the kind that has the most requests.
+    pub fn percentile_99(&self) -> f64 {
+        self.kinds.iter().max_by_key(|kind| kind.count).map_or(0.0, |kind| kind.percentile_99)
+    }
+}
+
+/// Runs `workload` on `store`. Rows that were not found, or are not what was written, are a failure. If not one operation
+/// was done in the time, it is run again for a longer one.
+///
+/// # Errors
+///
+/// The store failed, or rows are not what they should be. After ^C the result is worthless.
+pub fn run<W: Workload>(
+    store: &dyn Store,
+    workload: &W,
+    key_bytes: u64,
+    clients: usize,
+    until: Option<Until>,
+    stop: &Stop,
+) -> Result<Cell, Failure> {
+    let plan = |times: u32| Plan {
+        clients,
+        warmup: until.map_or(Duration::ZERO, |until| until.warmup),
+        length: until.map_or(Length::All, |until| Length::Operations(until.operations)),
+        limit: until.map(|until| times * until.time),
+        loading: until.is_none(),
+        ..Plan::default()
+    };
+    let (before, disk_before) = (store.counters(), disk_bytes());
+    let run = |times| harness::run(store, workload, &plan(times), stop.flag(), &mut |_| {});
+    let mut ended = run(1);
+    for times in [10, 100] {
+        let is_short = matches!(&ended, Err(RunError::NothingMeasured { partial }) if partial.failed == 0);
+        if !is_short || stop.is_pressed() {
+            break;
+        }
+        ended = run(times);
+    }
+    let measured = match ended {
+        _ if stop.is_pressed() => return Ok(Cell::default()),
+        Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => return Err(wrong(&partial)),
+        ended => ended.map_err(|error| Failure::session("run", error.to_string()))?,
+    };
+    let disk_read_bytes = disk_before.zip(disk_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let after_run = store.counters();
+    let unlike: u64 = measured.kinds.iter().map(|kind| kind.not_found + kind.failed_count()).sum();
+    if measured.failed + unlike > 0 {
+        return Err(wrong(&measured));
+    }
+    let given = |kinds: &[Measure]| {
+        let count =
+            |name: &str| kinds.iter().filter(|kind| kind.name == name).map(|kind| kind.oks + kind.batched).sum::<u64>();
+        count("UPDATE") * (key_bytes + FIELD_BYTES) + count("INSERT") * (key_bytes + FIELDS * FIELD_BYTES)
+    };
+    let clock = harness::Clock::start();
+    if given(&measured.kinds) > 0 {
+        store.settle()?;
+    }
+    let after = store.counters();
+    let counted = |name: &str| {
+        let change = measured.counters.iter().find(|change| change.name == name);
+        change.and_then(harness::Change::counted).unwrap_or(0)
+    };
+    let value = |counters: &[Counter], name: &str| counters.iter().find(|it| it.name == name).map_or(0, |it| it.value);
+    let grown = |name: &str| value(&after, name).saturating_sub(value(&before, name));
+    let given_bytes = given(&measured.kinds);
+    let all_given_bytes: u64 = measured.intervals.iter().map(|interval| given(&interval.kinds)).sum();
+    let store_read_bytes = value(&after_run, "bytes read").saturating_sub(value(&before, "bytes read"));
+    let share = |bytes: u64| (bytes as f64 * given_bytes as f64 / all_given_bytes.max(1) as f64) as u64;
+    Ok(Cell {
+        operations: measured.operations,
+        nanos: measured.nanos,
+        ended_by: if until.is_some_and(|until| measured.operations < until.operations) { "time" } else { "operations" }
+            .to_owned(),
+        kinds: kinds(&measured),
+        page_reads: counted("page reads"),
+        index_page_reads: counted("index page reads"),
+        read_bytes: counted("bytes read"),
+        written_bytes: share(grown("log bytes") + grown("bytes written")),
+        disk_share: disk_read_bytes
+            .filter(|_| store_read_bytes > 0)
+            .map(|bytes| bytes as f64 / store_read_bytes as f64),
+        returned_bytes: measured.kinds.iter().map(|kind| kind.bytes).sum(),
+        given_bytes,
+        cached_index_bytes: value(&after, "index bytes in cache"),
+        memory_bytes: value(&after, "memory bytes"),
+        cpu_nanos: measured.cost.process_nanos(),
+        settle_nanos: clock.nanos(),
+    })
+}
+
+fn kinds(measured: &Measured) -> Vec<Kind> {
+    let there = measured.kinds.iter().filter(|kind| kind.oks + kind.batched > 0 && kind.name != "VERIFY");
+    let micros = |nanos: u64| nanos as f64 / 1e3;
+    there
+        .map(|kind| Kind {
+            name: kind.name.clone(),
+            count: kind.oks + kind.batched,
+            average: kind.times().mean() / 1e3,
+            least: micros(kind.times().min()),
+            percentile_95: micros(kind.times().quantile(0.95)),
+            percentile_99: micros(kind.times().quantile(0.99)),
+        })
+        .collect()
+}
+
+fn wrong(measured: &Measured) -> Failure {
+    let mut text = String::from("rows are not what was written");
+    for kind in measured.kinds.iter().filter(|kind| kind.not_found + kind.failed_count() > 0) {
+        let (failed, missing) = (kind.failed_count(), kind.not_found);
+        text.push_str(&format!("; {}: {failed} failed, {missing} found no row", kind.name));
+    }
+    for (kind, first) in &measured.failures {
+        text.push_str(&format!("; first {kind}: {first}"));
+    }
+    Failure::session("wrong", text)
+}
+
+/// The median of `what`; `None` if there is nothing.
+pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
+    let figures: Vec<f64> = cells.iter().map(what).collect();
+    (!figures.is_empty()).then(|| median(&figures))
+}
+
+/// `what` of one side for that of another: of each repeat by itself, so that other load on the machine changes both; then the
+/// median.
+pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
+    let pairs = ours.iter().zip(other);
+    let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();
+    (!ratios.is_empty()).then(|| median(&ratios))
+}
+
+/// A figure that may be missing.
+pub fn shown(number: Option<f64>) -> String {
+    number.map_or("-".to_owned(), figure)
+}
+
+/// Bytes in KiB.
+pub fn kib(bytes: f64) -> f64 {
+    bytes / 1024.0
+}
