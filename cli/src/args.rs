@@ -140,7 +140,7 @@ pub struct Cli {
 impl Cli {
     /// The command line of this process; ends it if that is wrong.
     pub fn of_process() -> Self {
-        let matches = Self::command().get_matches();
+        let matches = Self::command().get_matches_from(suite::args::kv::two_minus_signs(std::env::args_os()));
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let given = ["cache", "write_buffer", "durability", "read_index", "read_only", "verbose", "compat"]

@@ -15,10 +15,11 @@ use std::process::{Command, ExitCode};
 const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
-const MEASURES: [&str; 16] = [
+const MEASURES: [&str; 17] = [
     "targets",
     "ycsb",
     "rows",
+    "kv",
     "report",
     "compare",
     "regress",

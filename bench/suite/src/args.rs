@@ -4,6 +4,9 @@ mod compare;
 mod rows;
 
 pub use compare::{CompareArgs, RegressArgs, RoundArgs, TrialsArgs};
+pub mod kv;
+
+pub use kv::KvArgs;
 pub use rows::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs, YBIO};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -34,6 +37,9 @@ pub enum Measurement {
     /// Row access by the SLOB method: rows a second by random ranges of an indexed number
     #[command(subcommand)]
     Rows(RowsCommand),
+    /// Rows in partitions under the workloads of scylla-bench, with its options and its table
+    #[command(after_help = kv::EXAMPLES)]
+    Kv(Box<KvArgs>),
     /// Make a page of results: charts, costs, settings, several results side by side
     Report(ReportArgs),
     /// Compare results: what differs in how they were made, then in what they measured, with intervals and an exit code

@@ -4,6 +4,7 @@
 pub mod args;
 mod client_cost;
 mod compare_command;
+mod kv_command;
 mod machine_kind;
 mod peers;
 mod regress_command;
@@ -57,6 +58,11 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
         Measurement::Rows(command) => match rows_command::run(command, stores.row_access) {
             Ok(rows_command::Ending::Interrupted) => ExitCode::from(130),
             done => ended(done.map(|ending| ending == rows_command::Ending::Good)),
+        },
+        Measurement::Kv(args) => match kv_command::run(args, stores.partitions) {
+            Ok(kv_command::Ending::Interrupted) => ExitCode::from(130),
+            Ok(kv_command::Ending::Failed) => ExitCode::from(3),
+            done => ended(done.map(|ending| ending == kv_command::Ending::Good)),
         },
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
         Measurement::Compare(args) => ended(compare_command::run(args)),

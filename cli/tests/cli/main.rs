@@ -11,6 +11,7 @@ mod bench;
 mod bench_compare;
 mod bench_experiment;
 mod bench_files;
+mod bench_kv;
 mod bench_postgres;
 mod bench_rows;
 mod bench_stops;

@@ -1,0 +1,287 @@
+//! `larch bench kv`: the key-value driver on a target, its table and its result, in the lines of scylla-bench.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a time series begins at the real time")]
+
+mod lines;
+
+use crate::args::kv::{HdrUnits, KvArgs, LatencyType};
+use crate::stop::Stop;
+use crate::targets::canonical;
+use crate::{print, results, say};
+use harness::report::live::{self, Shown};
+use harness::report::{self, Pair, hdr_log};
+use harness::{Failure, Interval, Length, Measure, Measured, Pace, Plan, RunError, Store, Target};
+use kv::{Content, Database, Mode, Options, RowSize, Scheme, ServerOptions, Setup, Work, Workload};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was measured.
+    Good,
+    /// Nothing was, rows were not as they were written, or a limit of errors was reached.
+    Bad,
+    /// The database failed before the end.
+    Failed,
+    /// ^C.
+    Interrupted,
+}
+
+fn usage(text: impl Into<String>) -> Failure {
+    Failure::session("target", text)
+}
+
+/// Does what `args` say.
+pub fn run(args: &KvArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let options = args.options(i64::try_from(now).unwrap_or(i64::MAX)).map_err(usage)?;
+    let text = match (&args.target, &args.nodes) {
+        (Some(target), _) => target.clone(),
+        (None, nodes) => format!("cassandra://{}", nodes.as_deref().unwrap_or_default()),
+    };
+    let target = Target::parse(&text)?;
+    let scheme = find(schemes, &target)?;
+    let files = [("--out", &args.out), ("-hdr-latency-file", &args.hdr_latency_file)];
+    for (name, path) in files.iter().filter_map(|(name, path)| Some((name, path.as_deref()?))) {
+        results::check_one(name, path)?;
+    }
+    if args.out.is_some() && args.out == args.hdr_latency_file {
+        return Err(usage("--out and -hdr-latency-file name one file: one would replace the other"));
+    }
+    let setup = setup(args, &options);
+    let notes = notes(args, scheme);
+    notes.iter().for_each(|note| say(&format!("larch: {note}")));
+    let stop = Stop::catch()?;
+    let database = (scheme.open)(&target, &setup)?;
+    let ended = measure(&*database, scheme, &target, args, &options, &setup, notes, &stop);
+    let closed = database.close();
+    let ending = ended?;
+    closed?;
+    Ok(ending)
+}
+
+fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
+    let name = canonical(&target.scheme);
+    let known = || schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
+    schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
+        usage(format!(
+            "target `{}`: this binary has no rows in partitions for `{name}`, but for {}",
+            target.shown(),
+            known()
+        ))
+    })
+}
+
+fn setup(args: &KvArgs, options: &Options) -> Setup {
+    let content = options.mode.content();
+    Setup {
+        keyspace: args.keyspace.clone().unwrap_or_else(|| Setup::default().keyspace),
+        table: match content {
+            Content::Values => args.table.clone(),
+            Content::Counters => format!("{}_counters", args.table),
+        },
+        content,
+        concurrency: options.concurrency,
+        threads: (args.threads as usize).min(options.concurrency),
+        connections: args.connection_count as usize,
+        page_rows: args.page_size,
+        timeout: args.timeout,
+        server: ServerOptions {
+            consistency_level: args.consistency_level.clone(),
+            replication_factor: args.replication_factor,
+            client_compression: args.client_compression,
+            host_selection_policy: args.host_selection_policy.clone(),
+            bypass_cache: args.bypass_cache,
+        },
+    }
+}
+
+/// What was asked for and has no effect.
+fn notes(args: &KvArgs, scheme: &Scheme) -> Vec<String> {
+    let default = Setup::default();
+    let given = [
+        ("keyspace", args.keyspace.is_some()),
+        ("consistency-level", args.consistency_level.is_some()),
+        ("replication-factor", args.replication_factor.is_some()),
+        ("client-compression", args.client_compression.is_some()),
+        ("host-selection-policy", args.host_selection_policy.is_some()),
+        ("bypass-cache", args.bypass_cache.is_some()),
+        ("connection-count", args.connection_count as usize != default.connections),
+        ("page-size", args.page_size != default.page_rows),
+        ("timeout", args.timeout != default.timeout),
+    ];
+    let mut notes: Vec<String> = Vec::new();
+    for (name, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+        if let Some(why) = unused(scheme, name) {
+            notes.push(format!("-{name} has no effect: {why}"));
+        }
+    }
+    if args.hdr_latency_sig != 3 {
+        notes.push("-hdr-latency-sig has no effect: times have three digits".to_owned());
+    }
+    notes
+}
+
+fn unused(scheme: &Scheme, name: &str) -> Option<&'static str> {
+    scheme.unused.iter().find(|(unused, _)| *unused == name).map(|(_, why)| *why)
+}
+
+fn plan(args: &KvArgs, options: &Options, setup: &Setup) -> Plan {
+    let time = (!args.duration.is_zero()).then_some(args.duration);
+    // These end by themselves, the others do not.
+    let has_end = matches!(options.workload, Workload::Sequential | Workload::Scan);
+    let (length, limit) = match (args.operations, time) {
+        (Some(operations), limit) => (Length::Operations(operations), limit),
+        (None, Some(time)) if !has_end => (Length::Time(time), None),
+        (None, limit) => (Length::All, limit),
+    };
+    Plan {
+        clients: options.concurrency,
+        workers: setup.threads,
+        pace: options.max_rate.map_or(Pace::Closed, |per_second| Pace::Open { per_second }),
+        warmup: args.warmup.unwrap_or_default(),
+        length,
+        limit,
+        interval: Duration::from_secs(1),
+        ..Plan::default()
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "all of it decides one run")]
+fn measure(
+    database: &dyn Database,
+    scheme: &Scheme,
+    target: &Target,
+    args: &KvArgs,
+    options: &Options,
+    setup: &Setup,
+    notes: Vec<String>,
+    stop: &Stop,
+) -> Result<Ending, Failure> {
+    if args.truncate_table {
+        say(&format!("larch: truncating the table {}", setup.table));
+        database.truncate()?;
+    }
+    let configuration = lines::configuration(args, options, setup, scheme);
+    print(&lines::block(&configuration))?;
+    let shown = match (args.measure_latency, args.latency_type) {
+        (false, _) => Shown::Nothing,
+        (true, LatencyType::Raw) => Shown::Service,
+        (true, LatencyType::FixedCoordinatedOmission) => Shown::Response,
+    };
+    let plan = plan(args, options, setup);
+    let work = Work::new(options.clone());
+    let mut printed = if args.quiet { Ok(()) } else { print(&format!("\n{}", live::head(shown))) };
+    let mut watch = |interval: &Interval| {
+        if !args.quiet && printed.is_ok() {
+            printed = print(&live::line(interval, shown));
+        }
+    };
+    let store: &dyn Store = database;
+    let ended = harness::run(store, &work, &plan, stop.flag(), &mut watch);
+    let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
+    let (measured, mut error) = match ended {
+        Ok(measured) => (measured, None),
+        Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
+        Err(RunError::Plan(text)) => return Err(usage(text)),
+        Err(error) => match error.partial() {
+            Some(partial) => (partial.clone(), Some(error.to_string())),
+            None => return Err(Failure::session("run", error.to_string())),
+        },
+    };
+    printed?;
+    let findings = work.findings();
+    let is_noop = scheme.name == kv::noop::SCHEME.name;
+    let (missing, warning) = if is_noop { (None, None) } else { missing(options, &measured) };
+    let wrong = (findings.wrong_rows > 0).then(|| {
+        let first = findings.first_wrong_row.as_deref().unwrap_or("none is known");
+        format!("{} rows are not as -validate-data writes them; the first: {first}", findings.wrong_rows)
+    });
+    error = match is_lost {
+        true => error,
+        false => wrong.or(findings.limit).or(error).or(missing),
+    };
+    let text = lines::results(&measured, args.measure_latency, options.mode == Mode::Mixed);
+    let mut run = report::Run::new(format!("kv {}", options.mode.name()), &target.text, &plan, measured);
+    run.settings = database.settings().into_iter().map(Pair::from).collect();
+    run.workload = configuration.iter().map(|(name, value)| Pair::new(name.trim(), value)).collect();
+    run.seed = options.seed;
+    run.warnings = notes;
+    run.warnings.extend(warning.clone());
+    run.noop_nanos = noop_nanos(scheme, options, setup, &run.measured, error.is_some());
+    run.error = error.clone();
+    let printed = print(&text);
+    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&run]));
+    let logged = args.hdr_latency_file.as_deref().map_or(Ok(()), |path| {
+        let log = hdr(&run, args.hdr_latency_units, options.mode == Mode::Mixed);
+        results::write(path, log.as_bytes())
+    });
+    for (kind, text) in &run.measured.failures {
+        say(&format!("larch: {kind}: {text}"));
+    }
+    warning.iter().chain(&error).for_each(|text| say(&format!("larch: {text}")));
+    printed.and(written).and(logged)?;
+    Ok(match run.measured {
+        _ if is_lost => Ending::Failed,
+        Measured { interrupted: true, .. } => Ending::Interrupted,
+        Measured { operations: 0, .. } => Ending::Bad,
+        _ if error.is_some() => Ending::Bad,
+        _ => Ending::Good,
+    })
+}
+
+/// What is said of reads that met no row: an error if none met one.
+fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<String>) {
+    if options.mode != Mode::Scan && !options.mode.reads() {
+        return (None, None);
+    }
+    let read = Measure::sum(measured.kinds.iter().filter(|kind| !matches!(kind.name.as_str(), "WRITE")));
+    let asked = read.oks + read.not_found;
+    if asked == 0 || measured.interrupted && read.rows == 0 {
+        return (None, None);
+    }
+    let hint = "write them first, with -mode write or counter_update and the same -partition-count, -clustering-row-count \
+                and -partition-offset";
+    match (read.rows, read.not_found) {
+        (0, _) => (Some(format!("no row was read: {hint}")), None),
+        (_, 0) => (None, None),
+        (_, missing) => (None, Some(format!("{missing} of {asked} reads met no row: {hint}"))),
+    }
+}
+
+/// What a client costs by itself is measured with so many values at most.
+const NOOP_BYTES: u64 = 64 << 20;
+const NOOP_OPERATIONS: u64 = 500_000;
+
+/// Processor time of an operation without a database, where the database's own is in the same process.
+fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Measured, is_broken: bool) -> Option<f64> {
+    if scheme.networked || is_broken || measured.interrupted || measured.operations == 0 {
+        return None;
+    }
+    let size = match options.clustering_row_size {
+        RowSize::Fixed(bytes) | RowSize::Uniform(_, bytes) => bytes,
+    };
+    let bytes = size.saturating_mul(options.rows_per_request).max(1);
+    let operations = NOOP_OPERATIONS.min(NOOP_BYTES / bytes).max(1000);
+    let clients = setup.requests_a_session();
+    harness::noop_nanos(&Work::new(options.clone()), clients, Some(clients), operations).ok()
+}
+
+/// The log of HdrHistogram, with the tags of scylla-bench.
+fn hdr(run: &report::Run, units: HdrUnits, is_mixed: bool) -> String {
+    let unit_nanos = match units {
+        HdrUnits::Ns => 1,
+        HdrUnits::Us => 1_000,
+        HdrUnits::Ms => 1_000_000,
+    };
+    hdr_log::log_of(run, unit_nanos, |interval, line| {
+        let sum = Measure::sum(&interval.kinds);
+        line("co-fixed", sum.times());
+        line("raw", &sum.service);
+        for kind in interval.kinds.iter().filter(|_| is_mixed) {
+            let name = kind.name.to_lowercase();
+            line(&format!("co-fixed-{name}"), kind.times());
+            line(&format!("raw-{name}"), &kind.service);
+        }
+    })
+}
