@@ -1,11 +1,10 @@
 //! The command line of `larch bench`.
 
 mod compare;
+pub mod kv;
 mod rows;
 
 pub use compare::{CompareArgs, RegressArgs, RoundArgs, TrialsArgs};
-pub mod kv;
-
 pub use kv::KvArgs;
 pub use rows::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs, YBIO};
 
