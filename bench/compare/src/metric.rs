@@ -44,7 +44,7 @@ impl Metric {
     /// What it is called.
     pub fn name(self) -> String {
         match self {
-            Self::Throughput => "a second".to_owned(),
+            Self::Throughput => "throughput".to_owned(),
             Self::Mean => "mean".to_owned(),
             Self::Quantile(thousandths) if thousandths.is_multiple_of(10) => format!("p{}", thousandths / 10),
             Self::Quantile(thousandths) => format!("p{}.{}", thousandths / 10, thousandths % 10),
@@ -109,26 +109,28 @@ impl Metric {
     }
 
     fn of_kind(self, kind: &Measure, run: &Run, pieces: &Pieces<'_>) -> Option<Figure> {
-        let in_piece =
-            |it: &Interval| it.kinds.iter().find(|other| other.name == kind.name).cloned().unwrap_or_default();
+        let in_piece = |it: &Interval, of: &dyn Fn(&Measure) -> f64| {
+            it.kinds.iter().find(|other| other.name == kind.name).map_or(0.0, of)
+        };
         if self == Self::Throughput {
             let value = kind.done() as f64 * 1e9 / run.measured.nanos.max(1) as f64;
-            return Some(Figure { value, within: pieces.of(|it| in_piece(it).done() as f64, length, value / 1e9) });
+            let done = |it: &Interval| in_piece(it, &|kind| kind.done() as f64);
+            return Some(Figure { value, within: pieces.of(done, length, value / 1e9) });
         }
         let times = kind.times();
         if times.is_empty() {
             return None;
         }
-        let count = |it: &Interval| in_piece(it).times().count() as f64;
+        let count = |it: &Interval| in_piece(it, &|kind| kind.times().count() as f64);
         match self {
             Self::Mean => {
-                let sum = |it: &Interval| in_piece(it).times().mean() * in_piece(it).times().count() as f64;
+                let sum = |it: &Interval| in_piece(it, &|kind| kind.times().mean() * kind.times().count() as f64);
                 Some(Figure { value: times.mean() / 1e3, within: pieces.of(sum, count, times.mean()) })
             }
             Self::Quantile(thousandths) => {
                 let share = f64::from(thousandths) / 1e3;
                 let value = times.quantile(share);
-                let above = |it: &Interval| slower(in_piece(it).times(), value) as f64;
+                let above = |it: &Interval| in_piece(it, &|kind| slower(kind.times(), value) as f64);
                 let within = pieces.of(above, count, 1.0).map(|above| of_quantile(times, share, above));
                 Some(Figure { value: value as f64 / 1e3, within })
             }

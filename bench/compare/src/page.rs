@@ -1,6 +1,7 @@
 //! A comparison as a page: what the text says, and the runs of both sides over time.
 
-use crate::comparison::{Comparison, Verdict};
+use crate::batch_means::mean;
+use crate::comparison::{Comparison, Row};
 use crate::text::{cells, columns, conclusion, differences, method, title};
 use ::page::{Axis, Block, Chart, Line, Page, Table};
 use harness::report::{Report, Run};
@@ -28,57 +29,54 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
     page.add(Block::Chart(intervals(comparison)));
     page.add(Block::Heading("Over time".to_owned()));
     for run in &comparison.runs {
-        let lines = |of: &dyn Fn(&Interval) -> Option<f64>| {
-            let sides = [("base", base), ("new", new)];
-            sides.iter().flat_map(|(side, results)| lines(side, results, &run.name, of)).collect::<Vec<_>>()
-        };
+        let sides = [("base", runs(base, &run.name)), ("new", runs(new, &run.name))];
+        let rate = |interval: &Interval| Some(interval.per_second());
         let p99 = |interval: &Interval| {
             let times = Times::sum(interval.kinds.iter().map(Measure::times));
             (!times.is_empty()).then(|| times.quantile(0.99) as f64 / 1e3)
         };
-        page.add(chart(
-            format!("{}: operations a second", run.name),
-            "operations/s",
-            lines(&|it| Some(it.per_second())),
-        ));
-        page.add(chart(format!("{}: 99 % of the requests within", run.name), "us", lines(&p99)));
-    }
-    page.add(Block::Heading("What was run".to_owned()));
-    for (side, results) in [("base", base), ("new", new)] {
-        for (file, report) in results {
-            page.add(Block::Text(format!("{side}: {file}")));
-            page.add(Block::Code(report.environment.command.join(" ")));
+        let several = sides.iter().any(|(_, runs)| runs.len() > 1);
+        for (what, unit, of) in
+            [("operations a second", "operations/s", &rate as Figure<'_>), ("99 % of the requests within", "us", &p99)]
+        {
+            let means = sides.iter().map(|(side, runs)| mean_line(side, runs, of)).collect();
+            let means_of = if several { ", means of the runs" } else { "" };
+            page.add(chart(format!("{}: {what}{means_of}", run.name), unit, means));
+            if several {
+                let all = sides.iter().flat_map(|(side, runs)| lines(side, runs, of)).collect();
+                page.add(chart(format!("{}: {what}, each run", run.name), unit, all));
+            }
         }
     }
+    let mut commands = Vec::new();
+    for (side, results) in [("base", base), ("new", new)] {
+        for (file, report) in results {
+            commands.push(Block::Text(format!("{side}: {file}")));
+            commands.push(Block::Code(report.environment.command.join(" ")));
+        }
+    }
+    page.add(Block::Folded("What was run".to_owned(), commands));
     page
 }
 
-/// The differences that decide, each at its number, with the ends of its interval.
+/// A figure of an interval, if it has it.
+type Figure<'f> = &'f dyn Fn(&Interval) -> Option<f64>;
+
+/// The differences that decide: a line for each from the one end of its interval to the other, with the difference in between.
 fn intervals(comparison: &Comparison) -> Chart {
-    let all = [Verdict::Worse, Verdict::Better, Verdict::Small, Verdict::None];
-    let rows: Vec<_> = comparison
-        .runs
-        .iter()
-        .flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)))
-        .filter(|(_, row)| row.decides && all.contains(&row.verdict))
-        .collect();
-    let line = |name: &str, of: &dyn Fn(&crate::Row) -> Option<f64>| Line {
-        name: name.to_owned(),
-        points: (1..).zip(&rows).filter_map(|(at, (_, row))| Some((f64::from(at), of(row)? * 100.0))).collect(),
+    let rows = comparison.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
+    let rows = rows.filter(|(_, row)| row.decides);
+    let line = |(at, (run, row)): (i32, (&str, &Row))| {
+        let (from, to) = row.interval?;
+        let points = [from, row.difference?, to].map(|part| (part * 100.0, f64::from(at)));
+        Some(Line { name: format!("{at}: {run}, {} {}", row.kind, row.name), points: points.to_vec() })
     };
     Chart {
-        title: "Differences that decide, in percent of the base, with their intervals".to_owned(),
-        x: Axis::linear("number of the figure"),
-        y: Axis::linear("%"),
-        lines: vec![
-            line("least", &|row| row.interval.map(|(from, _)| from)),
-            line("difference", &|row| row.difference),
-            line("greatest", &|row| row.interval.map(|(_, to)| to)),
-        ],
-        marks: (1..)
-            .zip(&rows)
-            .map(|(at, (run, row))| (f64::from(at), format!("{run}, {} {}", row.kind, row.name)))
-            .collect(),
+        title: "Differences that decide, in percent of the base, each with its interval".to_owned(),
+        x: Axis::linear("%"),
+        y: Axis::linear("number of the figure"),
+        lines: (1..).zip(rows).filter_map(line).collect(),
+        marks: vec![(0.0, "no difference".to_owned())],
     }
 }
 
@@ -87,12 +85,27 @@ fn chart(title: String, unit: &str, lines: Vec<Line>) -> Block {
     Block::Chart(Chart { title, x, y: Axis::linear(unit), lines, marks: Vec::new() })
 }
 
-/// A line for each run called `name`.
-fn lines(side: &str, results: &[(String, Report)], name: &str, of: &dyn Fn(&Interval) -> Option<f64>) -> Vec<Line> {
-    let runs: Vec<&Run> = results.iter().flat_map(|(_, report)| &report.runs).filter(|run| run.name == name).collect();
+/// The runs called `name`.
+fn runs<'r>(results: &'r [(String, Report)], name: &str) -> Vec<&'r Run> {
+    results.iter().flat_map(|(_, report)| &report.runs).filter(|run| run.name == name).collect()
+}
+
+/// A line for each run.
+fn lines(side: &str, runs: &[&Run], of: Figure<'_>) -> Vec<Line> {
     let line = |(number, run): (usize, &&Run)| Line {
         name: format!("{side} {}", number + 1),
         points: run.measured.window().filter_map(|it| Some((it.to_nanos as f64 / 1e9, of(it)?))).collect(),
     };
     runs.iter().enumerate().map(line).collect()
+}
+
+/// The mean of all runs in each interval that all of them have.
+fn mean_line(side: &str, runs: &[&Run], of: Figure<'_>) -> Line {
+    let windows: Vec<Vec<&Interval>> = runs.iter().map(|run| run.measured.window().collect()).collect();
+    let shortest = windows.iter().map(Vec::len).min().unwrap_or(0);
+    let point = |at: usize| {
+        let values: Option<Vec<f64>> = windows.iter().map(|window| of(window[at])).collect();
+        Some((windows[0][at].to_nanos as f64 / 1e9, mean(&values?)))
+    };
+    Line { name: side.to_owned(), points: (0..shortest).filter_map(point).collect() }
 }

@@ -8,6 +8,7 @@ use crate::stop::Stop;
 use harness::Failure;
 use harness::report::{Report, Run};
 use kit::Scratch;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -71,7 +72,9 @@ impl<'a> Rounds<'a> {
         }
         let records = format!("recordcount={}", self.args.records);
         let command = [&["bench", "ycsb", "--quiet", "--target", "larch:db", "-p", &records], args].concat();
+        // A result has the command that made it, which others have elsewhere.
         let ended = Command::new(program)
+            .arg0("larch")
             .args(&command)
             .current_dir(self.scratch.path())
             .stdin(Stdio::null())

@@ -74,7 +74,8 @@ struct Trials<'a> {
     seed: u32,
     /// Operations a second of the runs that were not slowed down.
     rates: Vec<f64>,
-    /// How long an operation takes a client, by the last of them.
+    /// Processor time of an operation in the last of them. The rows are in memory, so that this is all of its time, unless others use
+    /// the machine: then a loop takes longer on the clock, as everything else does.
     operation_nanos: f64,
 }
 
@@ -86,7 +87,7 @@ impl Trials<'_> {
         if slow_down.is_zero() {
             let measured = &single(&report)?.measured;
             self.rates.push(measured.per_second());
-            self.operation_nanos = measured.clients as f64 * 1e9 / measured.per_second().max(1e-9);
+            self.operation_nanos = measured.cost.client_nanos as f64 / measured.operations.max(1) as f64;
         }
         Ok((format!("run {}", self.seed), report))
     }

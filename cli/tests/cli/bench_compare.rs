@@ -35,7 +35,7 @@ fn a_slow_down_is_found_and_ends_with_1() {
     let table = text.find("workload a: 5 runs against 5 new").expect("figures are compared");
     assert!(setting < table, "what differs comes first: {text}");
     for part in
-        ["all a second, 1/s *", "READ p99, us *", "UPDATE p99.9, us", "all processor time, us/op", "WORSE at 1 %"]
+        ["all throughput, 1/s *", "READ p99, us *", "UPDATE p99.9, us", "all processor time, us/op", "WORSE at 1 %"]
     {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
@@ -46,7 +46,7 @@ fn a_slow_down_is_found_and_ends_with_1() {
 
     // The other way round, it is better.
     let faster = session.run(&compare(&new, &base, &[])).ok();
-    assert!(faster.contains("No significant worsening at 1 %. Better: workload a all a second"), "{faster}");
+    assert!(faster.contains("No significant worsening at 1 %. Better: workload a all throughput"), "{faster}");
     // A result differs from itself in nothing.
     let same = session.run(&compare(&base, &base, &[]));
     assert_eq!(same.code, Some(0), "{}", same.err);

@@ -67,7 +67,7 @@ fn a_slower_side_is_worse_and_a_faster_one_better() {
             .filter(|row| row.decides)
             .map(|row| (row.kind.as_str(), row.name.as_str()))
             .collect();
-        assert_eq!(deciding, [("all", "a second"), ("READ", "p99")]);
+        assert_eq!(deciding, [("all", "throughput"), ("READ", "p99")]);
         assert!(crate::text(&found).contains(if worse > 0 { "WORSE" } else { "No significant" }));
     }
 }
@@ -161,9 +161,14 @@ fn a_page_has_the_figures_and_a_line_for_each_run() {
         .iter()
         .filter_map(|block| if let page::Block::Chart(chart) = block { Some(chart) } else { None })
         .collect();
-    assert_eq!(charts.len(), 3, "differences, throughput, p99");
-    let names: Vec<&str> = charts[1].lines.iter().map(|line| line.name.as_str()).collect();
-    assert_eq!(names, ["base 1", "base 2", "new 1", "new 2"]);
-    assert!(charts[1].lines.iter().all(|line| line.points.len() == 20));
+    assert_eq!(charts.len(), 5, "differences; throughput and p99, each as means and as runs");
+    let names = |chart: usize| charts[chart].lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>();
+    assert_eq!(names(0), ["1: workload c, all throughput", "2: workload c, READ p99"]);
+    assert_eq!((names(1), names(2)), (vec!["base", "new"], vec!["base 1", "base 2", "new 1", "new 2"]));
+    for chart in &charts[1..] {
+        assert!(chart.lines.iter().all(|line| line.points.len() == 20), "{}", chart.title);
+    }
+    let [first, second] = [0, 1].map(|run| charts[2].lines[run].points[3].1);
+    assert_eq!(charts[1].lines[0].points[3].1, f64::midpoint(first, second), "the mean of both runs");
     assert!(page.html().contains("READ p99, us *"));
 }
