@@ -340,6 +340,9 @@ impl Asked<'_> {
         let workload = Wide::new(&run, size.widening());
         let cell = measured::run(&*store, &workload, KEY_BYTES as u64, self.depth, Some(size.until), stop)?;
         store.close()?;
+        if stop.is_pressed() {
+            return Ok(cell);
+        }
         suite::say(&format!(
             "{:5}  {:2} under way  cache {:>10} B  {:15}  {:>10.0} /s  {:>10.0} B read each",
             self.name,

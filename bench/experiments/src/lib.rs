@@ -35,7 +35,7 @@ pub fn run(experiment: &Experiment) -> ExitCode {
     match done {
         Ok(Ending::Interrupted) => ExitCode::from(130),
         Ok(Ending::Failed) => ExitCode::from(3),
-        Err(failure) if failure.kind == "wrong" => {
+        Err(failure) if matches!(failure.kind, "wrong" | "nothing") => {
             suite::say(&format!("larch: {failure}"));
             ExitCode::FAILURE
         }

@@ -96,13 +96,12 @@ fn tiny_leaves_its_page(name: &str, parts: &[&str]) -> Value {
     let args = ["bench", "experiment", name, "--scale", "tiny", "--out", "out", "--check"];
     let ran = session.run(&args);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let page = std::fs::read_to_string(session.path("out/index.html")).expect("it was written");
+    let page = String::from_utf8(session.bytes("out/index.html")).expect("pages are UTF-8");
     for part in parts {
         assert!(page.contains(part), "{part:?} is not on the page");
     }
-    assert!(!session.path("out/data").exists(), "databases are removed");
-    let json = std::fs::read(session.path("out/result.json")).expect("it was written");
-    let result: Value = serde_json::from_slice(&json).expect("it is JSON");
+    assert!(!session.has("out/data"), "databases are removed");
+    let result: Value = serde_json::from_slice(&session.bytes("out/result.json")).expect("it is JSON");
     let cells = result["cells"].as_object().expect("there are cells").len();
     // Nothing is measured twice.
     let again = session.run(&args);
@@ -113,7 +112,7 @@ fn tiny_leaves_its_page(name: &str, parts: &[&str]) -> Value {
 
 #[test]
 fn index_counts_reads_and_instructions_of_all_arms() {
-    let result = tiny_leaves_its_page("index", &["tree alone", "tmpC, tree", "The document&#39;s YCSB", "YCSB A to F"]);
+    let result = tiny_leaves_its_page("index", &["tree alone", "tpmC, tree", "The document&#39;s YCSB", "YCSB A to F"]);
     for arm in ["both, flat read", "both, tree read", "tree alone"] {
         let counted = &result["cells"][format!("instructions of a get, cache 4x, {arm}")];
         let is_counted = counted["each"].as_f64().is_some_and(|each| each > 100.0);

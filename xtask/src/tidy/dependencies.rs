@@ -74,7 +74,7 @@ pub fn point_downward(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn order() -> String {
+pub fn order() -> String {
     ORDER.join(" < ")
 }
 

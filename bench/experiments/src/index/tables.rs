@@ -339,7 +339,7 @@ fn memory(seen: &Seen<'_>) -> Table {
         "KiB that cannot be evicted",
     ];
     Table {
-        caption: "Memory of the database as it reports it, after gets with 32 under way. A list and a node are pages of one cache and are \
+        caption: "Memory of the table as the database, which has no other, reports it after gets with 32 under way. A list and a node are pages of one cache and are \
                   counted in the same way"
             .to_owned(),
         columns: columns.map(str::to_owned).to_vec(),
