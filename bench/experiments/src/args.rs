@@ -33,6 +33,9 @@ pub enum Experiment {
     /// B-tree beside flat lists over caches that are measured by the lists: reads, YCSB, load, memory, instructions
     #[command(after_help = EXIT_CODES)]
     Index(ExperimentArgs),
+    /// Pages of 4 to 64 KiB beside the disk alone: load, updates and reads, cold and cached; nodes and files apart
+    #[command(after_help = EXIT_CODES)]
+    PageSize(ExperimentArgs),
     /// Reads a database, to count the instructions of it
     #[command(hide = true)]
     IndexGets(crate::index::Gets),

@@ -11,6 +11,7 @@ mod index;
 mod made;
 mod measured;
 mod outcome;
+mod page_size;
 mod sharing;
 mod stats;
 mod system;
@@ -30,6 +31,7 @@ pub fn run(experiment: &Experiment) -> ExitCode {
         Experiment::Stats(args) => stats::run(args),
         Experiment::Databases(args) => databases::run(args),
         Experiment::Index(args) => index::run(args),
+        Experiment::PageSize(args) => page_size::run(args),
         Experiment::IndexGets(gets) => gets.run().map(|()| Ending::Good),
     };
     match done {

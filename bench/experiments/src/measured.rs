@@ -93,9 +93,24 @@ impl Cell {
         self.operations as f64 * 1e9 / self.nanos.max(1) as f64
     }
 
+    pub fn kind(&self, name: &str) -> Option<&Kind> {
+        self.kinds.iter().find(|kind| kind.name == name)
+    }
+
+    /// Requests of one kind in a second.
+    pub fn kind_per_second(&self, name: &str) -> Option<f64> {
+        Some(self.kind(name)?.count as f64 * 1e9 / self.nanos.max(1) as f64)
+    }
+
     /// `count` of an operation.
     pub fn each(&self, count: u64) -> f64 {
         count as f64 / self.operations.max(1) as f64
+    }
+
+    /// Bytes read and written for each byte that was asked for.
+    pub fn amplification(&self) -> f64 {
+        let asked = self.returned_bytes + self.given_bytes;
+        (self.read_bytes + self.written_bytes) as f64 / asked.max(1) as f64
     }
 
     /// The 99th percentile of the kind that has the most requests.

@@ -20,7 +20,7 @@ mod trials_command;
 mod ycsb_command;
 
 pub use args::Measurement;
-pub use peers::bytes_under;
+pub use peers::{DISK, bytes_under};
 
 use harness::{Failure, Scheme};
 use std::io::Write as _;

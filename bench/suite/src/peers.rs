@@ -23,6 +23,7 @@ pub use child::serve;
 pub use cold::run as cold;
 pub use disk::bytes_under;
 pub use memory::run as in_memory;
+pub use raw::SCHEME as DISK;
 pub use transactions::run as transactions;
 pub use writes::run as writes;
 

@@ -120,3 +120,25 @@ fn index_counts_reads_and_instructions_of_all_arms() {
         assert!(is_counted || counted["why_not"].as_str().is_some_and(|why| why.contains("valgrind")), "{counted}");
     }
 }
+
+#[test]
+fn page_size_says_which_size_wins() {
+    let result = tiny_leaves_its_page("page-size", &["gets/s, ", "OrientDB, 50/50, READ", "the disk alone"]);
+    let disk = &result["cells"]["the disk alone, 32 threads, 0, 16 KiB"];
+    assert_eq!(disk["read_bytes"].as_u64(), disk["operations"].as_u64().map(|count| count * 16384), "{disk}");
+}
+
+#[test]
+fn an_experiment_that_was_interrupted_goes_on() {
+    let session = Session::new();
+    let args = ["bench", "experiment", "page-size", "--scale", "tiny", "--out", "out"];
+    let mut child = session.start(&args);
+    let rest = wait_for(&mut child, "2000 rows, page 32 KiB");
+    interrupt(&child);
+    let ran = rest(child);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    let ran = session.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains(" cells are in out/cells.jsonl already"), "{}", ran.err);
+    assert!(!ran.err.contains("load, page 4 KiB"), "loads were measured before: {}", ran.err);
+}
