@@ -13,10 +13,11 @@ what was measured until then is kept, and the same command goes on.";
 const SHARING_EXAMPLES: &str = "\
 Examples:
   larch bench experiment sharing
-  larch bench experiment sharing --scale full --dir /mnt/disk --out sharing.json
+  larch bench experiment sharing --scale full --out /mnt/disk/sharing
 
 Exit codes: 0 all was measured, and with --check the goals were reached; 1 nothing was, rows were not what they should be,
-or with --check a goal was missed; 2 wrong arguments; 3 the database failed, or the result could not be written; 130 interrupted by ^C.";
+or with --check a goal was missed; 2 wrong arguments; 3 the database failed, or the result could not be written; 130 interrupted by ^C:
+what was measured until then is kept, and the same command goes on.";
 
 /// What can be tried.
 #[derive(Debug, Subcommand)]
@@ -61,21 +62,12 @@ pub struct ExperimentArgs {
 /// Options of `larch bench experiment sharing`.
 #[derive(Clone, Debug, Args)]
 pub struct SharingArgs {
-    /// Number of keys beside the 10 partitions, and time to measure each side
-    #[arg(long, value_enum, default_value_t = Scale::Small)]
-    pub scale: Scale,
-    /// Time to measure each side [default: 3s, 10s or 30s, as --scale says]
+    /// Those of every experiment
+    #[command(flatten)]
+    pub common: ExperimentArgs,
+    /// Time to measure a side once [default: 200ms, 3s, 5s or 30s, as --scale says]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub time: Option<Duration>,
-    /// Fails (exit code 1) if a goal was missed
-    #[arg(long)]
-    pub check: bool,
-    /// Directory for the rows of the run [default: the system's directory for temporary files]
-    #[arg(long)]
-    pub dir: Option<PathBuf>,
-    /// Writes the whole result as JSON
-    #[arg(long, value_name = "FILE.json")]
-    pub out: Option<PathBuf>,
 }
 
 /// How large an experiment is.

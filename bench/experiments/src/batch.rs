@@ -195,7 +195,7 @@ fn whole(rows: u64, asked: u64) -> Result<(), Failure> {
     if rows == asked {
         return Ok(());
     }
-    Err(Failure::session("wrong", format!("{rows} rows were found where there are {asked}")))
+    Err(Failure::session(crate::WRONG, format!("{rows} rows were found where there are {asked}")))
 }
 
 /// The rates of a side for a size of batches, one for each repeat.

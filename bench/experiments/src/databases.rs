@@ -146,9 +146,10 @@ fn measure(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<Mea
         let found = tables[database as usize].get(key(number)).map_err(failed)?;
         match found.as_deref() == Some(&value(database, number)[..]) {
             true => Ok(()),
-            false => {
-                Err(Failure::session("wrong", format!("row {number} of database {database} is not what was written")))
-            }
+            false => Err(Failure::session(
+                crate::WRONG,
+                format!("row {number} of database {database} is not what was written"),
+            )),
         }
     };
     (0..databases).try_for_each(|database| get(database, 0))?;

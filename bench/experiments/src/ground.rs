@@ -78,11 +78,12 @@ impl Ground {
         let made = fs::create_dir_all(&directory);
         made.map_err(|error| refused(format!("cannot make {}: {error}", directory.display())))?;
         let path = directory.join("cells.jsonl");
-        let cells = match fs::read_to_string(&path) {
-            Ok(text) => known(&text, &head),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(refused(format!("cannot read {}: {error}", path.display()))),
         };
+        let cells = known(&text, &head);
         let advice = "name a directory with more by --out, or a smaller --scale";
         // What an interrupted experiment has written already needs no more room.
         let needed_bytes = most_bytes.saturating_sub(suite::bytes_under(&directory));
@@ -94,6 +95,9 @@ impl Ground {
         let mut file = options.open(&path).map_err(cannot_write)?;
         if is_new {
             writeln!(file, "{}", json(&head)).map_err(cannot_write)?;
+        } else if !text.ends_with('\n') {
+            // The next cell does not go on with a line that was cut short.
+            writeln!(file).map_err(cannot_write)?;
         }
         let cells = cells.unwrap_or_default();
         if !cells.is_empty() {
@@ -119,6 +123,34 @@ impl Ground {
         Ok(data.join(name))
     }
 
+    /// The place of a database that `build` makes, and what it says of it. One that an interrupted run made whole is not made
+    /// again; what it left half made is removed. `None` if ^C was pressed.
+    ///
+    /// # Errors
+    ///
+    /// Those of `build`; a directory cannot be made or removed, or what was said cannot be written.
+    pub fn built<T: Serialize + DeserializeOwned>(
+        &mut self,
+        name: &str,
+        build: impl FnOnce(&Path, &Stop) -> Result<T, Failure>,
+    ) -> Result<Option<(PathBuf, T)>, Failure> {
+        let place = self.data(name)?;
+        let cell = format!("data of {name}");
+        if let Some(known) = self.known(&cell).filter(|_| place.exists()) {
+            return Ok(Some((place, known)));
+        }
+        remove(&place)?;
+        if self.stop.is_pressed() {
+            return Ok(None);
+        }
+        let built = build(&place, &self.stop)?;
+        if self.stop.is_pressed() {
+            return Ok(None);
+        }
+        self.keep(&cell, &built)?;
+        Ok(Some((place, built)))
+    }
+
     /// What was measured before under `name`, or what `measure` measures now. `None` if ^C was pressed before.
     ///
     /// # Errors
@@ -141,12 +173,23 @@ impl Ground {
         if self.stop.is_pressed() {
             return Ok(None);
         }
-        let value = serde_json::to_value(&measured).expect("names are texts");
+        self.keep(name, &measured)?;
+        Ok(Some(measured))
+    }
+
+    /// Writes a cell.
+    fn keep<T: Serialize>(&mut self, name: &str, measured: &T) -> Result<(), Failure> {
+        let value = serde_json::to_value(measured).expect("names are texts");
         let line = json(&Cell { cell: name.to_owned(), measured: value.clone() });
         let written = writeln!(self.file, "{line}").and_then(|()| self.file.sync_data());
         written.map_err(|error| refused(format!("cannot write cell {name}: {error}")))?;
         self.cells.insert(name.to_owned(), value);
-        Ok(Some(measured))
+        Ok(())
+    }
+
+    /// What was measured under `name`, if it was.
+    pub fn known<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_value(self.cells.get(name)?.clone()).ok()
     }
 
     /// What was measured under `name`, if it was.
@@ -170,22 +213,25 @@ impl Ground {
     ///
     /// They cannot be removed.
     pub fn remove_data(&self) -> Result<(), Failure> {
-        let data = self.directory.join("data");
-        match fs::remove_dir_all(&data) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(refused(format!("cannot remove {}: {error}", data.display())))
-            }
-            _ => Ok(()),
-        }
+        remove(&self.directory.join("data"))
     }
 }
 
-/// The cells of a file, if it is of the experiment `head`. The last line may have been cut short.
+fn remove(directory: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(refused(format!("cannot remove {}: {error}", directory.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The cells of a file, if it is of the experiment `head`. Lines may have been cut short.
 fn known(text: &str, head: &Head) -> Option<BTreeMap<String, Value>> {
     let mut lines = text.lines();
     let first: Head = serde_json::from_str(lines.next()?).ok()?;
     (first == *head).then(|| {
-        let cells = lines.map_while(|line| serde_json::from_str::<Cell>(line).ok());
+        let cells = lines.filter_map(|line| serde_json::from_str::<Cell>(line).ok());
         cells.map(|cell| (cell.cell, cell.measured)).collect()
     })
 }

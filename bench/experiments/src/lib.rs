@@ -21,6 +21,11 @@ use std::process::ExitCode;
 
 pub use args::Experiment;
 
+/// The kind of a failure where rows are not what was written.
+const WRONG: &str = "wrong";
+/// The kind of a failure where nothing was measured.
+const NOTHING: &str = "nothing";
+
 /// Does what the command line says. The exit code is 0 if all was measured, and with `--check` the goals were reached, 1
 /// if nothing was measured, rows were not what they should be or a goal was missed that is checked, 2 if what was asked for makes no
 /// sense, 3 if the database failed or the result could not be written, 130 after ^C.
@@ -36,8 +41,7 @@ pub fn run(experiment: &Experiment) -> ExitCode {
     };
     match done {
         Ok(Ending::Interrupted) => ExitCode::from(130),
-        Ok(Ending::Failed) => ExitCode::from(3),
-        Err(failure) if matches!(failure.kind, "wrong" | "nothing") => {
+        Err(failure) if matches!(failure.kind, WRONG | NOTHING) => {
             suite::say(&format!("larch: {failure}"));
             ExitCode::FAILURE
         }

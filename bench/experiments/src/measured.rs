@@ -154,7 +154,9 @@ pub fn run<W: Workload>(
     let measured = match ended {
         _ if stop.is_pressed() => return Ok(Cell::default()),
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => return Err(wrong(&partial)),
-        Err(error @ RunError::NothingMeasured { .. }) => return Err(Failure::session("nothing", error.to_string())),
+        Err(error @ RunError::NothingMeasured { .. }) => {
+            return Err(Failure::session(crate::NOTHING, error.to_string()));
+        }
         ended => ended.map_err(|error| Failure::session("run", error.to_string()))?,
     };
     let disk_read_bytes = disk_before.zip(disk_bytes()).map(|(before, after)| after.saturating_sub(before));
@@ -229,7 +231,7 @@ fn wrong(measured: &Measured) -> Failure {
     for (kind, first) in &measured.failures {
         text.push_str(&format!("; first {kind}: {first}"));
     }
-    Failure::session("wrong", text)
+    Failure::session(crate::WRONG, text)
 }
 
 /// The median of `what`; `None` if there is nothing.

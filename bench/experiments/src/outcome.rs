@@ -18,10 +18,6 @@ pub enum Ending {
     Good,
     /// All was measured, and a goal was not reached that is checked.
     Short,
-    /// Nothing was measured, or rows were not what they should be.
-    Bad,
-    /// The database failed.
-    Failed,
     /// ^C.
     Interrupted,
 }
@@ -159,6 +155,13 @@ impl Outcome {
         page.add(Block::Table(suite::report_page::machine(environment)));
         page
     }
+}
+
+/// The table of what was measured on: sizes, cache, durability and what else decides the figures.
+pub fn facts(facts: &[(&str, String)]) -> Block {
+    let rows = facts.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
+    let columns = ["", "here"].map(str::to_owned).to_vec();
+    Block::Table(Table { caption: "What was measured".to_owned(), columns, rows })
 }
 
 /// A table as text: the first column to the left, the others to the right.

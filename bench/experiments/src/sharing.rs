@@ -1,11 +1,9 @@
-//! Shows what readers of the same rows save when they share index pages. The same reads are made twice: first each reader has
-//! index pages of its own, which are dropped with the read, then all readers use those of one cache. Data pages are not kept
-//! either time.
+//! Shows what readers of the same rows save when they share index pages. The same reads are made by two sides in turn: by readers
+//! that have index pages of their own, which are dropped with the read, and by readers that use those of one cache. Data pages are
+//! not kept by either.
 //!
 //! It is ScyllaDB's experiment of 2021, whose readers began to share the pages of a partition index, with the cache of rows
 //! off: 100 readers of 10 partitions. `docs/benchmarks/sharing.md` says what is alike and what is not.
-
-#![allow(clippy::disallowed_methods, reason = "a temporary directory, never simulated")]
 
 mod data;
 mod readers;
@@ -13,17 +11,17 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+use crate::WRONG;
 use crate::args::{Scale, SharingArgs};
+use crate::ground::Ground;
 use crate::outcome::Ending;
 use crate::system;
 use data::{Data, Reads};
 use harness::report::live::{self, Shown};
 use harness::report::{Pair, Run};
 use harness::{Failure, Length, Measured, Plan, RunError, Store};
-use kit::Scratch;
-use kit::scratch::check_room;
 use readers::{Counts, Readers, Sharing};
-use std::fs;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 use suite::results;
@@ -32,94 +30,107 @@ use suite::stop::Stop;
 /// Readers at once, as in the experiment.
 const READERS: usize = 100;
 
-/// One side of the experiment.
+/// The sides, in the order of the first repeat.
+const SIDES: [Sharing; 2] = [Sharing::Private, Sharing::Shared];
+
+/// How much is measured.
+struct Size {
+    /// Few long rows, then many short ones.
+    data: [Data; 2],
+    /// Of each side in each repeat.
+    time: Duration,
+    repeats: u64,
+}
+
+impl Size {
+    fn of(scale: Scale, time: Option<Duration>) -> Self {
+        let (keys, millis, repeats) = match scale {
+            Scale::Tiny => (10_000, 200, 2),
+            Scale::Small => (100_000, 3000, 3),
+            Scale::Medium => (10_000_000, 5000, 5),
+            Scale::Full => (10_000_000, 30_000, 7),
+        };
+        let time = time.unwrap_or(Duration::from_millis(millis));
+        Self { data: [Data::partitions(), Data::keys(keys)], time, repeats }
+    }
+
+    fn cell(&self, repeat: u64, data: &Data, sharing: Sharing) -> String {
+        format!("{repeat}, {}, {} ms, {}", data.title(), self.time.as_millis(), sharing.title())
+    }
+}
+
+/// One side of the experiment, once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Side {
     run: Run,
     /// Until all readers had ended, those included that ended after the window.
     counts: Counts,
     /// Bytes that this process had from the disk meanwhile, where the system tells.
     disk_bytes: Option<u64>,
-    ending: Ending,
 }
 
 /// Makes the experiment, prints and writes its result.
 pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
-    if let Some(out) = &args.out {
-        results::check_one("--out", out)?;
-    }
-    let stop = Stop::catch()?;
-    let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let (rows, usual) = match args.scale {
-        Scale::Tiny => (10_000, 1),
-        Scale::Small => (100_000, 3),
-        Scale::Medium => (1_000_000, 10),
-        Scale::Full => (10_000_000, 30),
-    };
-    let time = args.time.unwrap_or(Duration::from_secs(usual));
-    let data = [Data::partitions(), Data::keys(rows)];
-    let refused = |why| Failure::session("target", why);
-    let needed_bytes = data.iter().map(|data| data.most_bytes()).max().unwrap_or(0);
-    let advice = "name a directory with more by --dir, or a smaller --scale";
-    check_room(&parent, needed_bytes, advice).map_err(refused)?;
-    let scratch = Scratch::new_in(&parent, "sharing").map_err(refused)?;
-    stop.removes(scratch.path());
-
-    let mut sides = Vec::new();
-    let (mut ending, mut is_short) = (Ending::Good, false);
-    for data in &data {
-        ending = compare(data, &scratch.join(data.name), time, &stop, &mut sides)?;
-        if !matches!(ending, Ending::Good | Ending::Short) {
-            break;
-        }
-        is_short |= ending == Ending::Short;
-    }
-    if let Some(out) = &args.out {
-        results::write_report(out, &sides.iter().map(|side: &Side| &side.run).collect::<Vec<_>>())?;
-    }
-    if !matches!(ending, Ending::Good | Ending::Short) {
-        return Ok(ending);
-    }
-    if is_short && args.check {
-        suite::say("larch: --check: the result falls short of the published one");
-        return Ok(Ending::Short);
-    }
-    Ok(Ending::Good)
-}
-
-/// Both sides on the same rows.
-fn compare(data: &Data, place: &Path, time: Duration, stop: &Stop, sides: &mut Vec<Side>) -> Result<Ending, Failure> {
-    suite::say(&format!("{}: writing them", data.title()));
-    let shape = data.load(place, stop.flag())?;
-    if stop.is_pressed() {
+    let size = Size::of(args.common.scale, args.time);
+    let most_bytes = size.data.iter().map(Data::most_bytes).max().unwrap_or(0);
+    let mut ground = Ground::open("sharing", &args.common, most_bytes)?;
+    if !measure_all(&mut ground, &size)? {
         return Ok(Ending::Interrupted);
     }
-    suite::print(&format!("{}: {shape}\n", data.title()))?;
-    let first = sides.len();
-    for sharing in [Sharing::Private, Sharing::Shared] {
-        suite::print(&format!("\n{}:\n\n", sharing.title()))?;
-        let store = Readers::open(place, sharing, READERS)?;
-        let side = side(data, &store, time, stop)?;
-        let ending = side.ending;
-        tell_wrong(&side.run);
-        sides.push(side);
-        if ending != Ending::Good {
-            return Ok(ending);
+    let all = all_sides(&ground, &size);
+    let runs: Vec<&Run> = all.iter().map(|side| &side.run).collect();
+    results::write_report(&ground.directory().join("runs.json"), &runs)?;
+    summary::outcome(&ground, &size).finish("sharing", &ground, &args.common)
+}
+
+/// Measures what is not measured yet, the sides in turn. False after ^C.
+fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
+    for data in &size.data {
+        let is_known = |repeat| SIDES.iter().all(|sharing| ground.has(&size.cell(repeat, data, *sharing)));
+        if (0..size.repeats).all(is_known) {
+            continue;
         }
+        suite::say(&format!("{}: writing them", data.title()));
+        let built = ground.built(data.name, |place, stop| data.load(place, stop.flag()))?;
+        let Some((place, shape)) = built else { return Ok(false) };
+        suite::print(&format!("{}: {shape}\n", data.title()))?;
+        for repeat in 0..size.repeats {
+            // What a side leaves in the caches of the disk is not always left to the same one.
+            let order = if repeat % 2 == 0 { SIDES } else { [Sharing::Shared, Sharing::Private] };
+            for sharing in order {
+                let measure = |stop: &Stop| side(data, &place, sharing, (size.time, repeat), stop);
+                if ground.cell(&size.cell(repeat, data, sharing), measure)?.is_none() {
+                    return Ok(false);
+                }
+            }
+        }
+        ground.remove_data()?;
     }
-    let [before, after] = &sides[first..] else { unreachable!("both sides were measured") };
-    let (text, is_reached) = summary::summary(data, before, after);
-    suite::print(&text)?;
-    fs::remove_dir_all(place)
-        .map_err(|error| Failure::session("io", format!("cannot remove {}: {error}", place.display())))?;
-    Ok(if is_reached { Ending::Good } else { Ending::Short })
+    Ok(true)
+}
+
+/// What was measured, in the order of the data, the repeats and the sides.
+fn all_sides(ground: &Ground, size: &Size) -> Vec<Side> {
+    let repeats =
+        |data| (0..size.repeats).flat_map(move |repeat| SIDES.map(|sharing| size.cell(repeat, data, sharing)));
+    size.data.iter().flat_map(repeats).filter_map(|cell| ground.known(&cell)).collect()
 }
 
 fn plan(time: Duration) -> Plan {
     Plan { clients: READERS, length: Length::Time(time), ..Plan::default() }
 }
 
-fn side(data: &Data, store: &Readers, time: Duration, stop: &Stop) -> Result<Side, Failure> {
-    let (plan, workload) = (plan(time), Reads::new(data, 1));
+fn side(
+    data: &Data,
+    place: &Path,
+    sharing: Sharing,
+    (time, repeat): (Duration, u64),
+    stop: &Stop,
+) -> Result<Side, Failure> {
+    suite::print(&format!("\n{}, {}:\n\n", data.title(), sharing.title()))?;
+    let store = Readers::open(place, sharing, READERS)?;
+    // Both sides of a repeat read the same rows.
+    let (plan, workload) = (plan(time), Reads::new(data, 1 + repeat));
     let mut printed = suite::print(&live::head(Shown::Response));
     let mut watch = |interval: &harness::Interval| {
         if printed.is_ok() {
@@ -127,32 +138,32 @@ fn side(data: &Data, store: &Readers, time: Duration, stop: &Stop) -> Result<Sid
         }
     };
     let before = system::disk_bytes();
-    let ended = harness::run(store, &workload, &plan, stop.flag(), &mut watch);
+    let ended = harness::run(&store, &workload, &plan, stop.flag(), &mut watch);
     let disk_bytes = before.zip(system::disk_bytes()).map(|(before, after)| after.saturating_sub(before));
     printed?;
 
     let counts = store.counts();
-    let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
-    let (measured, error) = match ended {
+    let measured = match ended {
         Ok(measured) if measured.failed > 0 => {
+            let failures: Vec<String> =
+                measured.failures.iter().map(|(kind, text)| format!("{kind}: {text}")).collect();
             let text = format!("{} rows were not as they had been written, or could not be read", measured.failed);
-            (measured, Some(text))
+            return Err(Failure::session(WRONG, format!("{text}: {}", failures.join("; "))));
         }
-        Ok(measured) => (measured, None),
+        Ok(measured) => measured,
         Err(error) => match error.partial() {
-            Some(partial) if partial.interrupted => (partial.clone(), None),
-            Some(partial) => (partial.clone(), Some(error.to_string())),
-            None => return Err(Failure::session("run", error.to_string())),
+            // It was interrupted, and is not kept.
+            Some(partial) if partial.interrupted => partial.clone(),
+            _ if matches!(error, RunError::Lost { .. } | RunError::Panicked { .. }) => {
+                return Err(Failure::session("lost", error.to_string()));
+            }
+            _ => return Err(Failure::session(WRONG, error.to_string())),
         },
     };
-    let ending = match &error {
-        Some(_) if is_lost => Ending::Failed,
-        None if measured.interrupted => Ending::Interrupted,
-        None => Ending::Good,
-        Some(_) => Ending::Bad,
-    };
-    let run = run_of(data, store, &plan, measured, error, &counts, disk_bytes);
-    Ok(Side { run, counts, disk_bytes, ending })
+    let mut run = run_of(data, &store, &plan, measured, &counts, disk_bytes);
+    run.seed = 1 + repeat;
+    run.warnings.iter().for_each(|wrong| suite::say(&format!("larch: {}: {wrong}", run.name)));
+    Ok(Side { run, counts, disk_bytes })
 }
 
 /// The side as a result is kept.
@@ -161,7 +172,6 @@ fn run_of(
     store: &Readers,
     plan: &Plan,
     measured: Measured,
-    error: Option<String>,
     counts: &Counts,
     disk_bytes: Option<u64>,
 ) -> Run {
@@ -169,22 +179,10 @@ fn run_of(
     let mut run = Run::new(name, "larch:", plan, measured);
     run.settings = store.settings().into_iter().map(Pair::from).collect();
     run.workload = data.properties();
-    run.seed = 1;
-    run.error = error;
     run.measured.counters.extend(counts.changes());
     if disk_bytes == Some(0) {
-        let text = "the system reports that nothing was read from a disk: name a directory on a disk with --dir";
+        let text = "the system reports that nothing was read from a disk: name a directory on a disk with --out";
         run.warnings.push(text.to_owned());
     }
     run
-}
-
-/// Prints what is wrong with what was measured.
-fn tell_wrong(run: &Run) {
-    for wrong in run.warnings.iter().chain(&run.error) {
-        suite::say(&format!("larch: {}: {wrong}", run.name));
-    }
-    for (kind, text) in &run.measured.failures {
-        suite::say(&format!("larch: {}: {kind}: {text}", run.name));
-    }
 }

@@ -181,7 +181,7 @@ fn worst_error(histogram: &Histogram, rows: u64) -> Result<f64, Failure> {
         let truth = bucket.end.as_ref().map_or(rows, |end| rank(&end.at, rows));
         if !bucket.through.contains(truth) {
             let text = format!("a bucket ends at row {truth} and says {:?}", bucket.through);
-            return Err(Failure::session("wrong", text));
+            return Err(Failure::session(crate::WRONG, text));
         }
         worst = worst.max(truth.abs_diff(bucket.value) as f64 / histogram.resolution as f64);
     }

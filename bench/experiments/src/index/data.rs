@@ -85,7 +85,7 @@ fn load(place: &Path, size: &Size, written: Written, repeat: u64, stop: &Stop) -
     store.close()?;
     if rows != Some(size.load_rows) || entries != size.load_rows {
         let text = format!("{} rows were loaded, {rows:?} indexed, {entries} found in the index", size.load_rows);
-        return Err(Failure::session("wrong", text));
+        return Err(Failure::session(crate::WRONG, text));
     }
     suite::say(&format!(
         "load of {} rows, {} written: {:.1} s, compaction {:.1} s, index {:.1} s",
@@ -134,7 +134,7 @@ fn fill(place: &Path, size: &Size, written: Written, stop: &Stop) -> Result<bool
     }
     match rows {
         Some(rows) if rows == size.rows => Ok(true),
-        rows => Err(Failure::session("wrong", format!("{rows:?} of {} rows were written", size.rows))),
+        rows => Err(Failure::session(crate::WRONG, format!("{rows:?} of {} rows were written", size.rows))),
     }
 }
 

@@ -110,7 +110,7 @@ impl Gets {
         });
         match found.map_err(broken)? {
             found if found == self.gets => Ok(()),
-            found => Err(Failure::session("wrong", format!("{found} of {} rows were found", self.gets))),
+            found => Err(Failure::session(crate::WRONG, format!("{found} of {} rows were found", self.gets))),
         }
     }
 }

@@ -97,7 +97,7 @@ fn fill(scheme: &harness::Scheme, target: &str, size: &Size, stop: &Stop) -> Res
     }
     match rows {
         Some(rows) if rows == size.rows => Ok(true),
-        rows => Err(Failure::session("wrong", format!("{rows:?} of {} rows were written", size.rows))),
+        rows => Err(Failure::session(crate::WRONG, format!("{rows:?} of {} rows were written", size.rows))),
     }
 }
 
@@ -122,7 +122,7 @@ pub fn read_all(store: &dyn Store, rows: u64) -> Result<(), Failure> {
     session.call(&Request::Scan { start: b"", rows: u64::MAX, fields: Fields::All }, &mut reply)?;
     match reply.rows() {
         found if found == rows => Ok(()),
-        found => Err(Failure::session("wrong", format!("{found} rows were found where there are {rows}"))),
+        found => Err(Failure::session(crate::WRONG, format!("{found} rows were found where there are {rows}"))),
     }
 }
 

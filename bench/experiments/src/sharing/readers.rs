@@ -10,6 +10,7 @@ use harness::directory::bytes_text;
 use harness::{Blocking, Change, Clock, Counter, Failure, Outcome, Reply, Request, Session, Setting, Store};
 use larch::{Admit, Database, Error, Table};
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Memory for the pages of one private read: several times those of any.
@@ -50,7 +51,7 @@ pub struct Readers {
 }
 
 /// What readers did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Rows that were asked for.
     pub rows: u64,

@@ -1,7 +1,9 @@
 //! What each side reads, and how it is shown. No times: those are the machine's.
 
 use super::*;
+use crate::args::ExperimentArgs;
 use crate::sharing::readers::Sharing::{Private, Shared};
+use kit::Scratch;
 use os::sync::atomic::AtomicBool;
 
 /// So many reads of `data` by so many readers.
@@ -48,43 +50,52 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
     }
 }
 
-fn side_of(rows: u64, nanos: u64, counts: Counts, disk_bytes: Option<u64>) -> Side {
+fn side_of(sharing: Sharing, rows: u64, nanos: u64, counts: Counts) -> Side {
     let measured = Measured { operations: rows, nanos, ..Measured::default() };
-    let run = Run::new("side", "larch:", &plan(Duration::from_secs(1)), measured);
-    Side { run, counts, disk_bytes, ending: Ending::Good }
+    let name = format!("10 partitions, {}", sharing.title());
+    let run = Run::new(name, "larch:", &plan(Duration::from_secs(1)), measured);
+    Side { run, counts, disk_bytes: Some(20 << 20) }
 }
 
 #[test]
-fn goals_stand_beside_what_was_measured() {
+fn goals_are_those_of_the_published_gain_and_of_one_page_a_row() {
     let private = Counts { rows: 1000, waits: 2000, index_reads: 1000, data_reads: 1000, page_reads: 2000 };
     let shared = Counts { rows: 2000, waits: 2020, index_reads: 20, data_reads: 500, page_reads: 520 };
-    let before = side_of(1000, 1_000_000_000, private, Some(20 << 20));
-    let words = |after: &Side| {
-        let (text, is_reached) = summary::summary(&Data::partitions(), &before, after);
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        (text.lines().map(words).collect::<Vec<_>>(), is_reached)
+    let size = Size::of(Scale::Tiny, None);
+    let short = |after: (u64, Counts)| {
+        let scratch = Scratch::new("sharing");
+        let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: true };
+        let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
+        for repeat in 0..size.repeats {
+            for (sharing, (rows, counts)) in [(Private, (1000, private)), (Shared, after)] {
+                let side = side_of(sharing, rows, 1_000_000_000, counts);
+                let cell = size.cell(repeat, &size.data[0], sharing);
+                ground.cell(&cell, |_| Ok(side)).expect("there is room");
+            }
+        }
+        let outcome = summary::outcome(&ground, &size);
+        let is_reached = |goal: &crate::outcome::Goal| goal.bound.is_reached(goal.measured.expect("it was measured"));
+        outcome.goals.iter().map(is_reached).collect::<Vec<_>>()
     };
-    let (lines, is_reached) = words(&side_of(2000, 1_000_000_000, shared, None));
-    assert!(is_reached);
-    assert_eq!(
-        lines,
-        [
-            "",
-            "10 partitions before after",
-            "rows a second 1,000 2,000 2.00 times; goal: at least 1.7: reached",
-            "page reads a row 2.000 0.260 goal: from 2 to 1: reached",
-            "of the index 1.000 0.010",
-            "of rows 1.000 0.250",
-            "waits for the disk a row 2.000 1.010",
-            "from the disk a row, says the system 20.5 KiB -",
-            "",
-        ]
-    );
-    let (short, is_reached) = words(&side_of(1600, 1_000_000_000, private, None));
-    assert!(!is_reached);
-    assert!(short[2].ends_with("1.60 times; goal: at least 1.7: falls short"), "{short:?}");
-    assert!(short[3].ends_with("goal: from 2 to 1: falls short"), "{short:?}");
-    // One of the two is not enough.
-    assert!(!words(&side_of(1600, 1_000_000_000, shared, None)).1);
-    assert!(!words(&side_of(2000, 1_000_000_000, private, None)).1);
+    assert_eq!(short((2000, shared)), [true, true, true]);
+    assert_eq!(short((1600, shared)), [false, true, true]);
+    assert_eq!(short((2000, private)), [true, false, false]);
+}
+
+#[test]
+fn a_tiny_experiment_measures_every_side_and_keeps_it() {
+    let scratch = Scratch::new("sharing");
+    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false };
+    let size = Size::of(Scale::Tiny, Some(Duration::from_millis(50)));
+    let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
+    assert!(measure_all(&mut ground, &size).expect("the disk works"));
+    let sides = all_sides(&ground, &size);
+    assert_eq!(sides.len() as u64, 2 * 2 * size.repeats);
+    assert!(sides.iter().all(|side| side.run.measured.operations > 0 && side.counts.rows > 0));
+    // Another process finds all of it.
+    drop(ground);
+    let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
+    assert!(measure_all(&mut ground, &size).expect("nothing is left to do"));
+    assert_eq!(all_sides(&ground, &size), sides);
+    assert_eq!(summary::outcome(&ground, &size).goals.len(), 2 * 3);
 }
