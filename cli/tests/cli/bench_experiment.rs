@@ -46,6 +46,32 @@ fn both_sides_of_sharing_are_shown_and_written_as_runs() {
     assert_eq!(report.code, Some(0), "{}", report.err);
 }
 
+/// Runs an experiment, and again: the second time nothing is measured, and the result is the same.
+#[track_caller]
+fn leaves_a_result_and_is_not_made_twice(name: &str, cells: usize, parts: &[&str]) {
+    let session = Session::new();
+    let args = ["bench", "experiment", name, "--scale", "tiny", "--out", "o"];
+    let ran = session.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = String::from_utf8(ran.out).expect("tables are ASCII");
+    for part in parts.iter().chain(&["falls short: ", "page: o/index.html"]) {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+    let result: Value = serde_json::from_slice(&session.bytes("o/result.json")).expect("it is JSON");
+    assert_eq!(result["cells"].as_object().expect("there are cells").len(), cells);
+    let page = String::from_utf8(session.bytes("o/index.html")).expect("it is text");
+    assert!(page.contains("What was measured") && page.contains("<table"), "{name}");
+    assert!(!session.has("o/data"), "the databases are gone");
+    let again = session.run(&args);
+    assert_eq!((again.code, String::from_utf8(again.out).expect("tables are ASCII")), (Some(0), told));
+    assert!(again.err.contains(&format!("{cells} cells are in o/cells.jsonl already")), "{}", again.err);
+}
+
+#[test]
+fn stats_leaves_a_result() {
+    leaves_a_result_and_is_not_made_twice("stats", 15, &["flat list", "worst error", "over each other"]);
+}
+
 #[test]
 fn with_check_a_goal_that_was_missed_is_a_failure() {
     let session = Session::new();
