@@ -43,6 +43,9 @@ pub enum Experiment {
     /// 10, 100 and 1,000 databases in one process under one cache: memory, threads, time to open, gets
     #[command(after_help = EXIT_CODES)]
     Databases(ExperimentArgs),
+    /// Range reads with and without a precharge, on the local disk and on disks whose reads take longer
+    #[command(after_help = EXIT_CODES)]
+    Precharge(ExperimentArgs),
 }
 
 /// Options of every experiment that has cells.

@@ -12,6 +12,7 @@ mod made;
 mod measured;
 mod outcome;
 mod page_size;
+mod precharge;
 mod sharing;
 mod stats;
 mod system;
@@ -38,6 +39,7 @@ pub fn run(experiment: &Experiment) -> ExitCode {
         Experiment::Index(args) => index::run(args),
         Experiment::PageSize(args) => page_size::run(args),
         Experiment::IndexGets(gets) => gets.run().map(|()| Ending::Good),
+        Experiment::Precharge(args) => precharge::run(args),
     };
     match done {
         Ok(Ending::Interrupted) => ExitCode::from(130),

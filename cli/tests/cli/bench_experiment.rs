@@ -68,6 +68,11 @@ fn leaves_a_result_and_is_not_made_twice(name: &str, cells: usize, parts: &[&str
 }
 
 #[test]
+fn precharge_leaves_a_result() {
+    leaves_a_result_and_is_not_made_twice("precharge", 37, &["rounds of waiting", "0.1 ms added", "pages missing"]);
+}
+
+#[test]
 fn stats_leaves_a_result() {
     leaves_a_result_and_is_not_made_twice("stats", 15, &["flat list", "worst error", "over each other"]);
 }

@@ -1,0 +1,107 @@
+//! A disk whose reads take longer: the real reads of the machine, each of which is reported so much later. As many are under way
+//! as without it, so it is a disk that is far away and not one that is busy. It does not know what is read.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a real disk and a real clock, never simulated"
+)]
+
+use os::sync::Arc;
+use os::{Buffer, Clock, Done, Machine, ReadRequest, Reads, Usage};
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// This machine, with `delay` added to each read.
+pub fn machine(delay: Duration) -> Machine {
+    let machine = Machine::real();
+    if delay.is_zero() {
+        return machine;
+    }
+    let reads = LateReads::new(machine.reads.clone(), machine.clock.clone(), delay);
+    Machine { reads: Arc::new(reads), ..machine }
+}
+
+/// Reads that are reported late.
+#[derive(Debug)]
+pub struct LateReads {
+    reads: Arc<dyn Reads>,
+    clock: Arc<dyn Clock>,
+    delay: Duration,
+    /// Takes those that have ended, in the order in which they are to be reported. The thread ends with the last sender.
+    ended: Sender<Ended>,
+}
+
+/// A read that has ended and is to be reported.
+struct Ended {
+    /// By the clock.
+    due: Duration,
+    buffer: Buffer,
+    outcome: io::Result<usize>,
+    done: Done,
+}
+
+impl LateReads {
+    /// `reads`, each reported `delay` late.
+    pub fn new(reads: Arc<dyn Reads>, clock: Arc<dyn Clock>, delay: Duration) -> Self {
+        let (ended, received) = channel();
+        let of_thread = clock.clone();
+        thread::spawn(move || report(&received, &*of_thread));
+        Self { reads, clock, delay, ended }
+    }
+}
+
+/// Reports reads when they are due. All are late by the same time, so the first to end is the first to be due.
+fn report(ended: &Receiver<Ended>, clock: &dyn Clock) {
+    for Ended { due, buffer, outcome, done } in ended {
+        clock.pause(due.saturating_sub(clock.now()));
+        done(buffer, outcome);
+    }
+}
+
+impl Reads for LateReads {
+    fn submit(&self, reads: Vec<ReadRequest>) {
+        let late = |read: ReadRequest| {
+            let (ended, clock, delay, done) = (self.ended.clone(), self.clock.clone(), self.delay, read.done);
+            let later: Done = Box::new(move |buffer, outcome| {
+                let told = Ended { due: clock.now() + delay, buffer, outcome, done };
+                if let Err(untold) = ended.send(told) {
+                    // The thread is gone only if a callback panicked; the others are still told.
+                    (untold.0.done)(untold.0.buffer, untold.0.outcome);
+                }
+            });
+            ReadRequest { done: later, ..read }
+        };
+        self.reads.submit(reads.into_iter().map(late).collect());
+    }
+
+    fn raise(&self, ticket: u64) {
+        self.reads.raise(ticket);
+    }
+
+    fn overlap(&self) -> bool {
+        self.reads.overlap()
+    }
+
+    fn make(&self, read: ReadRequest) {
+        self.clock.pause(self.delay);
+        self.reads.make(read);
+    }
+
+    fn name(&self) -> &'static str {
+        self.reads.name()
+    }
+
+    fn usage(&self) -> Usage {
+        self.reads.usage()
+    }
+
+    fn drive(&self) -> bool {
+        self.reads.drive()
+    }
+}
