@@ -111,6 +111,12 @@ Examples:
   larch index check db people
   larch index drop db people by_city";
 
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  larch plan --rows 1e9 --row-bytes 120
+  larch plan --rows 1e11 --row-bytes 120 --key-bytes 20 --cache 1GiB
+  larch plan --rows 64000000 --row-bytes 1KiB --key-bytes 64 --separator-bytes 40 --json";
+
 const CREATE_TABLE_EXAMPLES: &str = "\
 Examples:
   larch create-table db notes
@@ -348,6 +354,12 @@ pub enum Command {
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
     Demo(Demo),
+    /// Predict what a table of a size takes, and what a get of it costs
+    ///
+    /// Nothing is made or read: it is arithmetic, which `larch bench experiment scale` compares with tables that are there. The
+    /// table was compacted or imported, its values lie in their pages, and any row is read as often as any other.
+    #[command(after_help = PLAN_EXAMPLES)]
+    Plan(Plan),
     /// Measure Larch and other stores
     Bench(Bench),
 }
@@ -828,6 +840,47 @@ pub enum ScanFormat {
     Tsv,
     /// A JSON object on each line
     Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// Rows of the table: 64000000 or 64e6
+    #[arg(long, value_name = "NUMBER", value_parser = rows_of_a_plan)]
+    pub rows: u64,
+    /// Bytes of a row, its key and its value
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub row_bytes: u64,
+    /// Bytes of a key [default: 16B]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub key_bytes: Option<u64>,
+    /// First bytes of a key that tell it from the one before [default: as of keys that are spread evenly, such as hashes]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub separator_bytes: Option<u64>,
+    /// Size of a data page
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "16KiB")]
+    pub page: u64,
+    /// Size of an index node
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "16KiB")]
+    pub node: u64,
+    /// Size of a file in the deepest level
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "256MiB")]
+    pub file_bytes: u64,
+    /// Filters of the files: none, 12 or 20 bits a key
+    #[arg(long, value_name = "BITS", value_parser = filters, default_value = "12")]
+    pub filters: Filters,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Reads `64000000` and `64e6`.
+fn rows_of_a_plan(text: &str) -> std::result::Result<u64, String> {
+    let whole = || text.parse::<u64>().ok();
+    let power = || {
+        let (number, power) = text.split_once(['e', 'E'])?;
+        number.parse::<u64>().ok()?.checked_mul(10_u64.checked_pow(power.parse().ok()?)?)
+    };
+    whole().or_else(power).ok_or_else(|| "write a whole number of rows: 64000000 or 64e6".to_owned())
 }
 
 #[derive(Debug, Args)]

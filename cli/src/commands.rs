@@ -10,6 +10,7 @@ pub mod import;
 pub mod index;
 pub mod load;
 pub mod metrics;
+pub mod plan;
 pub mod point;
 pub mod repair;
 pub mod scan;

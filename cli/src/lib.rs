@@ -83,6 +83,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
         Command::Repair(args) => commands::repair::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
+        Command::Plan(args) => commands::plan::run(&common, &args),
         Command::Bench(args) => match args.what {
             Measured::Stores(what) => return suite::run(&what, stores),
             Measured::CacheTrace(options) => return cache_trace::run(&options),

@@ -46,6 +46,9 @@ pub enum Experiment {
     /// Range reads with and without a precharge, on the local disk and on disks whose reads take longer
     #[command(after_help = EXIT_CODES)]
     Precharge(ExperimentArgs),
+    /// What tables of 1 to 64 M rows cost with the same memory, beside what `larch plan` predicts
+    #[command(after_help = EXIT_CODES)]
+    Scale(ExperimentArgs),
 }
 
 /// Options of every experiment that has cells.

@@ -1,7 +1,8 @@
 //! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. They use the parts of
 //! `suite` that its own commands use.
 //!
-//! An experiment measures cells (`ground`), and comes to tables, charts and goals (`outcome`).
+//! An experiment measures cells (`ground`), and comes to tables, charts and goals (`outcome`). `plan` is arithmetic alone, which one
+//! of them holds to what it measures, and which `larch plan` prints.
 
 mod args;
 mod batch;
@@ -12,7 +13,9 @@ mod made;
 mod measured;
 mod outcome;
 mod page_size;
+pub mod plan;
 mod precharge;
+mod scale;
 mod sharing;
 mod stats;
 mod system;
@@ -40,6 +43,7 @@ pub fn run(experiment: &Experiment) -> ExitCode {
         Experiment::PageSize(args) => page_size::run(args),
         Experiment::IndexGets(gets) => gets.run().map(|()| Ending::Good),
         Experiment::Precharge(args) => precharge::run(args),
+        Experiment::Scale(args) => scale::run(args),
     };
     match done {
         Ok(Ending::Interrupted) => ExitCode::from(130),

@@ -73,6 +73,11 @@ fn precharge_leaves_a_result() {
 }
 
 #[test]
+fn scale_leaves_a_result() {
+    leaves_a_result_and_is_not_made_twice("scale", 6, &["Predicted by larch plan", "100,000,000,000 rows"]);
+}
+
+#[test]
 fn stats_leaves_a_result() {
     leaves_a_result_and_is_not_made_twice("stats", 15, &["flat list", "worst error", "over each other"]);
 }

@@ -24,6 +24,7 @@ mod inspect;
 mod kill;
 mod load;
 mod own_store;
+mod plan;
 mod point;
 mod progress;
 mod repair;

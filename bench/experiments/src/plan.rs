@@ -1,0 +1,380 @@
+//! What a table takes and what a get of it costs, from its sizes alone: files, height, bytes of index and filters, reads a get, and
+//! memory. It is arithmetic about the layout in `docs/format/sst.md`, reads nothing and knows no database, so it also speaks of
+//! tables that no machine here holds. `larch plan` prints it, and experiment `scale` holds it to tables that are there.
+//!
+//! The table was compacted or imported: each row is stored once, in files of one level. Rows have one size, values lie in their
+//! pages, pages are not compressed, and any row is read as often as any other.
+//!
+//! ```text
+//! file      data pages   page       = head + prefix + rows x (key - prefix + value + what a row takes beside)
+//!           nodes        node       = head + children x (what a child takes + its separator)
+//!                        level i    = level i - 1 / children of a node, up to one root
+//!           filter       partitions = rows / (blocks of a page x keys of a block)
+//! get       a page of each level of nodes, and a data page, less what is in memory: the upper levels first, beside a small share
+//!           for data pages
+//! ```
+
+use serde::Serialize;
+
+#[cfg(test)]
+mod tests;
+
+/// Sizes of a table, and how it is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sizes {
+    /// How many rows.
+    pub rows: u64,
+    /// Bytes of a key and its value.
+    pub row_bytes: u64,
+    /// Bytes of the key.
+    pub key_bytes: u64,
+    /// First bytes of a key that tell it from the key before it. `None`: keys are spread evenly over all strings.
+    pub separator_bytes: Option<u64>,
+    /// Target size of a data page.
+    pub page_bytes: u64,
+    /// Target size of a node.
+    pub node_bytes: u64,
+    /// Size of a file.
+    pub file_bytes: u64,
+    /// Bits of a filter for each key.
+    pub filter: FilterBits,
+    /// Memory for pages.
+    pub cache_bytes: u64,
+}
+
+/// Which filter the files have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterBits {
+    /// None.
+    None,
+    /// About 12 bits a key.
+    Twelve,
+    /// About 20 bits a key.
+    Twenty,
+}
+
+impl FilterBits {
+    /// Keys of a block.
+    fn block_keys(self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Twelve => Some(42),
+            Self::Twenty => Some(25),
+        }
+    }
+}
+
+impl Default for Sizes {
+    /// A table without rows, kept as a new table is.
+    fn default() -> Self {
+        Self {
+            rows: 0,
+            row_bytes: 116,
+            key_bytes: 16,
+            separator_bytes: None,
+            page_bytes: 16 << 10,
+            node_bytes: 16 << 10,
+            file_bytes: 256 << 20,
+            filter: FilterBits::Twelve,
+            cache_bytes: 64 << 20,
+        }
+    }
+}
+
+/// What a table takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// Bytes of all keys and values.
+    pub user_bytes: u64,
+    /// Files.
+    pub files: u64,
+    /// Their length.
+    pub file_bytes: u64,
+    /// Pages with rows.
+    pub data_pages: u64,
+    /// Their bytes.
+    pub data_bytes: u64,
+    /// Nodes between the manifest and a data page, in the tallest file.
+    pub height: u64,
+    /// Children of a full node.
+    pub node_children: u64,
+    /// Bytes of all nodes, those above filters included.
+    pub index_bytes: u64,
+    /// Bytes of filters.
+    pub filter_bytes: u64,
+    /// Pages read from disk for a get of a row that is there, once the cache is full.
+    pub reads_a_get: f64,
+    /// Their bytes.
+    pub read_bytes_a_get: f64,
+    /// Pages of which a get reads one each, from the root down to the data page, and the part of them that is in memory.
+    pub levels: Vec<Level>,
+    /// Memory for pages.
+    pub cache_bytes: u64,
+    /// Memory outside of the cache: what is known of the files, and what an open database has in any case.
+    pub outside_bytes: u64,
+}
+
+/// The pages of one level of all files.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Level {
+    /// How many.
+    pub pages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The part that is in memory.
+    pub in_memory: f64,
+}
+
+/// Stored pages begin at multiples of this.
+const BLOCK_BYTES: u64 = 4096;
+/// Of a data page: its header, what stands before the rows, and the end of the last row.
+const PAGE_HEAD_BYTES: u64 = 42;
+/// What a row takes in a page beside key and value: an offset, a tag and the length of its suffix.
+const ROW_BESIDE_BYTES: u64 = 4;
+/// Of a node: its header and what stands before the children.
+const NODE_HEAD_BYTES: u64 = 136;
+/// What a child takes in a node beside its separator: checksum, a sixteenth of a sample, and what its rows differ from a straight
+/// line.
+const CHILD_BESIDE_BYTES: f64 = 4.0 + 0.25 + 1.0;
+/// What it takes more in the last node of a level, whose last page is not full: bytes differ from a straight line, too.
+const LAST_BYTES: f64 = 4.0;
+/// Bytes of a separator that every child has room for.
+const HEAD_BYTES: f64 = 4.0;
+/// Where separators differ in length, each has its length and the place of its rest.
+const UNEQUAL_BYTES: f64 = 3.0;
+/// Of a filter page.
+const FILTER_HEAD_BYTES: u64 = 64;
+/// Bytes of a block of a filter.
+const FILTER_BLOCK_BYTES: u64 = 64;
+/// The largest page of a filter.
+const MAX_PARTITION_BYTES: u64 = 64 << 10;
+/// The end of a file.
+const FOOTER_BYTES: u64 = 4096;
+/// What a page takes in the cache beside its bytes.
+const FRAME_BYTES: u64 = 248;
+/// The part of the cache that data pages have which were just read (decision 18).
+const DATA_SHARE: f64 = 0.05;
+/// And what they have besides, which matters in small caches. Measured: 240 to 270 KiB in caches of 400 to 768 KiB.
+const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
+/// What is known in memory of a file, with a path of 50 bytes, beside the keys that bound it.
+const FILE_MEMORY_BYTES: u64 = 1096;
+/// The longest key of a bound.
+const MAX_BOUND_BYTES: u64 = 64;
+/// What an open database has outside of its cache without files.
+const OPEN_BYTES: u64 = 416;
+
+/// One file.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct File {
+    data_pages: u64,
+    data_bytes: u64,
+    /// Nodes and their bytes, from those above data pages up to the root.
+    levels: Vec<(u64, u64)>,
+    /// Nodes above the filter.
+    filter_index_bytes: u64,
+    filter_bytes: u64,
+}
+
+impl File {
+    fn bytes(&self) -> u64 {
+        let nodes: u64 = self.levels.iter().map(|level| level.1).sum();
+        self.data_bytes + nodes + self.filter_index_bytes + self.filter_bytes + FOOTER_BYTES
+    }
+}
+
+impl Sizes {
+    /// Complains about sizes that no table can have.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option to change.
+    pub fn check(&self) -> Result<(), String> {
+        if self.rows == 0 {
+            return Err("--rows 0: a table without rows takes nothing; name a number of rows".to_owned());
+        }
+        if self.key_bytes == 0 || self.key_bytes > self.row_bytes {
+            return Err(format!(
+                "--key-bytes {}: a row of {} bytes has a key of 1 to {} bytes; change it or --row-bytes",
+                self.key_bytes, self.row_bytes, self.row_bytes
+            ));
+        }
+        if self.separator_bytes.is_some_and(|bytes| bytes == 0 || bytes > self.key_bytes) {
+            let key = self.key_bytes;
+            return Err(format!("--separator-bytes: two keys of {key} bytes are told apart by 1 to {key} of them"));
+        }
+        if !(256..=1 << 20).contains(&self.page_bytes) || !(256..=256 << 10).contains(&self.node_bytes) {
+            return Err(
+                "a page has 256 bytes to 1 MiB, and a node 256 bytes to 256 KiB; change --page or --node".to_owned()
+            );
+        }
+        if self.row_bytes - self.key_bytes > self.page_bytes / 4 {
+            return Err(format!(
+                "--row-bytes {}: values of more than a quarter of a page lie outside of it, which is not planned; name a larger --page",
+                self.row_bytes
+            ));
+        }
+        if self.file_bytes < self.page_bytes {
+            return Err("--file-bytes: a file has at least a page; name a larger size".to_owned());
+        }
+        if self.rows.checked_mul(self.row_bytes + 64).is_none_or(|bytes| bytes > 1 << 62) {
+            return Err(format!("--rows {}: so many rows are more bytes than can be counted; name fewer", self.rows));
+        }
+        Ok(())
+    }
+
+    /// Bytes that keys of so many pieces of the table, next to each other, have in common, if they are spread evenly.
+    fn common_bytes(&self, pieces: f64) -> u64 {
+        match self.separator_bytes {
+            // They differ in their last four bytes or before.
+            Some(bytes) => bytes.saturating_sub(HEAD_BYTES as u64).min(self.key_bytes.saturating_sub(1)),
+            None => (pieces.max(1.0).log2() / 8.0).floor() as u64,
+        }
+    }
+
+    /// Rows of a full page.
+    fn page_rows(&self) -> u64 {
+        let rows = |prefix: u64| {
+            let room = self.page_bytes.saturating_sub(PAGE_HEAD_BYTES + prefix);
+            (room / (self.row_bytes - prefix + ROW_BESIDE_BYTES)).max(1)
+        };
+        let pages = self.rows as f64 / rows(0) as f64;
+        rows(self.common_bytes(pages).min(self.key_bytes))
+    }
+
+    /// Children of a full node over this many pages in all.
+    fn node_children(&self, pages: f64) -> u64 {
+        let room = |child: f64| ((self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / child).max(2.0);
+        let spread = (self.rows as f64).log2() / 8.0;
+        let (separator, unequal) = match self.separator_bytes {
+            Some(bytes) => (bytes as f64, 2.0),
+            None => (spread.ceil(), UNEQUAL_BYTES),
+        };
+        let least = CHILD_BESIDE_BYTES + HEAD_BYTES + unequal;
+        let shared = match self.separator_bytes {
+            Some(_) => 0.0,
+            None => self.common_bytes(pages / room(least)) as f64,
+        };
+        let rest = (separator - shared - HEAD_BYTES).max(0.0);
+        room(least + rest) as u64
+    }
+
+    /// The nodes of a level over `children` pages.
+    fn level(&self, children: u64, full: u64) -> (u64, u64) {
+        let child = (self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / full as f64;
+        let bytes = |children: u64, child: f64| {
+            (NODE_HEAD_BYTES + (children as f64 * child) as u64).min(self.node_bytes).next_multiple_of(BLOCK_BYTES)
+        };
+        // Full nodes, until what is left fills one or two.
+        let whole = children.saturating_sub(2 * full).div_ceil(full);
+        let left = children - whole * full;
+        let whole_bytes = whole * bytes(full, child);
+        let last_full =
+            ((self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / (child + LAST_BYTES)) as u64;
+        match left > last_full {
+            true => {
+                let half = left.div_ceil(2);
+                (whole + 2, whole_bytes + bytes(half, child) + bytes(left - half, child + LAST_BYTES))
+            }
+            false => (whole + 1, whole_bytes + bytes(left, child + LAST_BYTES)),
+        }
+    }
+
+    /// A file of this many rows.
+    fn file(&self, rows: u64) -> File {
+        let page_rows = self.page_rows();
+        let data_pages = rows.div_ceil(page_rows);
+        let last = PAGE_HEAD_BYTES + (rows - (data_pages - 1) * page_rows) * (self.row_bytes + ROW_BESIDE_BYTES);
+        let page_bytes = self.page_bytes.next_multiple_of(BLOCK_BYTES);
+        let last_bytes = last.min(self.page_bytes).next_multiple_of(BLOCK_BYTES);
+        let mut file = File { data_pages, data_bytes: (data_pages - 1) * page_bytes + last_bytes, ..File::default() };
+        if data_pages == 1 {
+            return file;
+        }
+        let pages = self.rows as f64 / page_rows as f64;
+        let full = self.node_children(pages);
+        if let Some(keys) = self.filter.block_keys() {
+            let partition_bytes = self.page_bytes.min(MAX_PARTITION_BYTES);
+            let blocks = (partition_bytes.saturating_sub(FILTER_HEAD_BYTES) / FILTER_BLOCK_BYTES).max(1);
+            let (whole, left) = (rows / (blocks * keys), rows % (blocks * keys));
+            let bytes = |blocks: u64| (FILTER_HEAD_BYTES + blocks * FILTER_BLOCK_BYTES).next_multiple_of(BLOCK_BYTES);
+            file.filter_bytes = whole * bytes(blocks) + if left > 0 { bytes(left.div_ceil(keys)) } else { 0 };
+            let mut children = whole + u64::from(left > 0);
+            while children > 1 {
+                let (nodes, bytes) = self.level(children, full);
+                file.filter_index_bytes += bytes;
+                children = nodes;
+            }
+        }
+        let mut children = data_pages;
+        while children > 1 {
+            let (nodes, bytes) = self.level(children, full);
+            file.levels.push((nodes, bytes));
+            children = nodes;
+        }
+        file
+    }
+
+    /// Rows of a full file.
+    fn file_rows(&self) -> u64 {
+        let all = self.file(self.rows);
+        let files = all.bytes() as f64 / self.file_bytes as f64;
+        ((self.rows as f64 / files.max(f64::MIN_POSITIVE)) as u64).clamp(1, self.rows)
+    }
+
+    /// What the table takes.
+    pub fn plan(&self) -> Plan {
+        let file_rows = self.file_rows();
+        let files = self.rows.div_ceil(file_rows);
+        let (full, last) = (self.file(file_rows), self.file(self.rows - (files - 1) * file_rows));
+        let both = |of: &dyn Fn(&File) -> u64| (files - 1) * of(&full) + of(&last);
+        let height = if files > 1 { full.levels.len().max(last.levels.len()) } else { last.levels.len() };
+        // From the root down. A file that is less tall has its root beside the nodes of its height.
+        let at = |file: &File, level: usize| file.levels.get(level).copied().unwrap_or_default();
+        let mut levels: Vec<Level> = (0..height)
+            .rev()
+            .map(|level| Level {
+                pages: both(&|file| at(file, level).0),
+                bytes: both(&|file| at(file, level).1),
+                in_memory: 0.0,
+            })
+            .collect();
+        let data = Level { pages: both(&|file| file.data_pages), bytes: both(&|file| file.data_bytes), in_memory: 0.0 };
+        let tree_bytes: u64 = levels.iter().map(|level| level.bytes).sum();
+        levels.push(data);
+        fill(&mut levels, self.cache_bytes);
+        let missing = |level: &Level| 1.0 - level.in_memory;
+        let bytes_a_page = |level: &Level| level.bytes as f64 / level.pages.max(1) as f64;
+        Plan {
+            user_bytes: self.rows * self.row_bytes,
+            files,
+            file_bytes: both(&File::bytes),
+            data_pages: data.pages,
+            data_bytes: data.bytes,
+            height: height as u64,
+            node_children: self.node_children(data.pages as f64),
+            index_bytes: tree_bytes + both(&|file| file.filter_index_bytes),
+            filter_bytes: both(&|file| file.filter_bytes),
+            reads_a_get: levels.iter().map(missing).sum(),
+            read_bytes_a_get: levels.iter().map(|level| missing(level) * bytes_a_page(level)).sum(),
+            levels,
+            cache_bytes: self.cache_bytes,
+            outside_bytes: OPEN_BYTES + files * (FILE_MEMORY_BYTES + 2 * self.key_bytes.min(MAX_BOUND_BYTES)),
+        }
+    }
+}
+
+/// Fills memory with the pages that are wanted most often for their size: the upper levels first. Data pages, which are the last level,
+/// have at least their share, and what the nodes leave.
+fn fill(levels: &mut [Level], cache_bytes: u64) {
+    let all = cache_bytes as f64;
+    let needed = |level: &Level| ((level.bytes + level.pages * FRAME_BYTES) as f64).max(1.0);
+    let Some((data, nodes)) = levels.split_last_mut() else { return };
+    let mut room = (all - DATA_SHARE * all - LEAST_DATA_BYTES).max(0.0);
+    let mut left = all;
+    for level in nodes {
+        let taken = needed(level).min(room);
+        level.in_memory = taken / needed(level);
+        (room, left) = (room - taken, left - taken);
+    }
+    data.in_memory = (left / needed(data)).min(1.0);
+}
