@@ -161,6 +161,9 @@ pub struct Interval {
     /// they tell later is in the result, where this is 0.
     #[serde(skip)]
     pub late: u64,
+    /// What threads have told late of intervals that were shown before. It is with those intervals in the result.
+    #[serde(skip)]
+    pub told_late: Vec<Self>,
     /// Each kind.
     pub kinds: Vec<Measure>,
     /// How the store stood soon after its end. `None`: it was not looked at, or the result is of an older release.

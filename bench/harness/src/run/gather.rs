@@ -36,6 +36,8 @@ pub(crate) struct Gathered {
     open: BTreeMap<usize, Sum>,
     /// How the store stood at the ends of intervals.
     counted: BTreeMap<usize, Counted>,
+    /// What came since the last one was shown, of those that were.
+    told_late: Vec<Interval>,
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
     pub(crate) failures: BTreeMap<String, String>,
@@ -51,6 +53,7 @@ impl Gathered {
             shown: Vec::new(),
             open: BTreeMap::new(),
             counted: BTreeMap::new(),
+            told_late: Vec::new(),
             warmed: 0,
             cut: 0,
             failures: BTreeMap::new(),
@@ -84,6 +87,7 @@ impl Gathered {
             let late = self.close(sum);
             let shown = &mut self.shown[parcel.interval];
             *shown = together(shown, &late);
+            self.told_late.push(late);
             return tallies;
         }
         let empty = self.empty(parcel.interval);
@@ -132,7 +136,7 @@ impl Gathered {
         let mut interval = self.close(sum.unwrap_or_else(|| self.empty(number)));
         interval.counted = self.counted.remove(&number);
         self.shown.push(interval.clone());
-        Some(Interval { late: late as u64, ..interval })
+        Some(Interval { late: late as u64, told_late: std::mem::take(&mut self.told_late), ..interval })
     }
 
     /// All intervals of a run whose window was `nanos` long, and those among them that were not shown yet from which
@@ -197,6 +201,7 @@ fn together(one: &Interval, other: &Interval) -> Interval {
         pausing_nanos: one.pausing_nanos + other.pausing_nanos,
         kinds: kinds.collect(),
         counted: one.counted.clone(),
+        told_late: Vec::new(),
         ..*one
     }
 }

@@ -70,6 +70,7 @@ fn what_is_told_late_is_in_the_result() {
     check_sums(&measured);
     let first = first.expect("an interval was shown");
     assert_eq!((first.operations, first.late), (0, 1));
+    assert_eq!(first.told_late, []);
     assert_eq!(measured.intervals[0].operations, 10);
     assert_eq!(measured.operations, 20);
 }

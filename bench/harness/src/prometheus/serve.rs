@@ -1,0 +1,112 @@
+//! One page over HTTP/1.1, made anew for each request. Requests are answered one after the other by one thread: the one who asks is a
+//! program that asks every few seconds. It does not know what the page says.
+
+use crate::store::Failure;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A client that says nothing for so long does not keep others from being answered.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// No head of a request for this page is longer.
+const LONGEST_HEAD: usize = 8 << 10;
+
+/// Answers until it is dropped.
+pub(super) struct Server {
+    address: SocketAddr,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens at `address`, and answers with what `page` says.
+    pub(super) fn start(address: &str, page: impl Fn() -> String + Send + 'static) -> Result<Self, Failure> {
+        let refused = |why: &str| Failure::session("target", format!("--metrics {address}: {why}"));
+        let addresses: Vec<SocketAddr> = match address.parse::<u16>() {
+            Ok(port) => vec![(Ipv4Addr::LOCALHOST, port).into()],
+            Err(_) => address
+                .to_socket_addrs()
+                .map_err(|error| refused(&format!("this is no address ({error}): write HOST:PORT, as 127.0.0.1:9464")))?
+                .collect(),
+        };
+        let listener = TcpListener::bind(addresses.as_slice()).map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => refused("another program has this address: name another port, or 0 for a free one"),
+            ErrorKind::AddrNotAvailable => refused("this machine does not have this address"),
+            _ => refused(&error.to_string()),
+        })?;
+        let address = listener.local_addr().map_err(|error| refused(&error.to_string()))?;
+        let ends = Arc::new(AtomicBool::new(false));
+        let until = ends.clone();
+        let thread = std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
+            for connection in listener.incoming() {
+                if until.load(Ordering::Relaxed) {
+                    return;
+                }
+                // Who goes away in the middle gets nothing, and asks again.
+                connection.and_then(|connection| answer(connection, &page)).unwrap_or_default();
+            }
+        });
+        let thread = thread.map_err(|error| Failure::session("thread", format!("cannot start a thread: {error}")))?;
+        Ok(Self { address, ends, thread: Some(thread) })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        // The thread waits for a connection: it gets one.
+        let mut here = self.address;
+        if here.ip().is_unspecified() {
+            here.set_ip(if here.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+        }
+        if TcpStream::connect_timeout(&here, PATIENCE).is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            // A panic there has been printed, and concerns the page alone.
+            thread.join().unwrap_or_default();
+        }
+    }
+}
+
+fn answer(mut connection: TcpStream, page: &dyn Fn() -> String) -> std::io::Result<()> {
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    let head = head(&mut connection)?;
+    let mut words = head.split(' ');
+    let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    let path = path.split('?').next().unwrap_or("");
+    let (status, body) = match (method, path) {
+        ("GET" | "HEAD", "/metrics" | "/") => ("200 OK", page()),
+        ("GET" | "HEAD", _) => ("404 Not Found", "ask for /metrics\n".to_owned()),
+        _ => ("405 Method Not Allowed", "GET /metrics\n".to_owned()),
+    };
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    let length = body.len();
+    let mut text =
+        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    if method != "HEAD" {
+        text.push_str(&body);
+    }
+    connection.write_all(text.as_bytes())
+}
+
+/// The lines of a request up to the empty one.
+fn head(connection: &mut TcpStream) -> std::io::Result<String> {
+    let (mut head, until) = (Vec::new(), Instant::now() + PATIENCE);
+    let mut piece = [0; 1024];
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let length = connection.read(&mut piece)?;
+        head.extend_from_slice(&piece[..length]);
+        if length == 0 || head.len() > LONGEST_HEAD || Instant::now() > until {
+            return Err(ErrorKind::InvalidData.into());
+        }
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
