@@ -7,7 +7,7 @@ pub mod processes;
 #[cfg(test)]
 mod tests;
 
-pub use million::Million;
+pub use million::{Meter, Million};
 
 use crate::client::Workload;
 use crate::measured::Measured;

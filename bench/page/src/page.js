@@ -18,6 +18,9 @@
     return String(+value.toPrecision(4));
   };
 
+  // Seconds, rows and the like are read whole.
+  const whole = (value) => (Math.abs(value) < 1e6 && value === Math.round(value) ? value.toLocaleString("en") : short(value));
+
   // Lines with places of their own become columns over all places. A logarithm has no place for 0.
   function columns(chart) {
     const good = (value, log) => !log || value > 0;
@@ -32,7 +35,7 @@
     return [places, ...rows];
   }
 
-  function axis(label, log, style) {
+  function axis(label, log, style, text) {
     const line = { stroke: style.getPropertyValue("--line"), width: 1 };
     return {
       label,
@@ -46,7 +49,7 @@
       values: (plot, splits) =>
         splits.map((split) => {
           const power = split > 0 ? Math.log10(split) : 0;
-          return split === null || (log && Math.abs(power - Math.round(power)) > 1e-9) ? "" : short(split);
+          return split === null || (log && Math.abs(power - Math.round(power)) > 1e-9) ? "" : text(split);
         }),
     };
   }
@@ -70,6 +73,7 @@
       context.save();
       context.font = `${12 * scale}px system-ui, sans-serif`;
       context.textBaseline = "middle";
+      context.textAlign = "left";
       return context;
     };
     return {
@@ -128,19 +132,20 @@
     const chart = charts[+place.dataset.chart];
     const style = getComputedStyle(document.documentElement);
     const colours = dark.matches ? DARK : LIGHT;
+    const dense = chart.places.some((places) => places.length > 600);
     const sparse = chart.places.every((places) => places.length < 50);
     const scale = (log) => ({ time: false, distr: log ? 3 : 1 });
     const height = chart.lanes.length > 0 ? 8 + chart.lanes.length * LANE : 0;
     const names = Math.max(0, ...chart.lanes.map(([name]) => textWidth(name)));
     const below = { size: 44 + height, gap: 5 + height, ticks: { show: height === 0, stroke: style.getPropertyValue("--line") } };
     const axes = [
-      { ...axis(chart.x, chart.log[0], style), ...below },
-      { ...axis(chart.y, chart.log[1], style), size: Math.max(54, names - 14) },
+      { ...axis(chart.x, chart.log[0], style, chart.log[0] ? short : whole), ...below },
+      { ...axis(chart.y, chart.log[1], style, short), size: Math.max(54, names - 14) },
     ];
     const lines = chart.lines.map(([label], at) => ({
       label,
       stroke: colours[at % colours.length],
-      width: 2,
+      width: dense ? 1 : 2,
       dash: DASHES[Math.floor(at / colours.length) % DASHES.length],
       spanGaps: true,
       points: { show: sparse, size: 7 },

@@ -126,7 +126,12 @@ where
 {
     let colours = Colours::of(ground);
     let text = FONT.into_font().color(&colours.text);
-    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let whole = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    // Names stand beside the lines, where they cover none.
+    let longest = chart.lines.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0) as u32;
+    let names_width = if chart.lines.len() > 1 { (44 + 7 * longest).min(SIZE.0 / 3) } else { 0 };
+    let edge = i32::try_from(SIZE.0 - names_width).expect("a picture is no wider");
+    let (area, names) = whole.split_horizontally(edge);
     let mut plot = ChartBuilder::on(&area)
         .caption(&chart.title, FONT.into_font().color(&colours.text))
         .margin(12)
@@ -149,21 +154,16 @@ where
     for (at, (name, number, values)) in chart.lines.iter().enumerate() {
         let colour = colours.lines[at % colours.lines.len()];
         let points = || chart.places[*number].iter().copied().zip(values.iter().copied());
-        plot.draw_series(LineSeries::new(points(), colour.stroke_width(2)))
-            .map_err(failed)?
-            .label(name.as_str())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        plot.draw_series(LineSeries::new(points(), colour.stroke_width(2))).map_err(failed)?;
+        if names_width > 0 {
+            let y = 50 + 22 * i32::try_from(at).unwrap_or(i32::MAX / 22);
+            names.draw(&PathElement::new([(4, y), (24, y)], colour.stroke_width(3))).map_err(failed)?;
+            names.draw(&Text::new(name.as_str(), (32, y - 6), text.clone())).map_err(failed)?;
+        }
         if values.len() < 50 {
             plot.draw_series(points().map(|place| Circle::new(place, 3, colour.filled()))).map_err(failed)?;
         }
     }
-    plot.configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .margin(8)
-        .label_font(text)
-        .border_style(TRANSPARENT)
-        .draw()
-        .map_err(failed)?;
     drop(plot);
-    area.present().map_err(failed)
+    whole.present().map_err(failed)
 }

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Order};
 use crate::history::Job;
-use harness::{Failure, Setting, Target};
+use harness::{Failure, Setting, StoreUse, Target};
 use std::fmt;
 use std::time::Duration;
 
@@ -165,6 +165,11 @@ pub trait Database: Send + Sync {
 
     /// Pages read since the database was opened, from the disk or from the system; `None` if it does not count them.
     fn page_reads(&self) -> Option<u64>;
+
+    /// What it has used of processors and disk outside of this process. A server says otherwise than this.
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
 
     /// Writes a job that has begun into the table of runs, which is made if it is not there. Returns the number that it was given.
     fn begin_job(&self, job: &Job) -> Result<i64, Failure>;

@@ -65,6 +65,35 @@ pub fn run(
     stop: &AtomicBool,
     say: &dyn Fn(&str),
 ) -> Result<Ran, Failure> {
+    run_watched(database, parameters, manner, stop, say, &|_| {})
+}
+
+/// A batch that was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchDone {
+    /// Whether its rows were updated.
+    pub is_update: bool,
+    /// Rows that it had.
+    pub rows: u64,
+    /// How long it took, in nanoseconds, with the drawing of its range.
+    pub nanos: u64,
+    /// Whether it was the last one.
+    pub is_last: bool,
+}
+
+/// The same, and `each` sees every batch when it is done. Sessions in the database show none.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub fn run_watched(
+    database: &dyn Database,
+    parameters: &RunParameters,
+    manner: &Manner,
+    stop: &AtomicBool,
+    say: &dyn Fn(&str),
+    each: &dyn Fn(BatchDone),
+) -> Result<Ran, Failure> {
     let mut job = begun(database, parameters)?;
     let access = Access { table: parameters.table(), prepared: parameters.prepared, index_only: parameters.index_only };
     if manner.in_server {
@@ -72,8 +101,10 @@ pub fn run(
     }
     let mut session = database.session(&access)?;
     let mut ran = Accessed::new();
-    let mut line_due = 0;
+    let (mut line_due, mut updated, mut before) = (0, 0, 0);
     ran.access_for(&mut *session, parameters, manner, stop, &mut |ran, seen, range, now, is_last| {
+        each(BatchDone { is_update: ran.updated > updated, rows: seen.rows, nanos: now - before, is_last });
+        (updated, before) = (ran.updated, now);
         if now >= line_due || is_last {
             say(&ran.line(&job, seen, range, now, manner.compat));
             line_due = now.saturating_add(nanos(manner.line_every));

@@ -49,6 +49,8 @@ pub enum Measurement {
     Regress(RegressArgs),
     /// Show how often a comparison sees a difference where there is none, and how often a slow-down that is there
     CompareTrials(TrialsArgs),
+    /// Make pictures of a chart of a page, for documents
+    Picture(PictureArgs),
     /// Compare Larch with other engines on rows that fit in memory
     Peers(PeersArgs),
     /// Compare Larch with other engines on rows that do not fit in memory
@@ -146,6 +148,12 @@ pub struct YcsbArgs {
     /// Writes the histograms of intervals as a log of HdrHistogram
     #[arg(long, value_name = "FILE.hlog")]
     pub hdr: Option<PathBuf>,
+    /// What an hour of a processor costs, in any currency, for the cost of a million operations
+    #[arg(long, value_name = "MONEY", value_parser = price)]
+    pub price: Option<f64>,
+    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<String>,
     /// How results are printed [default: table, or the value of the property exporter]
     #[arg(long, value_enum)]
     pub format: Option<Exporter>,
@@ -169,9 +177,23 @@ pub struct ReportArgs {
     /// The page
     #[arg(long, value_name = "FILE.html", default_value = "larch-report.html")]
     pub out: PathBuf,
-    /// What an hour of a processor costs, in any currency
-    #[arg(long, value_name = "MONEY")]
+    /// What an hour of a processor costs, in any currency [default: the price that a result was measured with, if there is one]
+    #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
+}
+
+/// Options of `larch bench picture`.
+#[derive(Debug, Args)]
+pub struct PictureArgs {
+    /// A page that `larch bench report` or an experiment has written
+    #[arg(value_name = "FILE.html")]
+    pub page: PathBuf,
+    /// The title of the chart [default: the first one]
+    #[arg(long, value_name = "TITLE")]
+    pub chart: Option<String>,
+    /// With what the names of the two pictures begin: NAME-light.svg and NAME-dark.svg
+    #[arg(long, value_name = "NAME")]
+    pub out: PathBuf,
 }
 
 /// Options of `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`.
@@ -274,6 +296,12 @@ pub fn length(text: &str) -> Result<Duration, String> {
         Duration::ZERO => Err("a time to measure is longer than 0: 500ms, 60s, 5m".to_owned()),
         length => Ok(length),
     }
+}
+
+/// Money for an hour of a processor.
+pub fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "a price is what an hour of a processor costs, a number of at least 0: 0.04".to_owned())
 }
 
 /// Operations a second. More than 10^9 is a mistake: each would have less than the clock's nanosecond.

@@ -6,7 +6,9 @@ mod client_cost;
 mod compare_command;
 mod kv_command;
 mod machine_kind;
+pub mod metrics;
 mod peers;
+mod picture_command;
 mod regress_command;
 mod report_command;
 pub mod report_page;
@@ -64,6 +66,7 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
             Ok(kv_command::Ending::Failed) => ExitCode::from(3),
             done => ended(done.map(|ending| ending == kv_command::Ending::Good)),
         },
+        Measurement::Picture(args) => ended(picture_command::run(args).map(|()| true)),
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
         Measurement::Compare(args) => ended(compare_command::run(args)),
         Measurement::Regress(args) => ended(regress_command::run(args)),

@@ -1,12 +1,16 @@
 //! Results as one page: what was run and how to run it again, throughput and times over time, how times are spread, what the store
-//! counted, and what a million operations cost. Several results stand side by side.
+//! counted, and what a million operations cost. Several results stand side by side, with what differs between them first.
 
+use harness::cost::million::money;
 use harness::report::{Environment, Report, Run};
-use harness::{Change, Measure, Times};
+use harness::{Measure, Million, Times};
 use page::{Axis, Block, Chart, Line, Page, Table, figure};
 
+pub mod differences;
 #[cfg(test)]
 mod tests;
+mod timeline;
+mod together;
 
 /// A run with what tells it from the others on the page.
 struct Shown<'r> {
@@ -21,24 +25,38 @@ pub fn page(reports: &[(String, Report)], price: Option<f64>) -> Page {
     let mut page = Page::new("Benchmark result of Larch");
     let shown = runs(reports);
     page.add(Block::Text(format!(
-        "{} runs of {} results. Times are those of requests: from the moment at which a request was due in an open loop, and was sent \
-         otherwise, until it was served. Warm-up is left out of all but the charts over time.",
-        shown.len(),
-        reports.len()
+        "{} of {}. Times are those of requests: from the moment at which a request was due in an open loop, and was sent otherwise, until \
+         it was served. Warm-up is left out of all but the charts over time.",
+        counted(shown.len(), "run"),
+        counted(reports.len(), "result")
     )));
+    if let Some(table) = differences::table(reports).filter(|_| reports.len() > 1) {
+        page.add(Block::Heading("How the results differ".to_owned()));
+        if differences::machines(reports) > 1 {
+            page.add(Block::Text(
+                "The results are of different machines: a difference of their times is one of the machines, too."
+                    .to_owned(),
+            ));
+        }
+        page.add(Block::Table(table));
+    }
+    page.add(Block::Heading("What was measured".to_owned()));
     page.add(Block::Table(summary(&shown)));
     for wrong in shown.iter().flat_map(|one| one.run.warnings.iter().chain(&one.run.error).map(move |text| (one, text)))
     {
         page.add(Block::Text(format!("{}: {}", wrong.0.name, wrong.1)));
     }
-    page.add(Block::Heading("Over time".to_owned()));
-    page.add(Block::Chart(throughput(&shown)));
-    for (title, quantile) in [("Half of the requests within", 0.5), ("99 % of the requests within", 0.99)] {
-        page.add(Block::Chart(times_over_time(&shown, title, quantile)));
+    for one in shown.iter().filter(|one| one.run.measured.interrupted) {
+        page.add(Block::Text(format!("{} was interrupted: what stands here is what there was until then.", one.name)));
     }
+    page.add(Block::Heading("Over time".to_owned()));
+    page.add(Block::Table(timeline::phases(&shown)));
+    timeline::by_the_clock(&shown).into_iter().for_each(|chart| page.add(chart));
+    timeline::charts(&shown).into_iter().for_each(|chart| page.add(chart));
     page.add(Block::Heading("How times are spread".to_owned()));
     page.add(Block::Chart(distribution(&shown)));
     page.add(Block::Heading("What it cost".to_owned()));
+    page.add(Block::Text(COST.to_owned()));
     page.add(Block::Table(costs(&shown, price)));
     page.add(Block::Heading("What the stores counted".to_owned()));
     page.add(Block::Table(counters(&shown)));
@@ -65,6 +83,11 @@ fn runs(reports: &[(String, Report)]) -> Vec<Shown<'_>> {
     .collect()
 }
 
+/// `1 run`, `3 runs`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn table(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     Table { caption: caption.to_owned(), columns: columns.iter().map(|&name| name.to_owned()).collect(), rows }
 }
@@ -74,61 +97,36 @@ fn micros(nanos: u64) -> String {
     if nanos == 0 { "-".to_owned() } else { figure(nanos as f64 / 1e3) }
 }
 
-/// A row for each kind of request of each run.
+/// Requests that were done.
+fn done(kind: &Measure) -> u64 {
+    kind.oks + kind.not_found + kind.batched
+}
+
+/// A row for each kind of request of each run, and of runs that were made together.
 fn summary(shown: &[Shown<'_>]) -> Table {
+    let row = |name: &str, kind: &Measure, per_second: f64| {
+        let times = kind.times();
+        let mut row = vec![format!("{name}, {}", kind.name), figure(per_second)];
+        row.extend([0.5, 0.95, 0.99, 0.999].map(|quantile| micros(times.quantile(quantile))));
+        row.extend([micros(times.max()), kind.failed_count().to_string(), kind.not_found.to_string()]);
+        row
+    };
     let mut rows = Vec::new();
     for Shown { name, run, .. } in shown {
         let seconds = run.measured.nanos as f64 / 1e9;
-        let total = Measure::sum(&run.measured.kinds);
-        let kinds = run.measured.kinds.iter().filter(|kind| kind.oks + kind.not_found + kind.batched > 0);
-        for (kind, label) in kinds.map(|kind| (kind, kind.name.as_str())).chain([(&total, "all")]) {
-            let times = kind.times();
-            let done = kind.oks + kind.not_found + kind.batched;
-            let mut row = vec![format!("{name}, {label}"), figure(done as f64 / seconds.max(1e-9))];
-            row.extend([0.5, 0.95, 0.99, 0.999].map(|quantile| micros(times.quantile(quantile))));
-            row.extend([micros(times.max()), kind.failed_count().to_string(), kind.not_found.to_string()]);
-            rows.push(row);
-        }
+        let all = Measure { name: "all".to_owned(), ..Measure::sum(&run.measured.kinds) };
+        let kinds = run.measured.kinds.iter().filter(|kind| done(kind) > 0);
+        rows.extend(kinds.chain([&all]).map(|kind| row(name, kind, done(kind) as f64 / seconds.max(1e-9))));
+    }
+    for group in together::groups(shown) {
+        let kinds = group.kinds();
+        rows.extend(
+            kinds.iter().filter(|(kind, _)| done(kind) > 0).map(|(kind, rate)| row(&group.name(), kind, *rate)),
+        );
     }
     let columns =
         ["run", "requests/s", "50 %, us", "95 %, us", "99 %, us", "99.9 %, us", "longest, us", "failed", "no row"];
     table("Requests of the window", &columns, rows)
-}
-
-/// The window begins at 0; what lies before it has negative times.
-fn moments(run: &Run) -> Vec<f64> {
-    let warming: u64 = run.measured.intervals.iter().filter(|it| it.warming).map(|it| it.to_nanos).max().unwrap_or(0);
-    let place = |interval: &harness::Interval| match interval.warming {
-        true => interval.to_nanos as f64 - warming as f64,
-        false => interval.to_nanos as f64,
-    };
-    run.measured.intervals.iter().map(|interval| place(interval) / 1e9).collect()
-}
-
-fn over_time(shown: &[Shown<'_>], title: &str, unit: &str, of: impl Fn(&harness::Interval) -> Option<f64>) -> Chart {
-    let line = |one: &Shown<'_>| {
-        let values = one.run.measured.intervals.iter().map(&of);
-        let points = moments(one.run).into_iter().zip(values);
-        Line { name: one.name.clone(), points: points.filter_map(|(at, value)| Some((at, value?))).collect() }
-    };
-    Chart {
-        title: title.to_owned(),
-        x: Axis::linear("seconds of the window"),
-        y: Axis::linear(unit),
-        lines: shown.iter().map(line).collect(),
-        marks: Vec::new(),
-    }
-}
-
-fn throughput(shown: &[Shown<'_>]) -> Chart {
-    over_time(shown, "Operations a second", "operations/s", |interval| Some(interval.per_second()))
-}
-
-fn times_over_time(shown: &[Shown<'_>], title: &str, quantile: f64) -> Chart {
-    over_time(shown, title, "us", |interval| {
-        let times = Times::sum(interval.kinds.iter().map(Measure::times));
-        (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
-    })
 }
 
 /// The parts of requests that are slower: a tenth, a hundredth, …
@@ -153,36 +151,30 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
     }
 }
 
-/// What a million operations took of processors, and of the disk as far as the store counts it.
+/// What stands above the table of costs.
+const COST: &str = "Processor time of client and store for a million operations. Of a store in the process of the client, the client's \
+                    part is what the same requests cost on a store that does nothing. Of a server, it is known where its processes are \
+                    on the machine of the client. Bytes are those that the store counts, with its log, or else those that the system \
+                    counts.";
+
+/// What a million operations cost. A price that is given replaces that of the results.
 fn costs(shown: &[Shown<'_>], price: Option<f64>) -> Table {
-    let row = |one: &Shown<'_>| {
-        let measured = &one.run.measured;
-        let million = measured.operations.max(1) as f64 / 1e6;
-        let process = measured.cost.process_nanos() as f64 / 1e9 / million;
-        let client = one.run.noop_nanos.map(|nanos| nanos * 1e6 / 1e9);
-        let counted =
-            |name: &str| measured.counters.iter().find(|change| change.name == name).and_then(Change::counted);
-        let mib = |name: &str| {
-            counted(name).map_or("-".to_owned(), |bytes| figure(bytes as f64 / million / f64::from(1 << 20)))
-        };
-        vec![
-            one.name.clone(),
-            figure(process),
-            client.map_or("-".to_owned(), figure),
-            mib("bytes read"),
-            mib("bytes written"),
-            price.map_or("-".to_owned(), |price| figure(process / 3600.0 * price)),
-        ]
+    let millions: Vec<Million> = shown.iter().map(|one| one.run.million(price.or(one.run.price))).collect();
+    let has_money = millions.iter().any(|million| million.money.is_some());
+    let row = |(one, million): (&Shown<'_>, &Million)| {
+        let known = |value: Option<f64>, text: &dyn Fn(f64) -> String| value.map_or("not known".to_owned(), text);
+        let seconds = [million.client_cpu_seconds, million.store_cpu_seconds, million.cpu_seconds];
+        let bytes = [million.read_bytes, million.written_bytes];
+        let mut cells = vec![one.name.clone()];
+        cells.extend(seconds.map(|seconds| known(seconds, &figure)));
+        cells.extend(bytes.map(|bytes| known(bytes, &|bytes| figure(bytes / f64::from(1 << 20)))));
+        cells.extend(has_money.then(|| known(million.money, &money)));
+        cells
     };
-    let columns = [
-        "run",
-        "seconds of processors",
-        "of these the client alone",
-        "MiB read",
-        "MiB written",
-        "money for processors",
-    ];
-    table("A million operations, by this process; a server has its own", &columns, shown.iter().map(row).collect())
+    let rows = shown.iter().zip(&millions).map(row).collect();
+    let mut columns = vec!["run", "client, CPU s", "store, CPU s", "together, CPU s", "read, MiB", "written, MiB"];
+    columns.extend(has_money.then_some("money for processors"));
+    table("A million operations", &columns, rows)
 }
 
 fn counters(shown: &[Shown<'_>]) -> Table {
@@ -218,24 +210,38 @@ fn settings(one: &Shown<'_>) -> Table {
 
 /// What ran, and on what.
 pub fn machine(environment: &Environment) -> Table {
+    let rows = machine_rows(environment).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    table("The program and the machine", &["", ""], rows)
+}
+
+/// Names and values. What the system does not tell is called so.
+fn machine_rows(environment: &Environment) -> Vec<(&'static str, String)> {
     let machine = &environment.machine;
     let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
-    let commit = environment.commit.clone().unwrap_or_else(|| "unknown".to_owned());
+    let told = |text: &str| if text.is_empty() { "not told by the system".to_owned() } else { text.to_owned() };
     let build =
         if environment.debug_build { "without optimisation: the times mean nothing" } else { "with optimisation" };
-    let rows = [
+    let memory = match machine.memory_limit_bytes {
+        Some(limit) => format!("{}, of which {} may be used", gib(machine.memory_bytes), gib(limit)),
+        None => gib(machine.memory_bytes),
+    };
+    let file_system = match machine.file_system.options.as_str() {
+        "" => told(&machine.file_system.kind),
+        options => format!("{} ({})", machine.file_system.kind, options.replace(',', ", ")),
+    };
+    vec![
         ("version", environment.version.clone()),
-        ("commit", commit),
+        ("commit", environment.commit.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("build", build.to_owned()),
-        ("processor", format!("{} of {}", machine.processors, machine.processor)),
-        ("memory", gib(machine.memory_bytes)),
-        ("system", format!("{}, kernel {}", machine.system, machine.kernel)),
-        ("disk", format!("{}, of which {} are free", gib(machine.disk_bytes), gib(machine.disk_free_bytes))),
+        ("processor", format!("{} of {}", machine.processors, told(&machine.processor))),
+        ("governor", told(&machine.governor)),
+        ("memory", memory),
+        ("huge pages", told(&machine.huge_pages)),
+        ("system", machine.system.clone()),
+        ("kernel", told(&machine.kernel)),
+        ("file system", file_system),
+        ("disk", format!("{} with {}", told(&machine.disk.text()), gib(machine.disk_bytes))),
+        ("free on the disk", gib(machine.disk_free_bytes)),
         ("load before", format!("{:.2}", machine.load)),
-    ];
-    Table {
-        caption: "The program and the machine".to_owned(),
-        columns: vec![String::new(), String::new()],
-        rows: rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect(),
-    }
+    ]
 }

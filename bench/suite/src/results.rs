@@ -2,9 +2,9 @@
 
 use crate::args::YcsbArgs;
 use crate::report_page;
-use harness::Failure;
 use harness::report::{Environment, Report, Run, check_place, csv, hdr_log, write_whole};
-use std::path::Path;
+use harness::{Failure, Target};
+use std::path::{Path, PathBuf};
 
 /// Version of this program, with the commit it was built of where that is known.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -56,9 +56,20 @@ pub fn write_page(path: &Path, runs: &[&Run]) -> Result<(), Failure> {
 }
 
 fn report(runs: &[&Run]) -> Report {
-    let mut report = Report::new(Environment::gather(VERSION, Path::new(".")));
+    let mut report = Report::new(Environment::gather(VERSION, &place(runs)));
     report.runs = runs.iter().map(|run| (*run).clone()).collect();
     report
+}
+
+/// Where the data of the runs is: the directory of their target, if it is one of this machine, and the working directory otherwise.
+#[allow(clippy::disallowed_methods, reason = "a directory of the user's, never simulated")]
+fn place(runs: &[&Run]) -> PathBuf {
+    let of_run = |run: &&Run| {
+        let target = Target::parse(&run.target).ok()?;
+        let place = target.directory().ok()?.to_owned();
+        place.exists().then_some(place)
+    };
+    runs.iter().find_map(of_run).unwrap_or_else(|| PathBuf::from("."))
 }
 
 /// Writes a file whole or not at all.

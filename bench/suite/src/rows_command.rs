@@ -7,11 +7,13 @@
 )]
 
 use crate::args::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs};
+use crate::metrics::{self, Batches};
 use crate::stop::Stop;
 use crate::targets::canonical;
 use crate::{print, results, say};
+use harness::cost::{Meter, Million};
 use harness::report::{Environment, Pair, without_password};
-use harness::{Failure, Target};
+use harness::{Failure, Prometheus, Target};
 use row_access::run::{Manner, Ran, Ranges};
 use row_access::setup::Ended;
 use row_access::{
@@ -128,8 +130,9 @@ fn run_sessions(args: &RunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
         .flat_map(|table| std::iter::repeat_n(table, args.sessions as usize))
         .collect();
     let stop = Stop::catch()?;
+    let metrics = metrics::serve(args.metrics.as_deref())?;
     let database = open(schemes, &args.at.target, Opening::Existing)?;
-    let ended = measure(&*database, &sessions, args, &stop);
+    let ended = measure(&*database, &sessions, args, &stop, metrics.as_ref());
     let closed = database.close();
     let (ending, text) = ended?;
     closed?;
@@ -143,22 +146,35 @@ fn measure(
     sessions: &[RunParameters],
     args: &RunArgs,
     stop: &Stop,
+    metrics: Option<&Prometheus>,
 ) -> Result<(Ending, String), Failure> {
     let line_every = if args.is_compat() { Duration::ZERO } else { LINE_EVERY };
     let manner =
         |session| Manner { compat: args.is_compat(), in_server: args.in_server, seed: args.seed, session, line_every };
     let path = access_path(database, &sessions[0], &manner(0))?;
     let pages_before = database.page_reads();
+    if let Some(metrics) = metrics {
+        metrics.begin("rows", &args.at.target, &[]);
+    }
+    let meter = Meter::start(database.used());
     let begin = Barrier::new(sessions.len());
     let ended = beside(sessions, |number, parameters| {
         begin.wait();
         let quiet = |_: &str| {};
         let say: &dyn Fn(&str) = if args.quiet { &quiet } else { &say };
-        row_access::run::run(database, parameters, &manner(number as u64), stop.flag(), say)
+        let manner = manner(number as u64);
+        match metrics {
+            None => row_access::run::run(database, parameters, &manner, stop.flag(), say),
+            Some(metrics) => {
+                let shown = Batches::new(metrics);
+                row_access::run::run_watched(database, parameters, &manner, stop.flag(), say, &|batch| shown.add(batch))
+            }
+        }
     });
     let pages = database.page_reads().zip(pages_before).map(|(after, before)| after.saturating_sub(before));
     let ran = ended.into_iter().collect::<Result<Vec<Ran>, Failure>>()?;
-    let report = Report::new(database, sessions, args, &ran, pages, path);
+    let mut report = Report::new(database, sessions, args, &ran, pages, path);
+    report.million = meter.million(report.rows, database.used(), args.price);
     if let Some(out) = &args.out {
         let json = serde_json::to_vec_pretty(&report).expect("names are texts");
         results::write(out, &json)?;
@@ -203,6 +219,10 @@ struct Report {
     rows_per_second: f64,
     page_reads: Option<u64>,
     page_reads_per_second: Option<f64>,
+    /// What an hour of a processor costs.
+    price: Option<f64>,
+    /// What a million rows cost.
+    million: Million,
     access_path: String,
 }
 
@@ -267,6 +287,8 @@ impl Report {
             rows_per_second: rows as f64 / seconds,
             page_reads,
             page_reads_per_second: page_reads.map(|pages| pages as f64 / seconds),
+            price: args.price,
+            million: Million::default(),
             access_path,
         }
     }
@@ -286,6 +308,9 @@ impl Report {
             Some(pages) => format!("page reads a second: {pages:.0}\n"),
             None => "page reads a second: this database does not count them\n".to_owned(),
         });
+        if let Some(million) = self.million.text() {
+            text.push_str(&format!("a million rows: {million}\n"));
+        }
         for session in self.sessions.iter().filter(|session| session.batch_micros.max > 0.0) {
             let BatchTimes { mean, p50, p99, max } = session.batch_micros;
             text.push_str(&format!(

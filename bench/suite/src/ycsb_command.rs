@@ -7,9 +7,9 @@ mod tests;
 
 use crate::args::{Action, Exporter, YcsbArgs};
 use crate::stop::Stop;
-use crate::{print, results, say, slowed, targets};
+use crate::{metrics, print, results, say, slowed, targets};
 use harness::report::without_password;
-use harness::{Failure, Opening, Scheme, Store, Target};
+use harness::{Failure, Opening, Prometheus, Scheme, Store, Target};
 use phase::{Done, Phase, Setup, Work};
 use std::path::Path;
 use ycsb::{Format, Properties, Settings};
@@ -57,7 +57,9 @@ fn on_target(action: Action, args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -
     for warning in &phases[0].settings.warnings {
         say(&format!("larch: {warning}"));
     }
-    let mut session = Measuring { args, scheme, target, stop, store: None, done: Vec::new() };
+    let metrics = metrics::serve(args.metrics.as_deref())?;
+    let mut session =
+        Measuring { args, scheme, target, stop, metrics: metrics.as_ref(), store: None, done: Vec::new() };
     let ended = session.all(&phases);
     let closed = session.store.take().map_or(Ok(()), |store| store.close());
     let told = session.tell(action);
@@ -152,6 +154,7 @@ struct Measuring<'a> {
     scheme: &'a Scheme,
     target: Target,
     stop: &'a Stop,
+    metrics: Option<&'a Prometheus>,
     store: Option<Box<dyn Store>>,
     done: Vec<Done>,
 }
@@ -167,7 +170,7 @@ impl Measuring<'_> {
             };
             self.open(phase, opening)?;
             let store = self.store.as_deref().expect("it was opened");
-            let setup = Setup { target: &self.target, scheme: self.scheme, args: self.args, stop: self.stop };
+            let setup = self.setup(self.args);
             let done = phase::run(phase, store, setup)?;
             let is_last = done.run.measured.interrupted || done.run.error.is_some();
             self.done.push(done);
@@ -176,6 +179,11 @@ impl Measuring<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What a phase runs on, with its options.
+    fn setup<'s>(&'s self, args: &'s YcsbArgs) -> Setup<'s> {
+        Setup { target: &self.target, scheme: self.scheme, args, stop: self.stop, metrics: self.metrics }
     }
 
     /// Opens the store as the phase needs it.

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::{Clients, Cost, Snapshot};
 use crate::measured::{Change, Measured};
 use crate::report::text::{bytes, three};
 use crate::store::StoreUse;
@@ -41,6 +42,33 @@ pub struct Used<'u> {
     pub counters: &'u [Change],
     /// Bytes that the disk read and wrote for this process.
     pub disk: (Option<u64>, Option<u64>),
+}
+
+/// Counts what is used from one moment on, where no run of the harness does it.
+pub struct Meter {
+    before: Snapshot,
+}
+
+impl Meter {
+    /// Begins now, when the store has used `store`.
+    pub fn start(store: StoreUse) -> Self {
+        Self { before: Snapshot::take(store) }
+    }
+
+    /// What a million cost of the `operations` that were done since, if the store has used `store` by now. What of it is the client's is
+    /// not known of a store in this process.
+    pub fn million(&self, operations: u64, store: StoreUse, price: Option<f64>) -> Million {
+        let cost = Cost::between(&self.before, &Snapshot::take(store), Clients::default(), 0);
+        let used = Used {
+            operations,
+            process_nanos: cost.process_nanos(),
+            own_nanos: None,
+            store: cost.store.unwrap_or(store),
+            counters: &[],
+            disk: (cost.disk_read_bytes, cost.disk_written_bytes),
+        };
+        Million::used(used, price)
+    }
 }
 
 /// A store counts under these names what it has read and written.

@@ -51,6 +51,9 @@ pub fn text(run: &Run) -> String {
     if !edges.is_empty() {
         writeln!(out, "  {}", edges.join(", ")).expect(wrote);
     }
+    if let Some(settled) = run.settled_nanos {
+        writeln!(out, "  the store worked {} more in the background", nanos(settled as f64)).expect(wrote);
+    }
     out.push_str(&cost(run));
     let counters = measured.counters.iter().map(|change| match change.counted() {
         Some(count) => format!("{} {}", grouped(count), change.name),

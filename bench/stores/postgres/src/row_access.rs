@@ -4,13 +4,14 @@
 
 use crate::address::Address;
 use crate::connection::{Connection, Row};
+use crate::store::{first_process, used};
 use ::row_access::database::JOBS_TABLE;
 use ::row_access::time::Timestamp;
 use ::row_access::{
     Access, Batch, Counted, Database, Inside, Job, Loader, Opening, Order, Scheme, Seen, SeenInside, Session,
     Statement, TableForm,
 };
-use harness::{Failure, Setting, Target};
+use harness::{Failure, Setting, StoreUse, Target};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(test)]
@@ -24,6 +25,8 @@ struct Postgres {
     control: Mutex<Connection>,
     /// Pages that the server had read before.
     page_reads_before: u64,
+    /// Its first process, if it is on this machine.
+    server: Option<u32>,
 }
 
 fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
@@ -32,7 +35,8 @@ fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     // Of the first notices: a table that is dropped may not be there.
     control.query("SET client_min_messages = warning; SET timezone = 'UTC'")?;
     let page_reads_before = page_reads(&mut control).unwrap_or(0);
-    Ok(Box::new(Postgres { address, control: Mutex::new(control), page_reads_before }))
+    let server = first_process(&mut control, &address);
+    Ok(Box::new(Postgres { address, control: Mutex::new(control), page_reads_before, server }))
 }
 
 /// Pages that the server has asked the system for, as far as its sessions have told.
@@ -66,6 +70,10 @@ impl Database for Postgres {
             Setting::new("cache", format!("{} (shared_buffers)", show("shared_buffers"))),
             Setting::new("client", format!("{} at {}", self.address.database, self.address.place)),
         ]
+    }
+
+    fn used(&self) -> StoreUse {
+        used(self.server)
     }
 
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure> {

@@ -161,8 +161,7 @@ impl Store for Postgres {
 
     /// That of all processes of the server, if it is on this machine and they can be seen.
     fn used(&self) -> StoreUse {
-        let used = self.server.and_then(harness::cost::processes::used_below);
-        used.map_or(StoreUse::Unknown, StoreUse::Server)
+        used(self.server)
     }
 
     /// Removes dead versions, looks how values are spread, and writes all pages; the last where this user may.
@@ -192,6 +191,11 @@ pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Opti
     let ours = here.then(|| control.value("SELECT pg_backend_pid()").ok()?.parse().ok()).flatten()?;
     // Behind a loopback address may be a container or a tunnel, whose processes have other numbers here.
     harness::cost::processes::parent_of(ours, "postgres")
+}
+
+/// What the server of this first process has used.
+pub(crate) fn used(server: Option<u32>) -> StoreUse {
+    server.and_then(harness::cost::processes::used_below).map_or(StoreUse::Unknown, StoreUse::Server)
 }
 
 /// What it means that the table cannot be read as it should be.

@@ -120,6 +120,12 @@ pub struct RunArgs {
     /// Whether the rows of the table are counted first [default: false]
     #[arg(long, alias = "initial_count", value_name = "BOOL")]
     pub initial_count: Option<String>,
+    /// What an hour of a processor costs, in any currency, for the cost of a million rows
+    #[arg(long, value_name = "MONEY", value_parser = super::price)]
+    pub price: Option<f64>,
+    /// Shows what was done so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<String>,
     /// A note for the history
     #[arg(long, value_name = "TEXT")]
     pub comments: Option<String>,

@@ -1,6 +1,6 @@
 use super::*;
 use harness::report::Pair;
-use harness::{Interval, Measured, Plan};
+use harness::{Change, Interval, Measured, Plan};
 
 fn times(nanos: impl IntoIterator<Item = u64>) -> Times {
     let mut histogram = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
@@ -45,14 +45,14 @@ fn a_page_has_what_was_measured_and_how() {
     }
     // 200 requests in 2 s, half of them in 1 us and half in 3 us.
     assert!(html.contains("<th scope=\"row\">workload c, READ</th><td>100</td><td>1</td><td>3.001</td>"));
-    // 200 MiB for 200 operations are a million MiB for a million.
-    assert!(html.contains("<td>1,000,000</td>"));
+    // 200 MiB for 200 operations are a million MiB for a million, and what is not counted is not known.
+    assert!(html.contains("<td>1,000,000</td><td>not known</td>"));
 }
 
 #[test]
 fn the_window_begins_at_zero() {
     let report = report("c");
-    assert_eq!(moments(&report.runs[0]), [0.0, 1.0, 2.0], "the warm-up ends where the window begins");
+    assert_eq!(timeline::moments(&report.runs[0]), [0.0, 1.0, 2.0], "the warm-up ends where the window begins");
 }
 
 #[test]

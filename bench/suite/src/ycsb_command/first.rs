@@ -3,11 +3,11 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
-use super::phase::{self, Done, Phase, Setup, Work};
+use super::phase::{self, Done, Phase, Work};
 use super::{Ending, Measuring, ending, phases, usage};
 use crate::args::{Action, YcsbArgs};
 use crate::stop::Stop;
-use crate::{print, results, say};
+use crate::{metrics, print, results, say};
 use harness::report::{Run, text};
 use harness::{Clock, Failure, Fields, Opening, Reply, Request, Scheme, Session, Store, Target};
 use kit::Scratch;
@@ -63,7 +63,9 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
         say(&format!("larch: {warning}"));
     }
 
-    let mut measuring = Measuring { args, scheme, target, stop, store: None, done: Vec::new() };
+    let metrics = metrics::serve(args.metrics.as_deref())?;
+    let mut measuring =
+        Measuring { args, scheme, target, stop, metrics: metrics.as_ref(), store: None, done: Vec::new() };
     let ended = measuring.all_in_time(&phases);
     let closed = measuring.store.take().map_or(Ok(()), |store| store.close());
     let done = measuring.done;
@@ -140,8 +142,7 @@ impl Measuring<'_> {
                 of_phase.time = Some(left.saturating_sub(self.args.warmup).clamp(SHORTEST, LONGEST));
             }
             let before = Instant::now();
-            let setup = Setup { target: &self.target, scheme: self.scheme, args: &of_phase, stop: self.stop };
-            let result = phase::run(phase, store, setup)?;
+            let result = phase::run(phase, store, self.setup(&of_phase))?;
             if is_in_memory {
                 store.set_cache_bytes(CACHE_BYTES)?;
             }
@@ -233,6 +234,9 @@ fn summary(done: &[Done]) -> String {
                 time(times.max()),
                 kind.failed_count()
             ));
+        }
+        if let Some(million) = run.million(run.price).text() {
+            table.push_str(&format!("  a million operations: {million}\n"));
         }
     }
     table

@@ -6,7 +6,7 @@ use crate::results;
 use crate::say;
 use crate::stop::Stop;
 use harness::report::{self, Pair};
-use harness::{Failure, Interval, Length, Measured, Pace, Plan, RunError, Scheme, Store, Target, Workload};
+use harness::{Failure, Interval, Length, Measured, Pace, Plan, Prometheus, RunError, Scheme, Store, Target, Workload};
 use std::fmt;
 use std::path::Path;
 use ycsb::{Load, Output, Properties, RawLog, Run, Settings, Status};
@@ -62,8 +62,6 @@ pub struct Done {
     pub warnings_before: usize,
     /// The result, with all that decided it.
     pub run: report::Run,
-    /// After a load: how long the store went on behind it.
-    pub settled_nanos: Option<u64>,
 }
 
 /// What a client costs by itself is measured over so many operations: a tenth of a second, or some where values are long.
@@ -80,6 +78,8 @@ pub struct Setup<'a> {
     pub args: &'a YcsbArgs,
     /// ^C.
     pub stop: &'a Stop,
+    /// Who watches.
+    pub metrics: Option<&'a Prometheus>,
 }
 
 /// Complains about a phase that cannot be done, before a store is touched.
@@ -114,7 +114,7 @@ pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>) -> Result<Done, F
             }
             let clock = harness::Clock::start();
             match store.settle() {
-                Ok(()) => done.settled_nanos = Some(clock.nanos()),
+                Ok(()) => run.settled_nanos = Some(clock.nanos()),
                 Err(failure) => {
                     run.error = Some(format!("the background work after the load failed: {failure}"));
                     done.is_store_lost = true;
@@ -195,7 +195,13 @@ fn measured<W: Workload>(
         Length::Time(_) => None,
     };
     let mut status = Status::new(&phase.settings.output, expected);
+    if let Some(metrics) = setup.metrics {
+        metrics.begin(&what, &setup.target.text, &store.counters());
+    }
     let mut watch = |interval: &Interval| {
+        if let Some(metrics) = setup.metrics {
+            metrics.add(interval);
+        }
         if args.quiet {
             return;
         }
@@ -234,6 +240,7 @@ fn measured<W: Workload>(
     run.settings = store.settings().into_iter().map(Pair::from).collect();
     run.workload = phase.properties.iter().map(|(name, value)| Pair::property(name, value)).collect();
     run.seed = phase.seed;
+    run.price = args.price;
     run.warnings.clone_from(&phase.settings.warnings);
     if setup.scheme.networked {
         run.warnings.extend(run.measured.cost.warning(run.measured.nanos, processors()));
@@ -255,7 +262,6 @@ fn measured<W: Workload>(
         is_store_lost,
         warnings_before: phase.settings.warnings.len(),
         run,
-        settled_nanos: None,
     })
 }
 
@@ -297,12 +303,7 @@ impl Done {
 
     /// The table of the result.
     pub fn table(&self) -> String {
-        let mut text = report::text::text(&self.run);
-        if let Some(nanos) = self.settled_nanos {
-            let time = report::text::nanos(nanos as f64);
-            text.push_str(&format!("the store worked {time} more in the background\n"));
-        }
-        text
+        report::text::text(&self.run)
     }
 
     /// The result as YCSB prints it.

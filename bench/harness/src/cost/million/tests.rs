@@ -56,6 +56,22 @@ fn bytes_are_those_that_the_store_counts_where_it_does() {
 }
 
 #[test]
+fn a_meter_counts_from_its_start() {
+    let meter = Meter::start(StoreUse::InProcess);
+    let mut sum = 0_u64;
+    // Until the processor time is seen in the sum: it is counted in small steps.
+    let million = loop {
+        sum = (0..100_000).fold(sum, |sum, number| std::hint::black_box(sum.wrapping_mul(31) + number));
+        let million = meter.million(1_000_000, StoreUse::InProcess, Some(3600.0));
+        if million.cpu_seconds > Some(0.0) {
+            break million;
+        }
+    };
+    assert_eq!((million.client_cpu_seconds, million.store_cpu_seconds), (None, None), "they are one process");
+    assert_eq!(million.money, million.cpu_seconds, "an hour costs 3600, so a second costs 1");
+}
+
+#[test]
 fn money_has_three_digits_that_count() {
     assert_eq!([0.0, 1234.5, 12.345, 0.000_012_345].map(money), ["0", "1234", "12.3", "0.0000123"].map(str::to_owned));
 }

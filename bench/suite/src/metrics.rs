@@ -1,0 +1,72 @@
+//! `--metrics`: what is measured, shown to Prometheus while it goes on.
+
+use crate::say;
+use harness::{Failure, Interval, Measure, Prometheus, Times};
+use hdrhistogram::Histogram;
+use row_access::run::BatchDone;
+use std::cell::RefCell;
+
+/// Serves what is measured at the address that was asked for, and says where.
+///
+/// # Errors
+///
+/// It is no address of this machine, or another program has it.
+pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
+    let served = address.map(Prometheus::serve).transpose()?;
+    if let Some(served) = &served {
+        say(&format!("metrics: http://{}/metrics", served.address()));
+    }
+    Ok(served)
+}
+
+/// Batches of a session of row access are shown together, so that a batch does not wait for the page.
+const SHOWN_EVERY_NANOS: u64 = 250_000_000;
+
+/// The batches of one session.
+pub struct Batches<'p> {
+    prometheus: &'p Prometheus,
+    /// Not shown yet: reads and updates.
+    waiting: RefCell<[Waiting; 2]>,
+}
+
+struct Waiting {
+    times: Histogram<u64>,
+    nanos: u64,
+    rows: u64,
+}
+
+impl<'p> Batches<'p> {
+    /// None yet.
+    pub fn new(prometheus: &'p Prometheus) -> Self {
+        let times = || Histogram::new(3).expect("three digits are allowed");
+        let waiting = RefCell::new([(); 2].map(|()| Waiting { times: times(), nanos: 0, rows: 0 }));
+        Self { prometheus, waiting }
+    }
+
+    /// Another one was done.
+    pub fn add(&self, batch: BatchDone) {
+        let mut waiting = self.waiting.borrow_mut();
+        let kind = &mut waiting[usize::from(batch.is_update)];
+        kind.times.record(batch.nanos).expect("it grows");
+        kind.nanos += batch.nanos;
+        kind.rows += batch.rows;
+        if !batch.is_last && waiting.iter().map(|kind| kind.nanos).sum::<u64>() < SHOWN_EVERY_NANOS {
+            return;
+        }
+        let measure = |(name, kind): (&str, &mut Waiting)| {
+            let measure = Measure {
+                name: name.to_owned(),
+                service: Times::from_hdr(&kind.times),
+                oks: kind.times.len(),
+                rows: kind.rows,
+                ..Measure::default()
+            };
+            kind.times.clear();
+            (kind.nanos, kind.rows) = (0, 0);
+            measure
+        };
+        let kinds: Vec<Measure> = ["READ", "UPDATE"].into_iter().zip(waiting.iter_mut()).map(measure).collect();
+        let operations = kinds.iter().map(|kind| kind.oks).sum();
+        self.prometheus.add(&Interval { operations, kinds, ..Interval::default() });
+    }
+}

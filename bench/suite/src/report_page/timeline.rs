@@ -1,0 +1,321 @@
+//! What happened when: phases of runs, and charts over the time of the window and by the clock.
+
+use super::{Shown, table};
+use harness::report::Run;
+use harness::{Interval, Measure, Times};
+use page::{Axis, Block, Chart, Lane, Line, Table, Timeline, figure};
+use row_access::time::Timestamp;
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// Under which names stores count what charts show over time.
+const READS: &[&str] = &["page reads"];
+const HITS: &[&str] = &["cache hits"];
+const READ: &[&str] = &["bytes read"];
+const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
+const WAITED: &[&str] = &["stalled micros", "stopped micros"];
+/// Events, by the name of their lane. A stall is a wait for room; a store that does not count stalls counts their time.
+const LANES: [(&str, &[&str]); 3] = [
+    ("flushes", &["flushes"]),
+    ("compactions", &["compactions"]),
+    ("stalls", &["stops at level 0", "stops at the write buffer"]),
+];
+const STALL_TIME: &[&str] = &["stalled micros"];
+
+/// Charts of so many runs have lanes for what the stores did.
+const MOST_WITH_LANES: usize = 2;
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// Nanoseconds of a run before its window.
+fn warming_nanos(run: &Run) -> u64 {
+    run.measured.intervals.iter().filter(|it| it.warming).map(|it| it.to_nanos).max().unwrap_or(0)
+}
+
+/// When the first of its clients began, in milliseconds since 1970. 0: the result does not say.
+pub fn began_millis(run: &Run) -> u64 {
+    run.measured.began_unix_millis.saturating_sub(warming_nanos(run) / 1_000_000)
+}
+
+/// The ends of intervals. The window begins at 0; what lies before it has negative times.
+pub fn moments(run: &Run) -> Vec<f64> {
+    let warming = warming_nanos(run);
+    let place = |interval: &Interval| match interval.warming {
+        true => interval.to_nanos as f64 - warming as f64,
+        false => interval.to_nanos as f64,
+    };
+    run.measured.intervals.iter().map(|interval| place(interval) / 1e9).collect()
+}
+
+/// The counters of a store at one moment.
+struct Sample<'r> {
+    at: f64,
+    counters: BTreeMap<&'r str, u64>,
+}
+
+/// All moments at which the store was looked at, with the beginning of the window among them.
+fn samples(run: &Run) -> Vec<Sample<'_>> {
+    let warming = warming_nanos(run) as f64;
+    let sample = |interval: &'_ Interval| {
+        let counted = interval.counted.as_ref()?;
+        let zero = if interval.warming { warming } else { 0.0 };
+        Some((interval.warming, (counted.at_nanos as f64 - zero) / 1e9))
+    };
+    let all = run.measured.intervals.iter().filter_map(|interval| Some((interval, sample(interval)?)));
+    let all = all.map(|(interval, (is_warming, at))| {
+        let counters = interval.counted.iter().flat_map(|counted| &counted.counters);
+        (is_warming, Sample { at, counters: counters.map(|(name, value)| (name.as_str(), *value)).collect() })
+    });
+    let (before, window): (Vec<_>, Vec<_>) = all.partition(|(is_warming, _)| *is_warming);
+    if window.is_empty() {
+        return Vec::new();
+    }
+    let begin = run.measured.counters.iter().map(|change| (change.name.as_str(), change.before)).collect();
+    // The last sample of the warm-up may be one of a moment after the window began.
+    let before = before.into_iter().map(|(_, sample)| sample).filter(|sample| sample.at < 0.0);
+    let begin = std::iter::once(Sample { at: 0.0, counters: begin });
+    before.chain(begin).chain(window.into_iter().map(|(_, sample)| sample)).collect()
+}
+
+/// How much counters of these names grew from each sample to the next. Nothing if the store has none of them.
+fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
+    let samples = samples(run);
+    let sum = |sample: &Sample<'_>| {
+        let found: Vec<u64> = names.iter().filter_map(|name| sample.counters.get(name).copied()).collect();
+        (!found.is_empty()).then(|| found.iter().sum::<u64>())
+    };
+    let grown = samples.windows(2).filter_map(|pair| {
+        let (before, after) = (sum(&pair[0])?, sum(&pair[1])?);
+        Some(((pair[0].at, pair[1].at), after.saturating_sub(before) as f64))
+    });
+    grown.filter(|((from, to), _)| to > from).collect()
+}
+
+/// The same a second, times `factor`.
+fn a_second(run: &Run, names: &[&str], factor: f64) -> Vec<(f64, f64)> {
+    growth(run, names).into_iter().map(|((from, to), grown)| (to, grown * factor / (to - from))).collect()
+}
+
+/// The pages in a hundred that were found in the cache, where some were looked for.
+fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
+    let hits = growth(run, HITS);
+    let reads: Vec<_> = growth(run, READS);
+    let pairs = hits.into_iter().zip(reads);
+    let share = |(((_, to), hits), (_, reads)): (((f64, f64), f64), (_, f64))| {
+        (hits + reads > 0.0).then(|| (to, 100.0 * hits / (hits + reads)))
+    };
+    pairs.filter_map(share).collect()
+}
+
+/// A lane for each kind of events that the store counts, with the times between two samples in which some happened.
+fn lanes(run: &Run) -> Vec<Lane> {
+    let spans = |names: &[&str]| {
+        let all = growth(run, names);
+        let some = all.iter().filter(|(_, grown)| *grown > 0.0).map(|(span, _)| *span).collect::<Vec<_>>();
+        (!all.is_empty()).then_some(some)
+    };
+    let lane = |(name, counters): (&str, &[&str])| {
+        let spans = spans(counters).or_else(|| if name == "stalls" { spans(STALL_TIME) } else { None });
+        Some(Lane { name: name.to_owned(), spans: spans? })
+    };
+    LANES.into_iter().filter_map(lane).collect()
+}
+
+/// The lanes of all runs on one chart, if they are few.
+fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
+    if shown.len() > MOST_WITH_LANES {
+        return Vec::new();
+    }
+    let of_run = |(number, one): (usize, &Shown<'_>)| {
+        let named = move |lane: Lane| match shown.len() {
+            1 => lane,
+            _ => Lane { name: format!("{} {}", lane.name, number + 1), ..lane },
+        };
+        lanes(one.run).into_iter().map(named).collect::<Vec<_>>()
+    };
+    shown.iter().enumerate().flat_map(of_run).collect()
+}
+
+/// The longest warm-up: it lies before 0.
+fn shades(shown: &[Shown<'_>]) -> Vec<(f64, f64, String)> {
+    let longest = shown.iter().map(|one| warming_nanos(one.run)).max().unwrap_or(0);
+    (longest > 0).then(|| (-(longest as f64) / 1e9, 0.0, "warm-up".to_owned())).into_iter().collect()
+}
+
+/// The charts over the time of the window. The first one has the lanes.
+pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut add = |title: String, unit: &str, is_logarithmic: bool, lines: Vec<Line>, lanes: Vec<Lane>| {
+        if lines.iter().all(|line| line.points.is_empty()) {
+            return;
+        }
+        let y = if is_logarithmic { Axis::logarithmic(unit) } else { Axis::linear(unit) };
+        let chart = Chart { title, x: Axis::linear("seconds of the window"), y, lines, marks: Vec::new() };
+        blocks.push(Block::Timeline(Timeline { chart, lanes, shades: shades(shown) }));
+    };
+    let each = |of: &dyn Fn(&Run) -> Vec<(f64, f64)>| -> Vec<Line> {
+        shown.iter().map(|one| Line { name: one.name.clone(), points: of(one.run) }).collect()
+    };
+    add("Operations a second".to_owned(), "operations/s", false, each(&|run| rates(run)), lanes_of(shown));
+    match shown {
+        [one] => {
+            let quantiles = [("50 %", 0.5), ("95 %", 0.95), ("99 %", 0.99), ("99.9 %", 0.999), ("all", 1.0)];
+            let line = |(name, quantile): (&str, f64)| Line {
+                name: name.to_owned(),
+                points: over_time(one.run, |interval| within(interval.kinds.iter(), quantile)),
+            };
+            add(
+                "Time within which so many of the requests of a second were served".to_owned(),
+                "us",
+                true,
+                quantiles.map(line).into(),
+                lanes_of(shown),
+            );
+            let kinds = one.run.measured.kinds.iter().enumerate().filter(|(_, kind)| !kind.times().is_empty());
+            let of_kind = |(number, kind): (usize, &Measure)| Line {
+                name: kind.name.clone(),
+                points: over_time(one.run, |interval| within(interval.kinds.get(number).into_iter(), 0.99)),
+            };
+            let kinds: Vec<Line> = kinds.map(of_kind).collect();
+            if kinds.len() > 1 {
+                add("99 % of the requests of each kind within".to_owned(), "us", true, kinds, Vec::new());
+            }
+        }
+        _ => {
+            for (title, quantile) in [("Half", 0.5), ("99 %", 0.99), ("99.9 %", 0.999)] {
+                let lines = each(&|run| over_time(run, |interval| within(interval.kinds.iter(), quantile)));
+                add(format!("{title} of the requests of a second within"), "us", true, lines, Vec::new());
+            }
+        }
+    }
+    type Points<'f> = &'f dyn Fn(&Run) -> Vec<(f64, f64)>;
+    let counted: [(&str, &str, Points<'_>); 5] = [
+        ("Page reads a second", "pages/s", &|run| a_second(run, READS, 1.0)),
+        ("Pages found in the cache", "% of those looked for", &found_in_cache),
+        ("Read by the store", "MiB/s", &|run| a_second(run, READ, 1.0 / MIB)),
+        ("Written by the store, with its log", "MiB/s", &|run| a_second(run, WRITTEN, 1.0 / MIB)),
+        ("Writes waited for background work", "ms/s, of all clients", &|run| a_second(run, WAITED, 1e-3)),
+    ];
+    for (title, unit, of) in counted {
+        let lines: Vec<Line> = each(of).into_iter().filter(|line| line.points.iter().any(|(_, y)| *y > 0.0)).collect();
+        add(title.to_owned(), unit, false, lines, Vec::new());
+    }
+    blocks
+}
+
+fn rates(run: &Run) -> Vec<(f64, f64)> {
+    over_time(run, |interval| Some(interval.per_second()))
+}
+
+fn over_time(run: &Run, of: impl Fn(&Interval) -> Option<f64>) -> Vec<(f64, f64)> {
+    let values = run.measured.intervals.iter().map(of);
+    moments(run).into_iter().zip(values).filter_map(|(at, value)| Some((at, value?))).collect()
+}
+
+/// Microseconds within which so many of all these requests were served.
+fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option<f64> {
+    let times = Times::sum(kinds.map(Measure::times));
+    (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
+}
+
+/// All runs on one axis, by the clock on the wall: what ran one after the other, and what ran at the same time. Where runs overlap, as
+/// clients of several processes do, their sum is a line of its own. `None`: there is one run, or the results do not say when they were.
+pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
+    let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
+    if shown.len() < 2 {
+        return None;
+    }
+    let place = |run: &Run| (run.measured.began_unix_millis - first) as f64 / 1e3;
+    let moved = |one: &Shown<'_>| {
+        let begin = place(one.run);
+        Line {
+            name: one.name.clone(),
+            points: rates(one.run).into_iter().map(|(at, rate)| (begin + at, rate)).collect(),
+        }
+    };
+    let mut lines: Vec<Line> = shown.iter().map(moved).collect();
+    let together = together(shown, &place);
+    if !together.is_empty() {
+        lines.push(Line { name: "together".to_owned(), points: together });
+    }
+    let marks = shown.iter().map(|one| (place(one.run), one.name.clone())).collect();
+    let mut all: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for one in shown {
+        let begin = place(one.run);
+        for (name, _) in LANES {
+            let spans = lanes(one.run).into_iter().filter(|lane| lane.name == name).flat_map(|lane| lane.spans);
+            all.entry(name).or_default().extend(spans.map(|(from, to)| (begin + from, begin + to)));
+        }
+    }
+    let lane = |(name, _): (&str, _)| {
+        let mut spans = all.remove(name).unwrap_or_default();
+        spans.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        Lane { name: name.to_owned(), spans }
+    };
+    let lanes: Vec<Lane> = LANES.into_iter().map(lane).filter(|lane| !lane.spans.is_empty()).collect();
+    let chart = Chart {
+        title: "Operations a second, by the clock".to_owned(),
+        x: Axis::linear("seconds since the first run began"),
+        y: Axis::linear("operations/s"),
+        lines,
+        marks,
+    };
+    Some(Block::Timeline(Timeline { chart, lanes, shades: Vec::new() }))
+}
+
+/// The sum of the rates of all runs, in each second in which several ran all the time. Nothing if no two ran at one time.
+fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)> {
+    let mut seconds: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
+    for one in shown {
+        let (begin, mut own) = (place(one.run), BTreeMap::<i64, (f64, f64)>::new());
+        for (interval, to) in one.run.measured.intervals.iter().zip(moments(one.run)) {
+            let (to, length) = (begin + to, (interval.to_nanos - interval.from_nanos) as f64 / 1e9);
+            let (from, rate) = (to - length, interval.per_second());
+            // An interval gives each second the operations of the part that lies in it.
+            for second in from.floor() as i64..to.ceil() as i64 {
+                let part = (to.min(second as f64 + 1.0) - from.max(second as f64)).max(0.0);
+                let (operations, covered) = own.entry(second).or_default();
+                (*operations, *covered) = (*operations + rate * part, *covered + part);
+            }
+        }
+        // The first and the last second of a run are not whole, and would look like a fall.
+        for (second, (operations, _)) in own.into_iter().filter(|(_, (_, covered))| *covered > 0.999) {
+            let (sum, runs) = seconds.entry(second).or_default();
+            (*sum, *runs) = (*sum + operations, *runs + 1);
+        }
+    }
+    let several = seconds.iter().filter(|(_, (_, runs))| *runs > 1);
+    several.map(|(second, (sum, _))| (*second as f64 + 1.0, *sum)).collect()
+}
+
+/// The phases of each run, with their times.
+pub fn phases(shown: &[Shown<'_>]) -> Table {
+    let first = shown.iter().map(|one| began_millis(one.run)).min().unwrap_or(0);
+    let mut rows = Vec::new();
+    for Shown { name, run, .. } in shown {
+        let mut at = began_millis(run);
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let ramp = nanos(run.plan.ramp).min(warming_nanos(run));
+        let phases = [
+            ("ramp", Some(ramp).filter(|nanos| *nanos > 0)),
+            ("warm-up", Some(warming_nanos(run) - ramp).filter(|nanos| *nanos > 0)),
+            ("measured", Some(run.measured.nanos)),
+            ("settle", run.settled_nanos),
+        ];
+        for (phase, nanos) in phases.into_iter().filter_map(|(phase, nanos)| Some((phase, nanos?))) {
+            let begins = match run.measured.began_unix_millis {
+                0 => ["-".to_owned(), "-".to_owned()],
+                _ => {
+                    let micros = i64::try_from(at.saturating_mul(1000)).unwrap_or(i64::MAX);
+                    [Timestamp(micros).text(), figure((at - first) as f64 / 1e3)]
+                }
+            };
+            rows.push([[format!("{name}: {phase}")].as_slice(), &begins, &[figure(nanos as f64 / 1e9)]].concat());
+            at += nanos / 1_000_000;
+        }
+    }
+    let columns = ["phase", "begins, UTC", "after the first, s", "lasts, s"];
+    table("Phases of the runs, in the order in which they stand on this page", &columns, rows)
+}
