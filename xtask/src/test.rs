@@ -1,5 +1,5 @@
 //! `cargo x test`: brings what the tests need of the machine, and runs them. Besides Rust that is a PostgreSQL server, which
-//! the tests of its store start in a directory of their own.
+//! the tests of its store start in a directory of their own, and Chromium, in which the tests of pages open them.
 
 use crate::packages;
 use std::env;
@@ -13,6 +13,10 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 /// Sets up what is missing, then runs all tests.
 pub fn run(root: &Path) -> ExitCode {
     if let Err(why) = packages::bring("postgresql", "PostgreSQL", has_postgres) {
+        eprintln!("test: {why}");
+        return ExitCode::FAILURE;
+    }
+    if let Err(why) = packages::bring("chromium", "Chromium", || packages::is_in_path("chromium")) {
         eprintln!("test: {why}");
         return ExitCode::FAILURE;
     }
