@@ -159,7 +159,13 @@ impl Hint {
     /// Asks the memory for the bytes of the page that a reader looks at first.
     #[inline]
     pub fn prefetch(self) {
-        prefetch((self.0 >> Self::NUMBER_BITS) as usize * BLOCK_BYTES, FIRST_BYTES);
+        self.prefetch_bytes(FIRST_BYTES);
+    }
+
+    /// Asks the memory for the first `bytes` bytes of the page.
+    #[inline]
+    pub fn prefetch_bytes(self, bytes: usize) {
+        prefetch((self.0 >> Self::NUMBER_BITS) as usize * BLOCK_BYTES, bytes);
     }
 }
 
@@ -575,6 +581,17 @@ impl PageRef {
         let Some(frames) = &self.rest().frames else { return };
         if let Some(frame) = frames.get(hint.number()) {
             hint.prefetch();
+            prefetch(std::ptr::from_ref(frame).addr(), size_of::<Frame>());
+        }
+    }
+
+    /// As [`PageRef::prefetch_child`], of the page only what stands before its keys.
+    #[inline]
+    pub fn prefetch_child_head(&self, i: usize) {
+        let hint = self.hint(i);
+        let Some(frames) = &self.rest().frames else { return };
+        if let Some(frame) = frames.get(hint.number()) {
+            hint.prefetch_bytes(1);
             prefetch(std::ptr::from_ref(frame).addr(), size_of::<Frame>());
         }
     }

@@ -31,8 +31,8 @@ pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::Limits;
 pub use read::{
-    Approach, Branch, CopiedPage, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue,
-    PartCursor, RangeErase, Readahead, Roots, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,
+    Approaches, Branch, CopiedPage, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue,
+    PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,
     Streak, StreakRow, StreakStart, Subtree, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};

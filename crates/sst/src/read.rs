@@ -24,7 +24,7 @@ mod tree;
 mod values;
 mod whole;
 
-pub use approach::{Approach, Roots};
+pub use approach::{Approaches, Reached};
 pub use branch::Branch;
 pub use copied_page::CopiedPage;
 pub use cursor::SstCursor;

@@ -37,18 +37,21 @@ impl LevelBounds {
         }
     }
 
-    /// The places of the files that may hold `key`. Other files are among them where heads are equal.
+    /// The places of the files that may hold `key`. Other files are among them where heads are equal: whether that cannot be is the
+    /// second answer.
     #[inline]
-    pub fn around(&self, key: &[u8]) -> Range<usize> {
+    pub fn around(&self, key: &[u8]) -> (Range<usize>, bool) {
         let shared = key.len().min(self.prefix.len());
-        let key_head = match key[..shared].cmp(&self.prefix[..shared]) {
+        let order = if shared == 0 { Ordering::Equal } else { key[..shared].cmp(&self.prefix[..shared]) };
+        let key_head = match order {
             Ordering::Equal if shared == self.prefix.len() => head(&key[shared..]),
-            Ordering::Less | Ordering::Equal => return 0..0,
+            Ordering::Less | Ordering::Equal => return (0..0, true),
             // Greater than every bound that there is.
             Ordering::Greater => u64::MAX,
         };
         let start = self.highs.partition_point(|high| *high < key_head);
         let files = self.lows[start..].partition_point(|low| *low <= key_head);
-        start..start + files
+        let is_certain = files == 0 || files == 1 && self.lows[start] < key_head && key_head < self.highs[start];
+        (start..start + files, is_certain)
     }
 }

@@ -41,7 +41,10 @@ impl TableFiles {
         let deeper = deeper.iter().zip(&self.bounds[1..]).filter(|(files, _)| !files.is_empty());
         let deeper = deeper.flat_map(move |(files, bounds)| {
             let bounds = bounds.get_or_init(|| Arc::new(LevelBounds::of(files)));
-            files_with_key(&files[bounds.around(key)], key)
+            match bounds.around(key) {
+                (places, true) => files[places].iter(),
+                (places, false) => files_with_key(&files[places], key),
+            }
         });
         level0.iter().filter(move |file| file.may_contain(key)).chain(deeper)
     }
@@ -55,7 +58,7 @@ impl TableFiles {
 
 /// The files of `level` (not 0) that may hold `key` by their bounds: at most one, or several if bounds were cut to the same
 /// bytes.
-fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> + use<'a> {
+fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> std::slice::Iter<'a, Arc<DbFile>> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);
     level[start..start + end].iter()

@@ -9,7 +9,8 @@ use super::value::{Key, Parts, Value};
 use crate::core::handle::TableHandle;
 use crate::error::Result;
 use crate::manifest::DbFile;
-use pages::{PageCache, PageSource, Stop};
+use pages::{PageCache, PageRef, PageSource, Stop};
+use std::ops::Range;
 
 /// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can
 /// implement this trait.
@@ -37,6 +38,9 @@ pub trait GivesRows: Sized + Send + 'static {
 
     /// What was asked for of a row that was found, if no other page has a part of it.
     fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self>;
+
+    /// What was asked for of a row if all of it lies in its value, which is at `place` of `page`.
+    fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self;
 
     /// The parts of a row that were asked for.
     fn of_parts(parts: Parts) -> Self;
@@ -70,6 +74,11 @@ impl GivesRows for Value {
         }
     }
 
+    #[inline]
+    fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, _: &PartList) -> Self {
+        Value::from_page(cache, &page, place)
+    }
+
     fn of_parts(parts: Parts) -> Self {
         parts.into_only()
     }
@@ -101,12 +110,16 @@ impl GivesRows for Parts {
         match row {
             FoundRow::Memory(row) => Some(wanted.of_memory(row)),
             FoundRow::File(..) if wanted.set().any_beside_main() => None,
-            // The only part that was asked for, or none.
             FoundRow::File(row, _) => {
                 let (page, place) = row.value.in_page()?;
-                Some(Self::of((0..wanted.len()).map(|_| Value::from_page(cache, page, place.clone()))))
+                Some(Self::of_value_in(page.clone(), place, cache, wanted))
             }
         }
+    }
+
+    fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self {
+        // The only part that was asked for, or none.
+        Self::of((0..wanted.len()).map(|_| Value::from_page(cache, &page, place.clone())))
     }
 
     fn of_parts(parts: Parts) -> Self {

@@ -17,7 +17,7 @@ use super::{Parts, Value};
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::{Approach, Roots, Row, RowPlace, SoughtKey, StoredValue};
+use sst::{Approaches, Row, RowPlace, SoughtKey, StoredValue};
 
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
@@ -100,6 +100,8 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
     /// transaction that has files: these are asked here, too.
     fn begin_batch<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<KeyBatch<'v>, Stop> {
         let files = self.table.files;
+        // All rows that the version shows are in the memtables already.
+        let has_memory = self.table.own.is_some() || self.table.memtables().any(|memtable| !memtable.is_empty());
         // Keys far apart share neither their data page nor the node above it.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
         let group_ways = self.wanted.set().beside_main().count();
@@ -117,14 +119,14 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     break;
                 }
             }
-            let said = match ask_memory(source, self.table, &SoughtKey::new(key)) {
+            let said = match has_memory.then(|| ask_memory(source, self.table, &SoughtKey::new(key))).transpose() {
                 Err(Stop::Fault) => {
                     is_missing = true;
                     continue;
                 }
                 said => said?,
             };
-            match said {
+            match said.unwrap_or(Answer::Silent) {
                 Answer::Silent => {
                     let asked = |file| Asked { key: first + i, file, said: Said::Open };
                     files.files_with_key(key).for_each(|file| batch.asked.push(asked(file)));
@@ -203,16 +205,45 @@ impl<'v> KeyBatch<'v> {
         answers: &mut Answers<'_, V>,
     ) -> Result<(), Stop> {
         let Self { rows, asked } = self;
-        let (mut roots, mut approaches) = (Roots::default(), Vec::with_capacity(asked.len().min(INTERLEAVED)));
+        if asked.len() == 1 {
+            // There is no other look-up to wait beside.
+            return ask_files(source, table, asked, None, keys, rows, answers);
+        }
+        let has_values = !answers.wanted.set().any_beside_main();
+        let mut approaches = Approaches::default();
         together(interleaved(asked), |asked| {
-            approach(source, asked, keys, &mut roots, &mut approaches);
-            let mut approaches = approaches.as_slice();
+            approach(source, asked, keys, &mut approaches);
+            let mut first = 0;
             together(asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
-                let (of_files, later) = approaches.split_at(files.len());
-                approaches = later;
-                ask_files(source, table, files, of_files, keys, rows, answers)
+                let i = first;
+                first += files.len();
+                if has_values && answers.take_value(table, files, &mut approaches, i) {
+                    return Ok(());
+                }
+                ask_files(source, table, files, Some((&approaches, i)), keys, rows, answers)
             })
         })
+    }
+}
+
+impl<V: Content> Answers<'_, V> {
+    /// Whether approach `i` has come to the value of the key in the newest of its `files`. Then it is the answer.
+    #[inline]
+    fn take_value<'v>(
+        &mut self,
+        table: TableView<'v>,
+        files: &mut [Asked<'v>],
+        approaches: &mut Approaches<'v, '_>,
+        i: usize,
+    ) -> bool {
+        if files.iter().any(|file| file.said != Said::Open) {
+            return false;
+        }
+        let Asked { key, file, said } = &mut files[0];
+        let Some((page, place)) = approaches.take_value(i, &file.sst, table.at) else { return false };
+        *said = Said::Decided;
+        self.all[*key] = Some(V::of_value_in(page, place, self.cache, self.wanted));
+        true
     }
 }
 
@@ -235,31 +266,26 @@ fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &
     })
 }
 
-/// Goes towards the rows that have not been found, with all keys together: `approaches` becomes how far each came.
+/// Goes towards the rows that have not been found, with all keys together.
 fn approach<'v, 'k, S: PageSource + ?Sized>(
     source: &S,
     asked: &[Asked<'v>],
     keys: &'k [impl AsRef<[u8]>],
-    roots: &mut Roots<'v>,
-    approaches: &mut Vec<Approach<'k>>,
+    approaches: &mut Approaches<'v, 'k>,
 ) {
     approaches.clear();
-    approaches.resize_with(asked.len(), Approach::default);
     let mut decided = None;
-    for (Asked { key, file, said }, approach) in asked.iter().zip(approaches.iter_mut()) {
+    for Asked { key, file, said } in asked {
         match said {
-            Said::Decided => decided = Some(key),
-            Said::Open if decided != Some(key) => file.sst.approach(source, roots, keys[*key].as_ref(), approach),
-            Said::Open | Said::Silent => {}
+            Said::Open if decided != Some(key) => approaches.begin(source, &file.sst, keys[*key].as_ref()),
+            Said::Decided => {
+                decided = Some(key);
+                approaches.add();
+            }
+            Said::Open | Said::Silent => approaches.add(),
         }
     }
-    let mut goes_on = true;
-    while goes_on {
-        goes_on = false;
-        for (Asked { key, file, .. }, approach) in asked.iter().zip(approaches.iter_mut()) {
-            goes_on |= approach.advance(source, &file.sst.file, keys[*key].as_ref());
-        }
-    }
+    approaches.run(source);
 }
 
 /// Asks all files that have not answered about a key, up to the first file that decides. A composite step.
@@ -267,7 +293,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
     files: &mut [Asked<'v>],
-    approaches: &[Approach<'_>],
+    approached: Option<(&Approaches<'_, '_>, usize)>,
     keys: &[impl AsRef<[u8]>],
     rows: &mut Vec<(usize, FileRow<'v>)>,
     answers: &mut Answers<'_, V>,
@@ -281,7 +307,8 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             Said::Silent => continue,
             Said::Open => {}
         }
-        let answer = match ask_file(source, table, file, &key, Some(&approaches[i])) {
+        let reached = approached.map(|(approaches, first)| approaches.reached(first + i));
+        let answer = match ask_file(source, table, file, &key, reached) {
             Ok(answer) => answer,
             Err(Stop::Fault) => {
                 missing = true;

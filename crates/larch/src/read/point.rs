@@ -10,7 +10,7 @@ use crate::manifest::db_file::DbFile;
 use crate::memtable::Memtable;
 use crate::transaction::own_writes::OwnRows;
 use pages::{PageCache, PageSource, Stop, retry};
-use sst::{Approach, Row, RowKind, SoughtKey, Version};
+use sst::{Reached, Row, RowKind, SoughtKey, Version};
 
 /// What a source says about a key.
 pub enum Answer<'v> {
@@ -214,7 +214,7 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     table: TableView<'_>,
     file: &'v DbFile,
     key: &SoughtKey<'_>,
-    approach: Option<&Approach<'_>>,
+    approach: Option<Reached<'_, '_>>,
 ) -> Result<Answer<'v>, Stop> {
     // Both parts run before a fault is returned, so that they fault together.
     let row = file.sst.get_filtered(source, key, table.at, approach);

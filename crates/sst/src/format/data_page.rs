@@ -71,6 +71,15 @@ pub struct Layout {
     first_row: u64,
 }
 
+/// Where in a page a key is sought that it may have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeadGuess<'k> {
+    /// What follows the prefix of the page in the key.
+    suffix: Suffix<'k>,
+    /// The first of the heads among which it is guessed to be.
+    start: Option<usize>,
+}
+
 /// What the heads of a page say of a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadMatch<'k> {
@@ -275,7 +284,7 @@ impl Layout {
     /// Asks the memory for the record of row `i`, whose key is compared now and whose value is read after that.
     #[inline]
     fn prefetch_record(&self, page: &[u8], i: usize) {
-        let (start, end) = (self.offset(page, i), self.offset(page, i + 1));
+        let (start, end) = self.ends(page, i);
         prefetch(page.as_ptr().addr() + self.records_at + start, (end - start).min(MAX_PREFETCH_BYTES));
     }
 
@@ -299,6 +308,59 @@ impl Layout {
             self.prefetch_record(page, low);
         }
         HeadMatch { suffix, low, high }
+    }
+
+    /// Asks the memory for what [`Layout::guess_heads`] reads.
+    #[inline(always)]
+    pub fn prefetch_ends(&self, page: &[u8]) {
+        let page = page.as_ptr().addr();
+        prefetch(page + self.offsets_at - key::HEAD_BYTES, key::HEAD_BYTES);
+        prefetch(page + self.prefix_at, self.prefix_bytes.max(1));
+    }
+
+    /// Begins a [`Layout::match_heads`] that reads few lines of memory where keys are spread evenly. The memory is asked for the
+    /// heads and offsets among which the key is guessed to be, or for all heads. Otherwise the answer is known.
+    #[inline(always)]
+    pub fn guess_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> Result<HeadGuess<'k>, HeadMatch<'k>> {
+        let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
+            Ok(suffix) => suffix,
+            Err(std::cmp::Ordering::Less) => return Err(HeadMatch::default()),
+            Err(_) => return Err(HeadMatch { low: self.rows, high: self.rows, ..HeadMatch::default() }),
+        };
+        let start = key::guess(self.heads(page), suffix.head);
+        let at = page.as_ptr().addr();
+        match start {
+            Some(start) => {
+                let offset_bytes = if self.wide { 4 } else { 2 };
+                prefetch(at + HEADS_AT + start * key::HEAD_BYTES, key::GUESSED * key::HEAD_BYTES);
+                prefetch(at + self.offsets_at + start * offset_bytes, key::GUESSED * offset_bytes);
+            }
+            None => prefetch(at + HEADS_AT, (self.offsets_at - HEADS_AT).min(MAX_PREFETCH_BYTES)),
+        }
+        Ok(HeadGuess { suffix, start })
+    }
+
+    /// Ends a [`Layout::match_heads`] that was begun by a guess.
+    #[inline(always)]
+    pub fn match_guessed<'k>(&self, page: &[u8], guess: &HeadGuess<'k>) -> HeadMatch<'k> {
+        let HeadGuess { suffix, start } = *guess;
+        let heads = self.heads(page);
+        let guessed = start.and_then(|start| key::equal_heads_guessed(heads, start, suffix.head));
+        let (low, high) = guessed.unwrap_or_else(|| key::equal_heads(heads, suffix.head));
+        if low < high {
+            self.prefetch_record(page, low);
+        }
+        HeadMatch { suffix, low, high }
+    }
+
+    /// The row of which `heads` say that it alone may have the key, if it has.
+    #[inline(always)]
+    pub fn lone_match(&self, page: &[u8], heads: &HeadMatch<'_>) -> Option<RowRecord> {
+        if heads.high - heads.low != 1 {
+            return None;
+        }
+        let (suffix, record) = self.decode(page, heads.low).expect("a validated record decodes");
+        suffix.is(&heads.suffix).then_some(record)
     }
 
     /// The part of [`Layout::search`] that reads records.

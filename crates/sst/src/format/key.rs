@@ -75,17 +75,30 @@ impl<'a> Suffix<'a> {
 ///
 /// What follows the prefix in the page is compared along with a short one and masked out, so that its length, which
 /// differs from page to page, is not branched on.
-#[inline]
+#[inline(always)]
 pub fn strip_prefix<'k>(key: &'k [u8], page: &[u8], prefix: Range<usize>) -> Result<Suffix<'k>, Ordering> {
     let len = prefix.len();
-    let is_equal = match (key.first_chunk::<16>(), page[prefix.start..].first_chunk::<16>()) {
+    let is_equal = match (key.first_chunk::<8>(), page[prefix.start..].first_chunk::<8>()) {
+        (Some(start), Some(prefix)) if len < 8 => {
+            let differs = u64::from_le_bytes(*start) ^ u64::from_le_bytes(*prefix);
+            differs & ((1 << (8 * len)) - 1) == 0
+        }
+        _ => len == 0 || begins_with(key, page, prefix.clone()),
+    };
+    if is_equal { Ok(Suffix::after(key, len)) } else { Err(apart_from(key, &page[prefix])) }
+}
+
+/// Whether `key` begins with the bytes `prefix` of `page`.
+#[inline]
+fn begins_with(key: &[u8], page: &[u8], prefix: Range<usize>) -> bool {
+    let len = prefix.len();
+    match (key.first_chunk::<16>(), page[prefix.start..].first_chunk::<16>()) {
         (Some(start), Some(prefix)) if len < 16 => {
             let differs = u128::from_le_bytes(*start) ^ u128::from_le_bytes(*prefix);
             differs & ((1 << (8 * len)) - 1) == 0
         }
-        _ => key.get(..len).is_some_and(|start| equal(start, &page[prefix.clone()])),
-    };
-    if is_equal { Ok(Suffix::after(key, len)) } else { Err(apart_from(key, &page[prefix])) }
+        _ => key.get(..len).is_some_and(|start| equal(start, &page[prefix])),
+    }
 }
 
 /// Where a key that does not begin with `prefix` lies relative to all that do.
@@ -192,6 +205,34 @@ pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32
     equal_from(heads, below_from(heads, blocks, head), head)
 }
 
+/// Heads among which a guess looks. Those of keys that are spread evenly lie half the root of their number from where they are
+/// guessed, on average less: of 400 heads ten.
+pub const GUESSED: usize = 3 * BLOCK;
+
+/// Where among the sorted `heads` those begin among which `head` is guessed to be: heads of keys that are hashes, or are counted,
+/// are spread evenly. Reads the first and the last head. `None` if the heads are few, or `head` is not between them.
+#[inline]
+pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
+    let (first, last) = (heads.first()?, heads.last()?);
+    let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+    if heads.len() < GUESSED || !(first..=last).contains(&head) || first == last {
+        return None;
+    }
+    let at = u64::from(head - first) * (heads.len() as u64 - 1) / u64::from(last - first);
+    Some((at as usize).saturating_sub(GUESSED / 2).min(heads.len() - GUESSED))
+}
+
+/// As [`equal_heads`], which is to be among the [`GUESSED`] heads from `start` on. `None` if it is not.
+#[inline]
+pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) -> Option<(usize, usize)> {
+    let is_below = |bytes: &[u8; HEAD_BYTES]| u32::from(u32::from_le_bytes(*bytes) < head);
+    let guessed = heads.get(start..)?.first_chunk::<GUESSED>()?;
+    let below = guessed.iter().map(is_below).sum::<u32>() as usize;
+    let begins = below > 0 || start == 0;
+    let ends = below < GUESSED || start + GUESSED == heads.len();
+    (begins && ends).then(|| equal_from(heads, start + below, head))
+}
+
 /// The run of entries whose head equals `head`, which begins at `low` if there is one.
 #[inline]
 fn equal_from(heads: &[[u8; HEAD_BYTES]], low: usize, head: u32) -> (usize, usize) {
@@ -293,11 +334,28 @@ mod tests {
     }
 
     #[test]
+    fn heads_that_are_spread_evenly_are_nearly_always_where_they_are_guessed() {
+        let mut rng = StdRng::seed_from_u64(7);
+        let (mut right, mut all) = (0, 0);
+        for _ in 0..200 {
+            let mut heads: Vec<u32> = (0..400).map(|_| rng.random()).collect();
+            heads.sort_unstable();
+            let bytes: Vec<[u8; 4]> = heads.iter().map(|head| head.to_le_bytes()).collect();
+            for head in heads {
+                let start = guess(&bytes, head).expect("it is between the first and the last");
+                right += usize::from(equal_heads_guessed(&bytes, start, head).is_some());
+                all += 1;
+            }
+        }
+        assert!(right * 100 > all * 97, "{right} of {all}");
+    }
+
+    #[test]
     fn head_search_agrees_with_a_linear_one() {
         let mut rng = StdRng::seed_from_u64(3);
         for _ in 0..5_000 {
             let most = [40, 100, 2_000][rng.random_range(0..3)];
-            let len = rng.random_range(0..most);
+            let len: usize = rng.random_range(0..most);
             let top = [4, 50, u32::MAX][rng.random_range(0..3)];
             let mut heads: Vec<u32> =
                 (0..len).map(|_| if rng.random_bool(0.1) { u32::MAX } else { rng.random_range(0..=top) }).collect();
@@ -310,6 +368,12 @@ mod tests {
             assert_eq!(equal_heads(&bytes, head), (low, high));
             let samples: Vec<[u8; 4]> = samples(&bytes).copied().collect();
             assert_eq!(equal_heads_in_block(&bytes, heads_below(&samples, head), head), (low, high));
+            let guessed = guess(&bytes, head).and_then(|start| equal_heads_guessed(&bytes, start, head));
+            assert!(guessed.is_none_or(|guessed| guessed == (low, high)), "{guessed:?}, not {low}..{high}");
+            for start in [0, len / 2, len.saturating_sub(GUESSED), len] {
+                let guessed = equal_heads_guessed(&bytes, start, head);
+                assert!(guessed.is_none_or(|guessed| guessed == (low, high)), "{guessed:?} from {start}");
+            }
         }
     }
 }

@@ -37,6 +37,7 @@ use super::little_endian::{u32_at, u64_at};
 use crate::KeyRange;
 use os::memory::prefetch;
 use pages::{Address, page::HEADER_BYTES};
+use std::ops::Deref;
 
 const CHILDREN_AT: usize = HEADER_BYTES;
 const COLUMNS: usize = 6;
@@ -86,10 +87,16 @@ impl Child {
     }
 }
 
-/// Offsets of the parts of a node.
+/// A node in its page.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexNode<'p> {
     page: &'p [u8],
+    layout: NodeLayout,
+}
+
+/// Offsets of the parts of a node, read from its head once, for a reader that comes back to the page.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeLayout {
     children: usize,
     form: u8,
     prefix_bytes: usize,
@@ -131,6 +138,15 @@ impl BegunSearch<'_> {
     }
 }
 
+impl Deref for IndexNode<'_> {
+    type Target = NodeLayout;
+
+    #[inline]
+    fn deref(&self) -> &NodeLayout {
+        &self.layout
+    }
+}
+
 impl<'p> IndexNode<'p> {
     /// Reads the head of a validated node.
     #[inline]
@@ -141,8 +157,7 @@ impl<'p> IndexNode<'p> {
         let heads = if form & BY_ROW != 0 { 0 } else { children - 1 };
         let samples = if form & SAMPLED != 0 { heads / key::BLOCK } else { 0 };
         let checksums_at = HEAD_END + samples * 4;
-        Self {
-            page,
+        let layout = NodeLayout {
             children,
             form,
             prefix_bytes: usize::from(u16::from_le_bytes([head[CHILDREN_AT + 4], head[CHILDREN_AT + 5]])),
@@ -150,7 +165,20 @@ impl<'p> IndexNode<'p> {
             checksums_at,
             residuals_at: checksums_at + children * 4 + heads * 4,
             tails_at: u32_at(head, CHILDREN_AT + 12) as usize,
-        }
+        };
+        Self { page, layout }
+    }
+
+    /// The node in `page`, whose layout was read before.
+    #[inline]
+    pub fn known(page: &'p [u8], layout: &NodeLayout) -> Self {
+        Self { page, layout: *layout }
+    }
+
+    /// Its layout.
+    #[inline]
+    pub fn layout(&self) -> &NodeLayout {
+        &self.layout
     }
 
     /// Children, at least one.

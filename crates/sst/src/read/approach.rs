@@ -1,29 +1,57 @@
-//! A look-up in stages, for a caller that looks up several keys. Each stage asks the memory for what the next one reads and
-//! does not wait for it, so that the caller runs a stage for all keys before it runs the next: then the keys wait for the
-//! memory together. It does not know how many keys there are, and answers nothing itself.
+//! The look-ups of several keys in stages. Each stage asks the memory for what the next one reads and does not wait for it, and
+//! is run for all keys before the next: so the keys wait for the memory together. It does not know which files a key is asked in,
+//! and answers only where a row is all that there is to say.
 //!
-//! * An approach only spares work. It takes what is in memory, and a look-up goes on from wherever the approach has stopped.
+//! * An approach only spares work. It takes what is in memory, and a look-up goes on from wherever its approach has stopped.
 //! * What a stage has found no later stage looks for again: an approach that has come to the row hands on the page, and where
 //!   in it the heads of the keys lead.
+//! * Nodes are kept from one key to the next, with their layouts, so that each is found once for all keys that lead through it.
 
-use super::descent::{Descent, Leaf, Subtree, Way};
+use super::descent::{Descent, Subtree};
+use super::sst::Sst;
 use crate::format::PageRows;
-use crate::format::data_page::{HeadMatch, Layout};
-use crate::format::node::{BegunSearch, IndexNode};
+use crate::format::data_page::{HeadGuess, HeadMatch, Layout};
+use crate::format::meta::TreeKind;
+use crate::format::node::{BegunSearch, IndexNode, NodeLayout};
+use crate::row::{RowKind, Version};
 use os::sync::Arc;
-use pages::{PageKind, PageRef, PageSource, PagedFile, Stop};
+use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Stop};
+use std::ops::Range;
 
-/// How far the look-up of a key in a file has come. It keeps pages, so it ends with the step that began it.
+/// The most nodes that are kept beyond those of the keys that are under way: each pins its page, and they are searched one after
+/// the other.
+const MAX_NODES: usize = 64;
+
+/// Places in a table that says where nodes are.
+const PLACES: usize = 128;
+
+/// The look-ups of several keys, and how far each has come. It keeps pages, so it ends with the step that began it.
 #[derive(Default)]
-pub struct Approach<'k> {
+pub struct Approaches<'f, 'k> {
+    nodes: Nodes<'f>,
+    /// Those behind the first `count` are memory to be used again.
+    all: Vec<Approach<'f, 'k>>,
+    count: usize,
+}
+
+/// How far the look-up of a key in a file has come.
+#[derive(Default)]
+struct Approach<'f, 'k> {
     stage: Stage,
-    /// The way down to the page that is next.
-    way: Way,
-    node_kind: Option<PageKind>,
+    /// Whether the page that is next is a data page.
+    is_above_data: bool,
+    key: &'k [u8],
+    file: Option<&'f Arc<PagedFile>>,
+    /// The node that it has come to, by its number among the nodes, and the child that leads to the key.
+    node: usize,
+    child: usize,
     search: BegunSearch<'k>,
-    /// The node or data page that the approach has come to, while it is not the one above the next.
+    /// Where that child lies.
+    address: Address,
+    /// The data page that it has come to.
     page: Option<PageRef>,
     layout: Layout,
+    guess: HeadGuess<'k>,
     heads: HeadMatch<'k>,
 }
 
@@ -33,143 +61,301 @@ enum Stage {
     /// Nothing: the look-up begins at the root.
     #[default]
     None,
-    /// It takes the page that is next.
-    Page,
     /// It ends the search of a node, whose samples it has searched.
     Node,
     /// It reads where the child of a node lies that leads to the key.
     Child,
+    /// It takes the page that is next.
+    Page,
+    /// It guesses where the key is in the data page.
+    Guess,
+    /// It searches the heads there.
+    Heads,
     /// Nothing: the page that is next is not in memory.
     Missing,
     /// Nothing: the heads of the data page are searched.
     Row,
 }
 
-/// The most roots that are kept: they are searched one by one, and each pins its page.
-const MAX_ROOTS: usize = 32;
+/// The nodes through which keys have led.
+struct Nodes<'f> {
+    all: Vec<Node>,
+    /// The numbers of nodes below others. A node for which there is no place is found in the cache again.
+    below: [u32; PLACES],
+    /// The roots of the files, by their numbers among the nodes. `None` for a file in which no approach may begin.
+    roots: Vec<(&'f Arc<PagedFile>, Option<usize>)>,
+}
 
-/// The roots of the files in which keys are looked up together: each is found once for all keys. `None` for a file in which no
-/// approach may begin.
-#[derive(Default)]
-pub struct Roots<'f>(Vec<(&'f Arc<PagedFile>, Option<ApproachRoot>)>);
-
-/// The root of a tree that has nodes.
-pub(super) struct ApproachRoot {
+struct Node {
     page: PageRef,
-    kind: PageKind,
+    layout: NodeLayout,
+    /// Height above the data pages.
     level: u8,
+    /// The node above, by its number, and which of its children this is; a root has itself above.
+    above: (usize, usize),
 }
 
-impl ApproachRoot {
-    /// The root of `main`, if it is a node and in memory.
-    pub(super) fn find<S: PageSource + ?Sized>(main: &Descent<'_>, source: &S) -> Option<Self> {
-        let Subtree { address, level, .. } = main.whole();
-        let page = if level > 0 { main.peek_node(source, &address)? } else { return None };
-        Some(Self { page, kind: main.node_kind(), level })
+impl Node {
+    /// The node in `page`, if it has separators. If it has none it does not belong here, which a step that needs it will report.
+    fn new(page: PageRef, level: u8, above: (usize, usize)) -> Option<Self> {
+        let node = IndexNode::new(&page);
+        let layout = *node.layout();
+        let is_by_row = node.is_by_row();
+        (!is_by_row).then_some(Self { page, layout, level, above })
+    }
+
+    #[inline]
+    fn get(&self) -> IndexNode<'_> {
+        IndexNode::known(&self.page, &self.layout)
     }
 }
 
-impl<'f> Roots<'f> {
-    /// The root of `file`, which is found by `find` at the first time.
+impl Default for Nodes<'_> {
+    fn default() -> Self {
+        Self { all: Vec::new(), below: [0; PLACES], roots: Vec::new() }
+    }
+}
+
+impl<'f> Nodes<'f> {
+    /// The number of the root of `file`, which is found by `find` at the first time.
     #[inline]
-    pub(super) fn of(
-        &mut self,
-        file: &'f Arc<PagedFile>,
-        find: impl FnOnce() -> Option<ApproachRoot>,
-    ) -> Option<&ApproachRoot> {
-        let known = self.0.iter().position(|(known, _)| std::ptr::eq(*known, file));
-        let i = known.unwrap_or_else(|| {
-            // Keys far apart in a table of many files share few of them.
-            self.0.truncate(MAX_ROOTS - 1);
-            self.0.push((file, find()));
-            self.0.len() - 1
+    fn root(&mut self, file: &'f Arc<PagedFile>, find: impl FnOnce() -> Option<(PageRef, u8)>) -> Option<usize> {
+        if let Some((_, root)) = self.roots.iter().find(|(known, _)| std::ptr::eq(*known, file)) {
+            return *root;
+        }
+        let number = self.all.len();
+        let root = find().and_then(|(page, level)| Node::new(page, level, (number, 0)));
+        let root = root.map(|root| {
+            self.all.push(root);
+            number
         });
-        self.0[i].1.as_ref()
+        self.roots.push((file, root));
+        root
+    }
+
+    /// The number of the node that is child `child` of node `node`, if it is known.
+    #[inline]
+    fn child(&self, node: usize, child: usize) -> Option<usize> {
+        let number = self.below[Self::place(node, child)] as usize;
+        let is_it = |known: &Node| known.above == (node, child) && number != node;
+        self.all.get(number).is_some_and(is_it).then_some(number)
+    }
+
+    /// Adds the node in `page` under another one, if it is one that belongs there.
+    fn add(&mut self, page: PageRef, level: u8, above: (usize, usize)) -> Option<usize> {
+        let number = self.all.len();
+        self.all.push(Node::new(page, level, above)?);
+        self.below[Self::place(above.0, above.1)] = number as u32;
+        Some(number)
+    }
+
+    #[inline]
+    fn place(node: usize, child: usize) -> usize {
+        (node * 37 + child) % PLACES
+    }
+
+    /// Forgets them if they are many: keys far apart in a table of many files share few of them.
+    fn limit(&mut self) {
+        if self.all.len() > MAX_NODES {
+            self.all.clear();
+            self.roots.clear();
+        }
     }
 }
 
-impl<'k> Approach<'k> {
-    /// Begins the look-up of `key` at the root of its file.
-    #[inline]
-    pub(super) fn begin(&mut self, root: &ApproachRoot, key: &'k [u8]) {
-        self.node_kind = Some(root.kind);
-        self.way.level = root.level;
-        self.search_node(root.page.clone(), key);
+impl<'f, 'k> Approaches<'f, 'k> {
+    /// Forgets the look-ups and keeps the nodes.
+    pub fn clear(&mut self) {
+        self.count = 0;
+        self.nodes.limit();
     }
 
-    /// Runs the next stage towards `key` in `file`. False if there is none.
+    /// Adds a look-up that begins at the root.
     #[inline]
-    pub fn advance<S: PageSource + ?Sized>(&mut self, source: &S, file: &Arc<PagedFile>, key: &'k [u8]) -> bool {
+    pub fn add(&mut self) {
+        let i = self.count;
+        if i == self.all.len() {
+            self.all.push(Approach::default());
+        }
+        self.all[i].stage = Stage::None;
+        self.all[i].page = None;
+        self.count += 1;
+    }
+
+    /// Adds the look-up of `key` in `sst`. It does not begin before the look-up where a filter or a slice may spare the way.
+    #[inline]
+    pub fn begin<S: PageSource + ?Sized>(&mut self, source: &S, sst: &'f Sst, key: &'k [u8]) {
+        self.add();
+        let find = || {
+            let main = sst.descent(TreeKind::Main).filter(|_| sst.may_approach())?;
+            let Subtree { address, level, .. } = main.whole();
+            let page = if level > 0 { main.peek_node(source, &address)? } else { return None };
+            Some((page, level))
+        };
+        if let Some(root) = self.nodes.root(&sst.file, find) {
+            let approach = &mut self.all[self.count - 1];
+            (approach.key, approach.file, approach.node) = (key, Some(&sst.file), root);
+            approach.search_node(&self.nodes);
+        }
+    }
+
+    /// Goes on with all look-ups until none gets further.
+    pub fn run<S: PageSource + ?Sized>(&mut self, source: &S) {
+        while self.advance(source) {}
+    }
+
+    /// Runs the next stage of each look-up. False if none has one.
+    fn advance<S: PageSource + ?Sized>(&mut self, source: &S) -> bool {
+        let Self { nodes, all, count } = self;
+        let mut goes_on = false;
+        for approach in &mut all[..*count] {
+            goes_on |= approach.advance(source, nodes);
+        }
+        goes_on
+    }
+
+    /// How far look-up `i` has come.
+    #[inline]
+    pub fn reached(&self, i: usize) -> Reached<'_, 'k> {
+        Reached { nodes: &self.nodes.all, approach: &self.all[..self.count][i] }
+    }
+
+    /// The page and the place in it of the value that look-up `i` has come to, which was begun in `sst`, if it is all that the file
+    /// says of the key as of `at`: nothing has to be counted, and no other page can say more.
+    #[inline]
+    pub fn take_value(&mut self, i: usize, sst: &Sst, at: Version) -> Option<(PageRef, Range<usize>)> {
+        let approach = &mut self.all[..self.count][i];
+        if approach.stage != Stage::Row || !sst.is_plain() {
+            return None;
+        }
+        let record = approach.layout.lone_match(approach.page.as_ref()?, &approach.heads)?;
+        let is_all = record.kind == RowKind::Put && !record.outside && sst.version(&record) <= at;
+        let page = if is_all { approach.page.take()? } else { return None };
+        Some((page, record.value_at..record.value_at + record.value_bytes))
+    }
+}
+
+impl<'f, 'k> Approach<'f, 'k> {
+    /// Runs the next stage. False if there is none.
+    #[inline]
+    fn advance<S: PageSource + ?Sized>(&mut self, source: &S, nodes: &mut Nodes<'f>) -> bool {
         match self.stage {
             Stage::None | Stage::Missing | Stage::Row => return false,
-            Stage::Page => self.take_page(source, file, key),
             Stage::Node => {
-                let page = self.page.take().expect("the stage before took it");
-                let node = IndexNode::new(&page);
-                let child = node.end_search(&self.search);
-                node.prefetch_address(child);
-                page.prefetch_hint(child);
-                self.way.above = Some(Leaf { page, child });
-                self.stage = Stage::Child;
+                let child = nodes.all[self.node].get().end_search(&self.search);
+                self.come_to(nodes, child);
             }
-            Stage::Child => self.read_child(),
+            Stage::Child => {
+                let Node { page, layout, .. } = &nodes.all[self.node];
+                self.address = IndexNode::known(page, layout).address(self.child);
+                match self.is_above_data {
+                    true => page.prefetch_child_head(self.child),
+                    false => page.prefetch_child(self.child),
+                }
+                self.stage = Stage::Page;
+            }
+            Stage::Page => self.take_page(source, nodes),
+            Stage::Guess => {
+                let page = self.page.as_ref().expect("the stage before took it");
+                self.stage = match self.layout.guess_heads(page, self.key) {
+                    Ok(guess) => {
+                        self.guess = guess;
+                        Stage::Heads
+                    }
+                    Err(heads) => {
+                        self.heads = heads;
+                        Stage::Row
+                    }
+                };
+            }
+            Stage::Heads => {
+                let page = self.page.as_ref().expect("a stage before took it");
+                self.heads = self.layout.match_guessed(page, &self.guess);
+                self.stage = Stage::Row;
+            }
         }
         true
     }
 
-    fn take_page<S: PageSource + ?Sized>(&mut self, source: &S, file: &Arc<PagedFile>, key: &'k [u8]) {
-        let kind = if self.way.level > 0 { self.node_kind } else { None }.unwrap_or(PageKind::Data);
-        let at = file.at(&self.way.address, kind);
-        let Leaf { page: parent, child } = self.way.above.as_ref().expect("an approach begins below the root");
-        let Some(page) = source.peek(at.under(parent, *child).prefetched()) else {
-            self.stage = Stage::Missing;
-            return;
-        };
-        if self.way.level > 0 {
-            return self.search_node(page, key);
-        }
-        self.layout = Layout::of(&page);
-        self.heads = self.layout.match_heads(&page, key);
-        self.page = Some(page);
-        self.stage = Stage::Row;
-    }
-
-    /// Searches the samples of a node; all of it, if it has none.
+    /// Searches the samples of the node that it has come to; all of it, if it has none.
     #[inline]
-    fn search_node(&mut self, page: PageRef, key: &'k [u8]) {
-        let node = IndexNode::new(&page);
-        if node.is_by_row() {
-            // It does not belong here, which a step that needs it will report.
-            self.stage = Stage::None;
-            return;
-        }
-        let search = node.begin_search(key);
+    fn search_node(&mut self, nodes: &Nodes<'f>) {
+        let node = nodes.all[self.node].get();
+        let search = node.begin_search(self.key);
         if search.is_sampled() {
             node.prefetch_block(&search);
             self.search = search;
-            self.page = Some(page);
             self.stage = Stage::Node;
         } else {
             let child = node.end_search(&search);
-            self.way.above = Some(Leaf { page, child });
-            self.read_child();
+            self.come_to(nodes, child);
         }
     }
 
+    /// Goes on to a child of the node.
     #[inline]
-    fn read_child(&mut self) {
-        let Leaf { page, child } = self.way.above.as_ref().expect("the stage before found it");
-        self.way.address = IndexNode::new(page).address(*child);
-        self.way.level -= 1;
-        page.prefetch_child(*child);
-        self.stage = Stage::Page;
+    fn come_to(&mut self, nodes: &Nodes<'f>, child: usize) {
+        let Node { page, layout, level, .. } = &nodes.all[self.node];
+        self.child = child;
+        self.is_above_data = *level == 1;
+        if !self.is_above_data
+            && let Some(number) = nodes.child(self.node, child)
+        {
+            self.node = number;
+            return self.search_node(nodes);
+        }
+        IndexNode::known(page, layout).prefetch_address(child);
+        page.prefetch_hint(child);
+        self.stage = Stage::Child;
     }
 
+    #[inline]
+    fn take_page<S: PageSource + ?Sized>(&mut self, source: &S, nodes: &mut Nodes<'f>) {
+        let file = self.file.expect("it was begun in a file");
+        let Node { page: parent, level, .. } = &nodes.all[self.node];
+        if !self.is_above_data {
+            let number = match nodes.child(self.node, self.child) {
+                Some(number) => Some(number),
+                None => {
+                    let at = file.at(&self.address, parent.kind());
+                    let (page, level) = (source.peek(at.under(parent, self.child).prefetched()), level - 1);
+                    page.and_then(|page| nodes.add(page, level, (self.node, self.child)))
+                }
+            };
+            return match number {
+                Some(number) => {
+                    self.node = number;
+                    self.search_node(nodes);
+                }
+                None => self.stage = Stage::Missing,
+            };
+        }
+        let at = file.at(&self.address, PageKind::Data);
+        let Some(page) = source.peek(at.under(parent, self.child).prefetched()) else {
+            self.stage = Stage::Missing;
+            return;
+        };
+        self.layout = Layout::of(&page);
+        self.layout.prefetch_ends(&page);
+        self.page = Some(page);
+        self.stage = Stage::Guess;
+    }
+}
+
+/// How far a look-up has come that was begun among others.
+#[derive(Clone, Copy)]
+pub struct Reached<'a, 'k> {
+    nodes: &'a [Node],
+    approach: &'a Approach<'a, 'k>,
+}
+
+impl<'a, 'k> Reached<'a, 'k> {
     /// The data page under which the key lies if it exists, if the approach has come to it, and what its heads say of the key.
     #[inline]
-    pub(super) fn row(&self) -> Option<(&PageRef, &Layout, &HeadMatch<'k>)> {
-        let page = self.page.as_ref().filter(|_| self.stage == Stage::Row)?;
-        Some((page, &self.layout, &self.heads))
+    pub(super) fn row(&self) -> Option<(&'a PageRef, &'a Layout, &'a HeadMatch<'k>)> {
+        let Approach { stage, page, layout, heads, .. } = self.approach;
+        let page = page.as_ref().filter(|_| *stage == Stage::Row)?;
+        Some((page, layout, heads))
     }
 
     /// The data page under which the key lies if it exists, if the approach has come to the node above it.
@@ -179,8 +365,14 @@ impl<'k> Approach<'k> {
         main: &Descent<'_>,
         source: &S,
     ) -> Option<Result<(PageRef, Layout), Stop>> {
-        let is_above = self.stage == Stage::Missing && self.way.level == 0;
-        is_above.then(|| main.page_under(source, &self.way))
+        let Approach { stage, is_above_data, node, child, address, .. } = self.approach;
+        let is_above = *stage == Stage::Missing && *is_above_data;
+        is_above.then(|| {
+            let at = main.file().at(address, PageKind::Data).under(&self.nodes[*node].page, *child);
+            let page = source.page(at)?;
+            let layout = Layout::of(&page);
+            Ok((page, layout))
+        })
     }
 }
 

@@ -8,7 +8,7 @@
 //!   memory that nothing uses. Where it is worth reading, the pages of it that are missing are asked for, each once, in
 //!   the round that brings a missing page of rows.
 
-use super::approach::{Approach, ApproachRoot, Roots};
+use super::approach::Reached;
 use super::descent::Descent;
 use super::filter_use::{Looks, Summary, ZoneSize, zone_of};
 use super::row::Row;
@@ -70,7 +70,7 @@ impl Sst {
         source: &S,
         key: &SoughtKey<'_>,
         at: Version,
-        approach: Option<&Approach<'_>>,
+        approach: Option<Reached<'_, '_>>,
     ) -> Result<Option<Row>, Stop> {
         let bytes = key.bytes();
         let Some(filter) = &self.meta.filter else {
@@ -93,26 +93,6 @@ impl Sst {
             self.ask_for_filter(source, filter, bytes);
         }
         found
-    }
-
-    /// Begins the look-up of `key`, among several whose `roots` are shared: `approach` goes on from the root of the file. It does
-    /// not begin where a filter or a slice may spare the way.
-    #[inline]
-    pub fn approach<'f, 'k, S: PageSource + ?Sized>(
-        &'f self,
-        source: &S,
-        roots: &mut Roots<'f>,
-        key: &'k [u8],
-        approach: &mut Approach<'k>,
-    ) {
-        let find = || {
-            let asks_filter_first = self.meta.filter.is_some() && self.filter_use.summary().asks_first();
-            let main = self.descent(TreeKind::Main).filter(|_| self.slice.is_none() && !asks_filter_first)?;
-            ApproachRoot::find(&main, source)
-        };
-        if let Some(root) = roots.of(&self.file, find) {
-            approach.begin(root, key);
-        }
     }
 
     /// Rows in the page at `at`, of this zone, do not have a key that was looked up.

@@ -1,6 +1,6 @@
 //! An immutable file with what is seen of it, and the look-up of a key in its rows. It knows no other file.
 
-use super::approach::Approach;
+use super::approach::Reached;
 use super::descent::{Descent, Under};
 use super::filter_use::FilterUse;
 use super::gap::KnownGap;
@@ -109,12 +109,12 @@ impl Sst {
         source: &S,
         key: &[u8],
         at: Version,
-        approach: Option<&Approach<'_>>,
+        approach: Option<Reached<'_, '_>>,
         note: impl FnOnce(LookUp<'_>),
     ) -> Result<Option<Row>, Stop> {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
         let fetched;
-        let (page, layout, heads) = match approach.and_then(Approach::row) {
+        let (page, layout, heads) = match approach.as_ref().and_then(Reached::row) {
             Some((page, layout, heads)) => (page, layout, *heads),
             None => {
                 let Some(page) = self.page_of_key(&descent, source, key, approach)? else { return Ok(None) };
@@ -146,7 +146,7 @@ impl Sst {
         main: &Descent<'_>,
         source: &S,
         key: &[u8],
-        approach: Option<&Approach<'_>>,
+        approach: Option<Reached<'_, '_>>,
     ) -> Result<Option<(PageRef, Layout)>, Stop> {
         if let Some(page) = approach.and_then(|approach| approach.page(main, source)) {
             return page.map(Some);
@@ -159,6 +159,18 @@ impl Sst {
                 Under::Hidden(_) => None,
             }),
         }
+    }
+
+    /// Whether the way to the rows of several keys may begin before their look-ups: neither a filter nor a slice may spare it.
+    pub(super) fn may_approach(&self) -> bool {
+        self.slice.is_none() && !(self.meta.filter.is_some() && self.filter_use.summary().asks_first())
+    }
+
+    /// Whether a row that is found is all that the file says of its key, and is not counted.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        let is_counted = || self.meta.filter.is_some() && !self.filter_use.summary().is_all_found();
+        self.slice.is_none() && self.meta.range_erases.tree().is_none() && !is_counted()
     }
 
     /// Whether main row `row` is not seen.

@@ -3,7 +3,8 @@
 use super::*;
 use crate::fixture::{Content, shapes};
 use crate::read::SoughtKey;
-use crate::row::Version;
+use crate::row::{RowKind, Version};
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 #[test]
@@ -16,22 +17,23 @@ fn answers_are_the_same_after_each_stage_from_every_source() {
         let built = content.build(shape);
         let absent = content.rows.keys().map(|key| [key, &b"+"[..]].concat());
         let keys: Vec<Vec<u8>> = content.rows.keys().cloned().chain(absent).collect();
-        let mut reached = [0; 6];
+        let mut reached = [0; 8];
         built.on_every_source(|reader| {
             let sst = &reader.sst;
             for key in &keys {
                 let expected = content.get(key, u64::MAX).map(|(version, kind, _)| (*version, *kind));
-                for stages in 0..9 {
+                for stages in 0..11 {
                     let row = reader.step(20, |source| {
-                        let (mut roots, mut approach) = (Roots::default(), Approach::default());
-                        if stages > 0 {
-                            sst.approach(source, &mut roots, key, &mut approach);
+                        let mut approaches = Approaches::default();
+                        match stages {
+                            0 => approaches.add(),
+                            _ => approaches.begin(source, sst, key),
                         }
                         for _ in 1..stages {
-                            approach.advance(source, &sst.file, key);
+                            approaches.advance(source);
                         }
-                        reached[approach.stage as usize] += 1;
-                        sst.get_filtered(source, &SoughtKey::new(key), Version::MAX, Some(&approach))
+                        reached[approaches.all[0].stage as usize] += 1;
+                        sst.get_filtered(source, &SoughtKey::new(key), Version::MAX, Some(approaches.reached(0)))
                     });
                     assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?} after {stages} stages");
                 }
@@ -43,6 +45,81 @@ fn answers_are_the_same_after_each_stage_from_every_source() {
                 && (!has_nodes
                     || [Stage::Page, Stage::Missing, Stage::Row].iter().all(|&stage| reached[stage as usize] > 0)),
             "{reached:?}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_is_taken_is_that_of_the_row_and_keys_together_are_found_as_they_are_alone() {
+    for seed in 0..12 {
+        println!("seed {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut content = Content::random(&mut rng, 200);
+        // Where rows are hidden, or keys absent, no value is taken.
+        let has_plain_rows = seed % 2 == 0;
+        if has_plain_rows {
+            content.range_erases.clear();
+        }
+        let built = content.build(shapes()[rng.random_range(0..5)]);
+        let absent = content.rows.keys().map(|key| [key, &b"+"[..]].concat()).filter(|_| !has_plain_rows);
+        let mut keys: Vec<Vec<u8>> = content.rows.keys().cloned().chain(absent).collect();
+        keys.shuffle(&mut rng);
+        let newest = content.rows.values().filter_map(|versions| versions.first().map(|(version, ..)| *version)).max();
+        let (mut taken, mut looked_up) = (0, 0);
+        built.on_every_source(|reader| {
+            let sst = &reader.sst;
+            for at in [u64::MAX, newest.unwrap_or(0) / 2] {
+                for keys in keys.chunks(7) {
+                    // What is missing the look-ups that are not answered bring.
+                    let answers: Vec<_> = reader.step(200, |source| {
+                        let mut approaches = Approaches::default();
+                        let mut answers = Vec::new();
+                        for keys in keys.chunks(3) {
+                            approaches.clear();
+                            keys.iter().for_each(|key| approaches.begin(source, sst, key));
+                            approaches.run(source);
+                            for (i, key) in keys.iter().enumerate() {
+                                answers.push(match approaches.take_value(i, sst, Version(at)) {
+                                    Some((page, place)) => {
+                                        taken += 1;
+                                        Ok(page[place].to_vec())
+                                    }
+                                    None => {
+                                        let (key, reached) = (SoughtKey::new(key), approaches.reached(i));
+                                        Err(sst.get_filtered(source, &key, Version(at), Some(reached)))
+                                    }
+                                });
+                            }
+                        }
+                        let stopped = |answer: &_| matches!(answer, Err(Err(_)));
+                        match answers.iter().position(stopped) {
+                            Some(i) => Err(answers.swap_remove(i).err().and_then(Result::err).expect("it stopped")),
+                            None => {
+                                Ok(answers.into_iter().map(|answer| answer.map_err(|row| row.ok().flatten())).collect())
+                            }
+                        }
+                    });
+                    for (key, answer) in keys.iter().zip(answers) {
+                        let expected = content.get(key, at);
+                        match answer {
+                            Ok(value) => {
+                                let (_, kind, expected) = expected.expect("a row was found");
+                                assert_eq!((*kind, expected.as_slice()), (RowKind::Put, value.as_slice()), "{key:?}");
+                            }
+                            Err(row) => {
+                                looked_up += 1;
+                                let row = row.map(|row| (row.version.0, row.kind));
+                                assert_eq!(row, expected.map(|(version, kind, _)| (*version, *kind)), "{key:?}");
+                            }
+                        }
+                    }
+                }
+            }
+        });
+        let has_nodes = built.sst().meta.main.is_some_and(|main| main.root(false).height > 0);
+        assert!(
+            looked_up > 0 && (taken > 0 || !has_nodes || !has_plain_rows),
+            "{taken} values taken, {looked_up} keys looked up"
         );
     }
 }
