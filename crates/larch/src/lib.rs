@@ -129,7 +129,7 @@ pub use indexes::build::BuildProgress;
 pub use indexes::check::{IndexCheck, IndexProblem};
 pub use indexes::entry::IndexEntry;
 pub use indexes::keys::IndexKeys;
-pub use indexes::read::{Entries, RangeBy, ScanBy};
+pub use indexes::read::{Entries, IndexRow, RangeBy, ScanBy};
 pub use inspect::check::{CheckProgress, CheckReport};
 pub use inspect::dump::{dump, dump_on};
 pub use inspect::explain::{

@@ -14,9 +14,9 @@ use ::row_access::database::{JOBS_TABLE, index_of};
 use ::row_access::{Access, Counted, Job, Loader, Opening, ReadWay, Scheme, Seen, Session, Statement, TableForm};
 use harness::directory::bytes_text;
 use harness::{Failure, Setting, Target};
-use larch::{Database, Direction, Durability, Expected, Index, IndexOptions, Readable, Table, Transaction};
+use larch::{Database, Direction, Durability, Expected, Index, IndexOptions, RangeBy, Readable, Table, Transaction};
 use rows::{DecodeTuple, Decoder, Extractor, Tuple};
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -241,14 +241,34 @@ fn decoded(value: &[u8]) -> Result<(i64, i64, usize), Failure> {
     Ok((mykey, scratch, from.offset()))
 }
 
+/// Counts a row.
+#[inline]
+fn see(seen: &mut Seen, value: &[u8]) -> Result<(), Failure> {
+    let (_, scratch, _) = decoded(value)?;
+    seen.rows += 1;
+    seen.max = seen.max.max(Some(scratch));
+    Ok(())
+}
+
 fn seen_in_rows<V: AsRef<[u8]>>(values: impl Iterator<Item = larch::Result<V>>) -> Result<Seen, Failure> {
     let mut seen = Seen::default();
     for value in values {
-        let (_, scratch, _) = decoded(value.map_err(broken)?.as_ref())?;
-        seen.rows += 1;
-        seen.max = seen.max.max(Some(scratch));
+        see(&mut seen, value.map_err(broken)?.as_ref())?;
     }
     Ok(seen)
+}
+
+/// The rows that are handed over.
+fn seen_in_index(rows: &mut RangeBy) -> Result<Seen, Failure> {
+    let mut seen = Seen::default();
+    let end = rows.for_each_row(|row| match see(&mut seen, row.value()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => ControlFlow::Break(failure),
+    });
+    match end.map_err(broken)? {
+        ControlFlow::Continue(()) => Ok(seen),
+        ControlFlow::Break(failure) => Err(failure),
+    }
 }
 
 /// Inserts batches.
@@ -359,7 +379,7 @@ impl Accesses<'_> {
         };
         let mut seen = Seen::default();
         match (&self.index, self.index_only) {
-            (Some(index), false) => return seen_in_rows(index.range_by(range).map(|row| row.map(|(_, value)| value))),
+            (Some(index), false) => return seen_in_index(&mut index.range_by(range)),
             (None, false) => return seen_in_rows(self.table.range(range).map(|row| row.map(|(_, value)| value))),
             (Some(index), true) => {
                 for entry in index.entries(range) {

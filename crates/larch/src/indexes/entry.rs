@@ -29,16 +29,15 @@ pub struct IndexEntry {
 impl IndexEntry {
     /// The entry in a row of the table of entries; `None` if it is none.
     pub(crate) fn of(key: &[u8], value: &[u8]) -> Option<Self> {
-        let (escapes, end) = end_of_index_key(key).filter(|_| value.is_empty())?;
-        let (index_key, row_key) = (&key[..end], &key[end + 2..]);
-        let row_at = end - escapes;
-        if escapes == 0 {
-            return Some(Self { keys: [index_key, row_key].concat().into(), row_at });
-        }
-        let mut keys = Vec::with_capacity(row_at + row_key.len());
-        unescape(index_key, &mut keys);
-        keys.extend_from_slice(row_key);
+        let mut keys = key.to_vec();
+        let (row_at, end) = without_escapes(&mut keys).filter(|_| value.is_empty())?;
+        keys.truncate(end);
         Some(Self { keys: keys.into(), row_at })
+    }
+
+    /// The entry with these keys.
+    pub(crate) fn new(index_key: &[u8], row_key: &[u8]) -> Self {
+        Self { keys: [index_key, row_key].concat().into(), row_at: index_key.len() }
     }
 
     /// The key that the row has in the index.
@@ -49,6 +48,66 @@ impl IndexEntry {
     /// The key of the row.
     pub fn row_key(&self) -> &[u8] {
         &self.keys[self.row_at..]
+    }
+}
+
+/// Entries side by side in one piece of memory, for a reader that keeps it from one to the next ones.
+#[derive(Default)]
+pub struct EntryList {
+    /// The keys of each entry as [`IndexEntry`] has them.
+    keys: Vec<u8>,
+    /// Where the key of the row begins in them, and where it ends.
+    places: Vec<(usize, usize)>,
+}
+
+impl EntryList {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.places.clear();
+    }
+
+    /// Adds the entry in a row of the table of entries; `None` if it is none.
+    #[inline]
+    pub fn push_row(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
+        let start = self.keys.len();
+        // The keys are copied together, and the index key is moved over its escapes where it lies then.
+        self.keys.extend_from_slice(key);
+        let Some((row_at, end)) = without_escapes(&mut self.keys[start..]).filter(|_| value.is_empty()) else {
+            self.keys.truncate(start);
+            return None;
+        };
+        self.keys.truncate(start + end);
+        self.places.push((start + row_at, start + end));
+        Some(())
+    }
+
+    /// Adds an entry.
+    pub fn push(&mut self, entry: &IndexEntry) {
+        self.keys.extend_from_slice(entry.index_key());
+        let row_at = self.keys.len();
+        self.keys.extend_from_slice(entry.row_key());
+        self.places.push((row_at, self.keys.len()));
+    }
+
+    /// The index key of each entry, and the key of its row.
+    #[inline]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        let mut at = 0;
+        self.places.iter().map(move |&(row_at, end)| {
+            let from = std::mem::replace(&mut at, end);
+            (&self.keys[from..row_at], &self.keys[row_at..end])
+        })
+    }
+
+    /// Those from entry `first` on, each by itself.
+    pub fn entries_from(&self, first: usize) -> impl Iterator<Item = IndexEntry> {
+        self.iter().skip(first).map(|(index_key, row_key)| IndexEntry::new(index_key, row_key))
     }
 }
 
@@ -71,29 +130,29 @@ impl fmt::Debug for IndexEntry {
     }
 }
 
-/// How many escapes the index key in the key of an entry has, and where it ends; `None` if it does not end.
-fn end_of_index_key(key: &[u8]) -> Option<(usize, usize)> {
-    let (mut escapes, mut at) = (0, 0);
+/// Makes the key of an entry into the index key, as it is, and the key of the row: where this begins and ends then. `None` if it is
+/// none.
+#[inline]
+fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
+    let (mut from, mut to) = (0, 0);
     loop {
-        at += key[at..].iter().position(|byte| *byte == 0)?;
-        match *key.get(at + 1)? {
-            END => return Some((escapes, at)),
-            ESCAPED => escapes += 1,
-            _ => return None,
+        let byte = *key.get(from)?;
+        from += 1;
+        if byte == 0 {
+            match *key.get(from)? {
+                END => break,
+                ESCAPED => {}
+                _ => return None,
+            }
+            from += 1;
         }
-        at += 2;
+        key[to] = byte;
+        to += 1;
     }
-}
-
-/// Appends the index key that is written as `escaped`.
-fn unescape(escaped: &[u8], index_key: &mut Vec<u8>) {
-    let mut after_zero = false;
-    for &byte in escaped {
-        if !after_zero {
-            index_key.push(byte);
-        }
-        after_zero = !after_zero && byte == 0;
-    }
+    let row = from + 1..key.len();
+    let end = to + row.len();
+    key.copy_within(row, to);
+    Some((to, end))
 }
 
 /// What the keys of the entries under `index_key` begin with.
@@ -173,14 +232,22 @@ mod tests {
 
     #[test]
     fn an_entry_has_the_keys_that_it_was_made_of() {
+        let (mut list, mut all) = (EntryList::default(), Vec::new());
         for index_key in KEYS.into_iter().chain([&[b'k'; 300][..], &[0; 300]]) {
             for row_key in KEYS {
                 let entry = IndexEntry::of(&key(index_key, row_key), b"").expect("it is one");
                 assert_eq!((entry.index_key(), entry.row_key()), (index_key, row_key));
+                list.push_row(&key(index_key, row_key), b"").expect("it is one");
+                list.push(&entry);
+                all.extend([entry.clone(), entry]);
             }
         }
+        let in_list: Vec<_> = list.iter().map(|(index_key, row_key)| IndexEntry::new(index_key, row_key)).collect();
+        assert_eq!((in_list, list.len()), (all.clone(), all.len()));
+        assert_eq!(list.entries_from(5).collect::<Vec<_>>(), all[5..]);
         for damaged in [&b""[..], b"key", b"key\0", b"key\0\x01row", b"\0\xff\0"] {
             assert!(IndexEntry::of(damaged, b"").is_none(), "{}", damaged.escape_ascii());
+            assert!(list.push_row(damaged, b"").is_none() && list.len() == all.len(), "{}", damaged.escape_ascii());
         }
         assert!(IndexEntry::of(&key(b"key", b"row"), b"value").is_none());
     }

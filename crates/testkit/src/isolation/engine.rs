@@ -24,7 +24,7 @@ use os::sync::{Arc, Mutex};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, ControlFlow};
 use std::task::{Context, Poll, Waker};
 
 /// How many tables there are for transactions.
@@ -272,9 +272,17 @@ impl EngineStore {
         Ok(rows)
     }
 
-    /// The first rows of a read by index, from one end. Half of the reads are futures.
+    /// The first rows of a read by index, from one end. Half of the reads are futures; of the others from the front, half are
+    /// handed over.
     fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let mut given = Vec::new();
+        if limit > 0 && direction == Direction::Forward && matches!(self.form(), Form::Waits) {
+            let end = rows.for_each_row(|row| {
+                given.push((row.row_key().to_vec(), self.mark_of(row.value())));
+                if given.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            return end.map(|_| given);
+        }
         let row = |(entry, value): (IndexEntry, Value)| (entry.row_key().to_vec(), self.mark_of(&value));
         if matches!(self.form(), Form::Awaits | Form::Tries) {
             let mut rows = ScanBy::from(rows);

@@ -12,6 +12,7 @@ use crate::{IndexEntry, Isolation, Readable, TableOptions, TransactionOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
+use std::ops::ControlFlow;
 
 /// The extractors of the tests.
 pub(super) enum Extractor {
@@ -200,6 +201,61 @@ fn rows_come_in_the_order_of_the_index_from_either_end() {
     }
     assert_eq!([front, back.into_iter().rev().collect()].concat(), expected);
     assert_eq!(index.entries(ended("702")..=ended("704")).count(), 3);
+}
+
+#[test]
+fn rows_that_are_handed_over_are_those_that_a_range_by_index_gives() {
+    let (disk, db, table) = with_table();
+    for number in 0..700_u32 {
+        let value = format!("{:03} {}", number % 7, "x".repeat(if number % 50 == 0 { 9000 } else { 40 }));
+        table.insert(format!("{number:03}"), value).expect("it is taken");
+    }
+    create(&table, "first", "first", false).expect("it is built");
+    db.compact().expect("the disk works");
+    drop((table, db));
+    let db = on(&disk, 2).cache_bytes(256 << 10).open().expect("the disk works");
+    let table = db.table("t").expect("it is there");
+    // Some rows are newer, and in memory.
+    table.insert("400", "007 new").expect("it is taken");
+    let index = table.index("first").expect("it is there");
+    let all: Vec<_> = index.range_by(..).map(|row| row.expect("the disk works")).collect();
+    let all: Vec<_> = all.iter().map(|(entry, value)| (entry.index_key(), entry.row_key(), &**value)).collect();
+    let owned =
+        |(entry, value): (IndexEntry, Value)| (entry.index_key().to_vec(), entry.row_key().to_vec(), value.to_vec());
+    // So many are handed over, and then so many given from the front, and from the back, in turn.
+    for (handed, front, back) in [(1000, 0, 0), (1, 0, 0), (7, 0, 0), (100, 1, 0), (130, 0, 3), (3, 2, 1), (0, 1, 1)] {
+        for limit in [u64::MAX, 200, 1, 0] {
+            let mut rows = index.range_by(..).limit(limit);
+            let (mut seen, mut seen_back) = (Vec::new(), Vec::new());
+            loop {
+                let before = seen.len() + seen_back.len();
+                let mut left = handed;
+                while left > 0 {
+                    let end = rows.for_each_row(|row| {
+                        seen.push((row.index_key().to_vec(), row.row_key().to_vec(), row.value().to_vec()));
+                        left -= 1;
+                        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                    });
+                    if end.expect("the disk works").is_continue() {
+                        break;
+                    }
+                }
+                seen.extend(rows.by_ref().take(front).map(|row| owned(row.expect("the disk works"))));
+                seen_back.extend(rows.by_ref().rev().take(back).map(|row| owned(row.expect("the disk works"))));
+                if before == seen.len() + seen_back.len() {
+                    break;
+                }
+            }
+            let (first, last) = (seen.len(), all.len() - seen_back.len());
+            seen.extend(seen_back.into_iter().rev());
+            let seen: Vec<_> = seen.iter().map(|(index, key, value)| (&index[..], &key[..], &value[..])).collect();
+            assert!(seen.len() as u64 == limit.min(all.len() as u64), "{} rows of {limit}", seen.len());
+            assert!(seen == [&all[..first], &all[last..]].concat(), "{handed}, {front}, {back}, {limit}");
+        }
+    }
+    let refused =
+        index.range_by(..).failed(Error::Cancelled("a test")).for_each_row(|_| ControlFlow::<()>::Continue(()));
+    assert!(matches!(refused, Err(Error::Cancelled("a test"))), "{refused:?}");
 }
 
 #[test]
