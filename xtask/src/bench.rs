@@ -15,12 +15,13 @@ use std::process::{Command, ExitCode};
 const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
-const MEASURES: [&str; 17] = [
+const MEASURES: [&str; 18] = [
     "targets",
     "ycsb",
     "rows",
     "kv",
     "report",
+    "picture",
     "compare",
     "regress",
     "compare-trials",

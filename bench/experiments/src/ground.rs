@@ -192,11 +192,6 @@ impl Ground {
         serde_json::from_value(self.cells.get(name)?.clone()).ok()
     }
 
-    /// What was measured under `name`, if it was.
-    pub fn known<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        serde_json::from_value(self.cells.get(name)?.clone()).ok()
-    }
-
     /// Whether a cell of this name was measured.
     pub fn has(&self, name: &str) -> bool {
         self.cells.contains_key(name)

@@ -2,7 +2,7 @@
 
 use super::data::Data;
 use super::readers::{Counts, Sharing};
-use super::{READERS, SIDES, Side, Size, live};
+use super::{READERS, SIDES, Shown, Side, Size, live};
 use crate::ground::Ground;
 use crate::outcome::{Goal, Outcome, facts};
 use harness::report::text::{bytes, grouped, rate};
@@ -61,7 +61,8 @@ pub fn outcome(ground: &Ground, size: &Size) -> Outcome {
 
 /// The live table of a side, as it was printed.
 fn lines(side: &Side) -> String {
-    std::iter::once(live::head()).chain(side.run.measured.window().map(live::line)).collect()
+    let lines = side.run.measured.window().map(|interval| live::line(interval, Shown::Response));
+    std::iter::once(live::head(Shown::Response)).chain(lines).collect()
 }
 
 /// The figures of a side in each repeat.
