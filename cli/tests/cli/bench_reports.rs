@@ -79,7 +79,7 @@ fn an_address_that_is_none_is_refused_before_anything_is_measured() {
     for (address, why) in [("nowhere", "HOST:PORT"), ("192.0.2.1:9464", "does not have this address")] {
         ycsb(&session, &[&load[..], &[address]].concat()).fails(2, &[address, why]);
     }
-    ycsb(&session, &["load", "-P", "a", "--target", "noop:", "--price", "-1"]).fails(2, &["a price is"]);
+    ycsb(&session, &["load", "-P", "a", "--target", "noop:", "--price=-1"]).fails(2, &["a price is"]);
     assert!(!session.has("db"));
 }
 
