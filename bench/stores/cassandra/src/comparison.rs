@@ -81,10 +81,9 @@ pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, 
         let start = stress.start_time()?;
         told(&format!("start of cassandra-stress: {:.1} s of processor time", start.as_secs_f64()));
         starts.push(start.as_secs_f64());
-        for (mode, of_profile, of_mode) in [
-            (Mode::Write, &mut writes_of_profile, &mut writes),
-            (Mode::Read, &mut reads_of_profile, &mut reads),
-        ] {
+        for (mode, of_profile, of_mode) in
+            [(Mode::Write, &mut writes_of_profile, &mut writes), (Mode::Read, &mut reads_of_profile, &mut reads)]
+        {
             let name = mode.name();
             let ours = ours(&store, mode, options, repeat)?;
             told(&format!("{name}, larch bench kv: {ours}"));
@@ -153,8 +152,7 @@ fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result
         _ => kv.restriction = Restriction::NoLowerBound,
     }
     kv.check().map_err(failed)?;
-    let plan =
-        Plan { clients: kv.concurrency, length: Length::Operations(options.operations), ..Plan::default() };
+    let plan = Plan { clients: kv.concurrency, length: Length::Operations(options.operations), ..Plan::default() };
     let before = processor_time();
     let clock = Clock::start();
     let measured = harness::run(store, &Work::new(kv), &plan, &AtomicBool::new(false), &mut |_| {});
@@ -251,16 +249,11 @@ impl<'s> Stress<'s> {
     }
 
     /// One run; `start` is subtracted from its processor time.
-    fn run(
-        &self,
-        mode: Mode,
-        way: Way,
-        operations: u64,
-        start: Option<Duration>,
-    ) -> Result<Run, ComparisonError> {
+    fn run(&self, mode: Mode, way: Way, operations: u64, start: Option<Duration>) -> Result<Run, ComparisonError> {
         let failed = |what: String| ComparisonError::Stress(what);
         let (out, log) = (self.file("stress-out"), self.file("stress-logback.xml"));
-        let create = || fs::File::create(&out).map_err(|error| failed(format!("cannot write {}: {error}", out.display())));
+        let create =
+            || fs::File::create(&out).map_err(|error| failed(format!("cannot write {}: {error}", out.display())));
         let (to_out, to_errors) = (create()?, create()?);
         let mut command = Command::new(&self.java);
         command.args(opened()).arg(of_java("logback.configurationFile", &log));
