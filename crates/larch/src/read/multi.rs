@@ -240,7 +240,7 @@ impl<V: Content> Answers<'_, V> {
             return false;
         }
         let Asked { key, file, said } = &mut files[0];
-        let Some((page, place)) = approaches.take_value(i, &file.sst, table.at) else { return false };
+        let Some((page, place)) = file.sst.take_value(approaches, i, table.at) else { return false };
         *said = Said::Decided;
         self.all[*key] = Some(V::of_value_in(page, place, self.cache, self.wanted));
         true
@@ -277,7 +277,7 @@ fn approach<'v, 'k, S: PageSource + ?Sized>(
     let mut decided = None;
     for Asked { key, file, said } in asked {
         match said {
-            Said::Open if decided != Some(key) => approaches.begin(source, &file.sst, keys[*key].as_ref()),
+            Said::Open if decided != Some(key) => file.sst.approach(approaches, source, keys[*key].as_ref()),
             Said::Decided => {
                 decided = Some(key);
                 approaches.add();

@@ -7,13 +7,10 @@
 //!   in it the heads of the keys lead.
 //! * Nodes are kept from one key to the next, with their layouts, so that each is found once for all keys that lead through it.
 
-use super::descent::{Descent, Subtree};
-use super::sst::Sst;
+use super::descent::Descent;
 use crate::format::PageRows;
-use crate::format::data_page::{HeadGuess, HeadMatch, Layout};
-use crate::format::meta::TreeKind;
+use crate::format::data_page::{HeadGuess, HeadMatch, Layout, RowRecord};
 use crate::format::node::{BegunSearch, IndexNode, NodeLayout};
-use crate::row::{RowKind, Version};
 use os::sync::Arc;
 use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
@@ -182,19 +179,19 @@ impl<'f, 'k> Approaches<'f, 'k> {
         self.count += 1;
     }
 
-    /// Adds the look-up of `key` in `sst`. It does not begin before the look-up where a filter or a slice may spare the way.
+    /// Adds the look-up of `key` in `file`. `root` gives the root of the tree of rows and its level, if it is a node, in memory, and may
+    /// be asked before the look-up; without it the look-up does not begin.
     #[inline]
-    pub fn begin<S: PageSource + ?Sized>(&mut self, source: &S, sst: &'f Sst, key: &'k [u8]) {
+    pub(super) fn begin(
+        &mut self,
+        file: &'f Arc<PagedFile>,
+        key: &'k [u8],
+        root: impl FnOnce() -> Option<(PageRef, u8)>,
+    ) {
         self.add();
-        let find = || {
-            let main = sst.descent(TreeKind::Main).filter(|_| sst.may_approach())?;
-            let Subtree { address, level, .. } = main.whole();
-            let page = if level > 0 { main.peek_node(source, &address)? } else { return None };
-            Some((page, level))
-        };
-        if let Some(root) = self.nodes.root(&sst.file, find) {
+        if let Some(root) = self.nodes.root(file, root) {
             let approach = &mut self.all[self.count - 1];
-            (approach.key, approach.file, approach.node) = (key, Some(&sst.file), root);
+            (approach.key, approach.file, approach.node) = (key, Some(file), root);
             approach.search_node(&self.nodes);
         }
     }
@@ -220,17 +217,20 @@ impl<'f, 'k> Approaches<'f, 'k> {
         Reached { nodes: &self.nodes.all, approach: &self.all[..self.count][i] }
     }
 
-    /// The page and the place in it of the value that look-up `i` has come to, which was begun in `sst`, if it is all that the file
-    /// says of the key as of `at`: nothing has to be counted, and no other page can say more.
+    /// The page and the place in it of the value of the row that look-up `i` has come to, if `is_all` says of this row that it is the
+    /// whole answer. The look-up then no longer has the page.
     #[inline]
-    pub fn take_value(&mut self, i: usize, sst: &Sst, at: Version) -> Option<(PageRef, Range<usize>)> {
+    pub(super) fn take_value(
+        &mut self,
+        i: usize,
+        is_all: impl FnOnce(&RowRecord) -> bool,
+    ) -> Option<(PageRef, Range<usize>)> {
         let approach = &mut self.all[..self.count][i];
-        if approach.stage != Stage::Row || !sst.is_plain() {
+        if approach.stage != Stage::Row {
             return None;
         }
         let record = approach.layout.lone_match(approach.page.as_ref()?, &approach.heads)?;
-        let is_all = record.kind == RowKind::Put && !record.outside && sst.version(&record) <= at;
-        let page = if is_all { approach.page.take()? } else { return None };
+        let page = if is_all(&record) { approach.page.take()? } else { return None };
         Some((page, record.value_at..record.value_at + record.value_bytes))
     }
 }

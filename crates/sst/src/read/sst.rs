@@ -1,7 +1,7 @@
 //! An immutable file with what is seen of it, and the look-up of a key in its rows. It knows no other file.
 
-use super::approach::Reached;
-use super::descent::{Descent, Under};
+use super::approach::{Approaches, Reached};
+use super::descent::{Descent, Subtree, Under};
 use super::filter_use::FilterUse;
 use super::gap::KnownGap;
 use super::row::{Row, RowPlace};
@@ -9,11 +9,12 @@ use super::stored_value::StoredValue;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};
 use crate::format::meta::{KeyBounds, Meta, TreeKind};
-use crate::row::Version;
+use crate::row::{RowKind, Version};
 use crate::slice::{RowRanges, Slice};
 use crate::write::history_key;
 use os::sync::Arc;
 use pages::{PageRef, PageSource, PagedFile, Stop};
+use std::ops::Range;
 
 /// An immutable file, open or not: its bytes are first touched by the first read that needs them.
 #[derive(Debug)]
@@ -161,16 +162,38 @@ impl Sst {
         }
     }
 
-    /// Whether the way to the rows of several keys may begin before their look-ups: neither a filter nor a slice may spare it.
-    pub(super) fn may_approach(&self) -> bool {
-        self.slice.is_none() && !(self.meta.filter.is_some() && self.filter_use.summary().asks_first())
+    /// Adds the look-up of `key` in this file to those of `approaches`. It does not begin before the look-up where a filter or a slice
+    /// may spare the way.
+    #[inline]
+    pub fn approach<'f, 'k, S: PageSource + ?Sized>(
+        &'f self,
+        approaches: &mut Approaches<'f, 'k>,
+        source: &S,
+        key: &'k [u8],
+    ) {
+        approaches.begin(&self.file, key, || {
+            let asks_filter = || self.meta.filter.is_some() && self.filter_use.summary().asks_first();
+            let main = self.descent(TreeKind::Main).filter(|_| self.slice.is_none() && !asks_filter())?;
+            let Subtree { address, level, .. } = main.whole();
+            let page = if level > 0 { main.peek_node(source, &address)? } else { return None };
+            Some((page, level))
+        });
     }
 
-    /// Whether a row that is found is all that the file says of its key, and is not counted.
+    /// The page and the place in it of the value that look-up `i` of `approaches` has come to, which was begun in this file, if it is
+    /// all that the file says of the key as of `at`: nothing has to be counted, and no other page can say more.
     #[inline]
-    pub(super) fn is_plain(&self) -> bool {
+    pub fn take_value(
+        &self,
+        approaches: &mut Approaches<'_, '_>,
+        i: usize,
+        at: Version,
+    ) -> Option<(PageRef, Range<usize>)> {
         let is_counted = || self.meta.filter.is_some() && !self.filter_use.summary().is_all_found();
-        self.slice.is_none() && self.meta.range_erases.tree().is_none() && !is_counted()
+        if self.slice.is_some() || self.meta.range_erases.tree().is_some() || is_counted() {
+            return None;
+        }
+        approaches.take_value(i, |record| record.kind == RowKind::Put && !record.outside && self.version(record) <= at)
     }
 
     /// Whether main row `row` is not seen.

@@ -27,7 +27,7 @@ fn answers_are_the_same_after_each_stage_from_every_source() {
                         let mut approaches = Approaches::default();
                         match stages {
                             0 => approaches.add(),
-                            _ => approaches.begin(source, sst, key),
+                            _ => sst.approach(&mut approaches, source, key),
                         }
                         for _ in 1..stages {
                             approaches.advance(source);
@@ -76,10 +76,10 @@ fn a_value_that_is_taken_is_that_of_the_row_and_keys_together_are_found_as_they_
                         let mut answers = Vec::new();
                         for keys in keys.chunks(3) {
                             approaches.clear();
-                            keys.iter().for_each(|key| approaches.begin(source, sst, key));
+                            keys.iter().for_each(|key| sst.approach(&mut approaches, source, key));
                             approaches.run(source);
                             for (i, key) in keys.iter().enumerate() {
-                                answers.push(match approaches.take_value(i, sst, Version(at)) {
+                                answers.push(match sst.take_value(&mut approaches, i, Version(at)) {
                                     Some((page, place)) => {
                                         taken += 1;
                                         Ok(page[place].to_vec())
