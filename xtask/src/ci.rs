@@ -54,7 +54,7 @@ const ENGINES: [Step; 1] = [Step {
     variable: None,
     arguments: "fmt --check --manifest-path bench/engines/Cargo.toml --package larch-bench-engines \
         --package larch-store-rocksdb --package larch-store-fjall --package larch-store-redb \
-        --package larch-store-lmdb --package larch-store-sqlite",
+        --package larch-store-lmdb --package larch-store-sqlite --package larch-store-cassandra",
 }];
 
 /// Runs all steps in `root`; stops at the first that fails.
