@@ -33,7 +33,7 @@ const TABLE: &str = "usertable";
 /// Bytes that the keys of a group share.
 const FILLER_BYTES: usize = 176;
 
-/// Requests that are under way where reads are told apart by it.
+/// Requests under way at once; reads are measured with each of these numbers.
 const DEPTHS: [usize; 2] = [1, 32];
 
 /// The order of the document.
@@ -104,7 +104,7 @@ impl Written {
 
 /// How much is measured.
 struct Size {
-    /// So many that the last file is nearly as large as the others.
+    /// Rows of the table. With these numbers the last file is nearly as large as the others.
     rows: u64,
     /// Rows of a group, whose keys share the filler.
     group_rows: u64,

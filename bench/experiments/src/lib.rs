@@ -1,7 +1,7 @@
 //! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. They use the parts of
 //! `suite` that its own commands use.
 //!
-//! An experiment measures cells (`ground`), and comes to tables, charts and goals (`outcome`). `plan` is arithmetic alone, which one
+//! An experiment measures cells (`ground`), and makes tables, charts and goals of them (`outcome`). `plan` is arithmetic alone, which one
 //! of them holds to what it measures, and which `larch plan` prints.
 
 mod args;

@@ -15,7 +15,7 @@ pub const FIELDS: u64 = 10;
 /// Bytes of a field.
 pub const FIELD_BYTES: u64 = 100;
 
-/// Settings of the official workload `name` on so many records, whose values can be checked. Keys are written with 20 digits, so
+/// Settings of the official workload `name` on `records` records, whose values can be checked. Keys are written with 20 digits, so
 /// that their order is that of their hashes. `more` are properties that differ.
 pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");

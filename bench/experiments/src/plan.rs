@@ -222,7 +222,7 @@ impl Sizes {
         Ok(())
     }
 
-    /// Bytes that keys of so many pieces of the table, next to each other, have in common, if they are spread evenly.
+    /// Bytes that neighbouring keys have in common if the table is cut into `pieces` pieces and its keys are spread evenly.
     fn common_bytes(&self, pieces: f64) -> u64 {
         match self.separator_bytes {
             // They differ in their last four bytes or before.

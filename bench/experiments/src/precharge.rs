@@ -58,13 +58,13 @@ impl Size {
 const GROUPS: [&str; 2] = ["hot", "cold"];
 const HOT_BYTES: usize = 20;
 const COLD_BYTES: usize = 200;
-/// The cold part of one row in so many is larger and lies outside its page.
+/// One row in 64 has a larger cold part, which lies outside its page.
 const LARGE_EVERY: u64 = 64;
 const LARGE_BYTES: usize = 6000;
 const KEY_BYTES: usize = 16;
 /// Of a row in the middle.
 const ROW_BYTES: u64 = (KEY_BYTES + HOT_BYTES + COLD_BYTES + 16) as u64 + LARGE_BYTES as u64 / LARGE_EVERY;
-/// Every so many rows are written again, into files of level 0, which a read merges with the others.
+/// Every 40th row is written again, and then every 70th, into files of level 0 that a read merges with the others.
 const REWRITTEN: [u64; 2] = [40, 70];
 /// Small nodes, so that the trees have as many levels as those of larger files.
 const NODE_BYTES: u32 = 1 << 10;
@@ -201,7 +201,7 @@ fn parts(number: u64) -> [Vec<u8>; 2] {
     parts_after(number, REWRITTEN.len())
 }
 
-/// The parts of row `number` after so many times that some rows were written again.
+/// The parts of row `number` after the first `times` rewrites of [`REWRITTEN`].
 fn parts_after(number: u64, times: usize) -> [Vec<u8>; 2] {
     let times = REWRITTEN[..times].iter().filter(|every| number.is_multiple_of(**every)).count() as u64;
     let mark = row_access::batch::mixed(number.wrapping_mul(4) + times).to_be_bytes();

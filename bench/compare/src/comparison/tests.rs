@@ -3,7 +3,7 @@ use crate::welch::tests::Series;
 use harness::{Interval, Length, Measure, Measured, Plan, Times};
 use std::time::Duration;
 
-/// A run of `seconds` with so many reads each, which all take `micros` of their second.
+/// A run of `seconds` seconds with `per_second` reads in each. In second `s` each read takes `micros(s)`.
 pub fn run(per_second: u64, seconds: u64, micros: impl Fn(u64) -> u64) -> Run {
     let reads = |second: u64| {
         let mut histogram = Times::default().hdr();

@@ -28,7 +28,7 @@ pub struct Widening {
 }
 
 impl Widening {
-    /// In so many groups of neighbours.
+    /// Keys in `groups` groups, whose neighbours share the filler.
     pub fn new(groups: u64) -> Self {
         Self { span: (1 << 63) / groups.max(1) + 1 }
     }

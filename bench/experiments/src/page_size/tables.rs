@@ -157,7 +157,7 @@ fn winner_of(seen: &Seen<'_>, threads: usize) -> Option<String> {
             "both the number of reads and their bytes cost this disk time, so that small pages gain less than they save bytes"
         }
         _ => {
-            "the number of reads decides on this disk: a read of 64 KiB hardly takes longer than one of 4 KiB, so that small pages gain little"
+            "the number of reads decides on this disk: a read of 64 KiB takes less than twice as long as one of 4 KiB, so that small pages gain far less than they save bytes"
         }
     };
     let pages = |page| middle(&cold(seen, page, threads), pages_each);

@@ -237,6 +237,7 @@ impl Store for Cassandra {
             if tasks.into_rows_result().map_err(crate::error::answer)?.rows_num() == 0 {
                 return Ok(());
             }
+            // A server does not say when a compaction ends, so it is asked again.
             control.runtime.block_on(async { tokio::time::sleep(Duration::from_millis(100)).await });
         }
     }
