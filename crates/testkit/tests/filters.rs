@@ -5,6 +5,7 @@ use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 const ROWS: u32 = 40_000;
@@ -86,6 +87,37 @@ fn absent_keys_read_next_to_nothing_once_filters_are_there() {
         let together = db.metrics().page_reads - metrics.page_reads;
         assert!(together <= 200, "{filters}: {together} pages for 20,000 absent keys together");
     }
+}
+
+#[test]
+fn keys_together_read_no_older_file_than_the_one_that_has_them_once_filters_are_there() {
+    let disk = layered(Filters::default());
+    let db = builder(&disk, 640 << 10).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let upper = table.range(..).filter_map(|row| {
+        let (key, value) = row.expect("the disk works");
+        (value[0] == b'n').then(|| key.to_vec())
+    });
+    let mut upper: Vec<Vec<u8>> = upper.collect();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+    upper.shuffle(&mut rng);
+    // The filters come, and all other pages of rows than those of the upper levels.
+    read(&db, &table, &mut rng, 20_000, true);
+    let (together, apart) = upper.split_at(upper.len() / 2);
+    let mut pages = [0, 0];
+    for (together, apart) in together.chunks(50).zip(apart.chunks(50)) {
+        let before = db.metrics().page_reads;
+        assert!(table.multi_get(together).expect("the disk works").iter().all(Option::is_some));
+        pages[0] += db.metrics().page_reads - before;
+        read(&db, &table, &mut rng, 300, false);
+        let before = db.metrics().page_reads;
+        apart.iter().for_each(|key| assert!(table.get(key).expect("the disk works").is_some()));
+        pages[1] += db.metrics().page_reads - before;
+        read(&db, &table, &mut rng, 300, false);
+    }
+    println!("{} keys together and as many apart: {pages:?} pages", together.len());
+    assert!(pages[1] > 300, "pages of upper levels are missing: {pages:?}");
+    assert!(pages[0] * 100 <= pages[1] * 110, "{pages:?}");
 }
 
 #[test]

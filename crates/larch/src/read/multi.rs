@@ -288,7 +288,8 @@ fn approach<'v, 'k, S: PageSource + ?Sized>(
     approaches.run(source);
 }
 
-/// Asks all files that have not answered about a key, up to the first file that decides. A composite step.
+/// Asks all files that have not answered about a key, up to the first file that decides, or of which a page is missing and that is
+/// nearly sure to decide: pages of older files would be read for nothing. A composite step.
 fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
@@ -312,6 +313,9 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             Ok(answer) => answer,
             Err(Stop::Fault) => {
                 missing = true;
+                if file.sst.expects(source, &key) {
+                    break;
+                }
                 continue;
             }
             Err(stop) => return Err(stop),

@@ -95,6 +95,13 @@ impl Sst {
         found
     }
 
+    /// Whether the filter is in memory and does not deny the key. Then the file is nearly sure to have it: of some hundred keys that
+    /// it does not have, one is not denied.
+    pub fn expects<S: PageSource + ?Sized>(&self, source: &S, key: &SoughtKey<'_>) -> bool {
+        let Some(filter) = &self.meta.filter else { return false };
+        matches!(self.filter_says(source, filter, key.bytes(), key.hash()), Said::Perhaps)
+    }
+
     /// Rows in the page at `at`, of this zone, do not have a key that was looked up.
     fn count_absent<S: PageSource + ?Sized>(&self, source: &S, zone: usize, at: &Address) {
         let was_read = source.take_read(self.file.at(at, PageKind::Data));
