@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
-use suite::args::length;
+use suite::args::{length, price};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 all was measured, and with --check the goals were reached; 1 nothing was, rows were not what they should be,
@@ -63,6 +63,9 @@ pub struct ExperimentArgs {
     /// Fails (exit code 1) if a goal was missed
     #[arg(long)]
     pub check: bool,
+    /// What an hour of a processor costs, in any currency, for the cost of a million operations
+    #[arg(long, value_name = "MONEY", value_parser = price)]
+    pub price: Option<f64>,
 }
 
 /// Options of `larch bench experiment sharing`.

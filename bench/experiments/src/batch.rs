@@ -8,13 +8,15 @@
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::outcome::{Ending, Goal, Outcome};
-use harness::{Failure, Target};
+use harness::cost::Meter;
+use harness::{Failure, Million, Target};
 use kit::goals::Bound;
 use kit::median;
 use kit::median::extremes;
 use page::{Axis, Block, Chart, Line, Table, figure};
 use row_access::run::{Accessed, Manner};
 use row_access::{Access, Database, Inside, Opening, ReadWay, RunParameters, Scheme, SetupParameters};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 use store_postgres::server::{Server, ServerOptions};
@@ -73,6 +75,14 @@ impl Size {
 
 const TABLE: &str = "bench0001";
 
+/// What a side reached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Rate {
+    rows_per_second: f64,
+    /// What a million rows cost.
+    million: Million,
+}
+
 /// Makes the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
@@ -121,7 +131,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
             let parameters = parameters(size, batch, size.time);
             let rate = ground.cell(&cell_name(repeat, batch, side), |stop| {
                 let rate = measure(&**database, side, &parameters, repeat, stop)?;
-                suite::say(&format!("batches of {batch:>8}  {:38} {rate:>12.0} rows/s", side.name()));
+                let rows = rate.rows_per_second;
+                suite::say(&format!("batches of {batch:>8}  {:38} {rows:>12.0} rows/s", side.name()));
                 Ok(rate)
             })?;
             if rate.is_none() {
@@ -155,14 +166,14 @@ fn parameters(size: &Size, batch_size: u64, run_duration: Duration) -> RunParame
     RunParameters { tab_rows: size.rows, batch_size, run_duration, ..RunParameters::default() }
 }
 
-/// Rows a second of one session.
+/// One session.
 fn measure(
     database: &dyn Database,
     side: Side,
     parameters: &RunParameters,
     seed: u64,
     stop: &Stop,
-) -> Result<f64, Failure> {
+) -> Result<Rate, Failure> {
     let access = Access { table: TABLE.to_owned(), prepared: true, index_only: false };
     let mut session = match side {
         Side::Larch | Side::Statements => database.session(&access)?,
@@ -176,18 +187,20 @@ fn measure(
                 time: parameters.run_duration,
                 compat: false,
             };
-            let clock = harness::Clock::start();
+            let (meter, clock) = (Meter::start(database.used()), harness::Clock::start());
             let seen = database.run_inside(&inside)?.expect("PostgreSQL has procedures");
             let nanos = clock.nanos();
+            let million = meter.million(seen.seen.rows, database.used(), None);
             whole(seen.seen.rows, seen.batches * inside.batch_rows)?;
-            return Ok(seen.seen.rows as f64 * 1e9 / nanos as f64);
+            return Ok(Rate { rows_per_second: seen.seen.rows as f64 * 1e9 / nanos as f64, million });
         }
     };
     let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
-    let mut accessed = Accessed::new();
+    let (mut accessed, meter) = (Accessed::new(), Meter::start(database.used()));
     accessed.access_for(&mut *session, parameters, &manner, stop.flag(), &mut |_, _, _, _, _| {})?;
+    let million = meter.million(accessed.rows, database.used(), None);
     whole(accessed.rows, accessed.batches * parameters.batch_rows())?;
-    Ok(accessed.rows_per_second())
+    Ok(Rate { rows_per_second: accessed.rows_per_second(), million })
 }
 
 /// Every range has all of its rows.
@@ -200,8 +213,8 @@ fn whole(rows: u64, asked: u64) -> Result<(), Failure> {
 
 /// The rates of a side for a size of batches, one for each repeat.
 fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
-    let cells = (0..size.repeats).filter_map(|repeat| ground.cells().get(&cell_name(repeat, batch, side)));
-    cells.filter_map(serde_json::Value::as_f64).collect()
+    let cells = (0..size.repeats).filter_map(|repeat| ground.known::<Rate>(&cell_name(repeat, batch, side)));
+    cells.map(|rate| rate.rows_per_second).collect()
 }
 
 /// What Larch is to reach against the procedure, by the size of batches: times its rows a second.
@@ -267,12 +280,18 @@ fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
         bound: Bound::AtLeast(share),
         measured: ratio(*batch, Side::LookUps),
     }));
-    let (cold_table, cold_goals) = cold::outcome(ground, cold);
+    let ([cold_table, disk_table], cold_goals) = cold::outcome(ground, cold);
     goals.extend(cold_goals);
     Outcome {
         title: "Row access: the size of a batch".to_owned(),
         about: ABOUT.map(str::to_owned).to_vec(),
-        blocks: vec![Block::Chart(chart), Block::Table(table), Block::Table(cold_table), Block::Table(published)],
+        blocks: vec![
+            Block::Chart(chart),
+            Block::Table(table),
+            Block::Table(cold_table),
+            Block::Table(disk_table),
+            Block::Table(published),
+        ],
         goals,
     }
 }

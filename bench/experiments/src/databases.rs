@@ -8,7 +8,8 @@
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::outcome::{Ending, Goal, Outcome};
-use harness::{Clock, Failure};
+use harness::cost::Meter;
+use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use larch::{Cache, Database, Durability, ThreadPool};
 use page::{Axis, Block, Chart, Line, Table, figure};
@@ -59,6 +60,8 @@ struct Measured {
     page_reads: u64,
     /// What their pages took in the end.
     cache_bytes: u64,
+    /// What a million gets cost.
+    million: Million,
 }
 
 /// Makes the experiment.
@@ -156,7 +159,7 @@ fn measure(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<Mea
     let after = Process::now();
 
     let mut random = 7_u64;
-    let (clock, mut gets) = (Clock::start(), 0);
+    let (meter, clock, mut gets) = (Meter::start(StoreUse::InProcess), Clock::start(), 0);
     while clock.nanos() < size.time.as_nanos() as u64 && !stop.is_pressed() {
         for _ in 0..64 {
             random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -165,6 +168,7 @@ fn measure(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<Mea
             gets += 1;
         }
     }
+    let million = meter.million(gets, StoreUse::InProcess, None);
     let get_nanos = clock.nanos() as f64 / f64::from(gets as u32).max(1.0);
     // Those of the cache that all of them share.
     let metrics = opened[0].metrics();
@@ -179,6 +183,7 @@ fn measure(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<Mea
         get_nanos,
         page_reads,
         cache_bytes,
+        million,
     })
 }
 

@@ -15,7 +15,7 @@
 )]
 
 use crate::args::{ExperimentArgs, Scale};
-use harness::Failure;
+use harness::{Failure, Million};
 use kit::scratch::check_room;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,12 @@ impl Ground {
     /// Everything that was measured, by the names of cells.
     pub fn cells(&self) -> &BTreeMap<String, Value> {
         &self.cells
+    }
+
+    /// What a million operations of each cell cost, by its name: a cell of operations keeps it as its `million`.
+    pub fn costs(&self) -> Vec<(String, Million)> {
+        let cost = |cell: &Value| serde_json::from_value::<Million>(cell.get("million")?.clone()).ok();
+        self.cells.iter().filter_map(|(name, cell)| Some((name.clone(), cost(cell)?))).collect()
     }
 
     /// Removes the databases. The cells stay.

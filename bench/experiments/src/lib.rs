@@ -7,6 +7,7 @@
 mod args;
 mod batch;
 mod databases;
+mod disk_alone;
 mod ground;
 mod index;
 mod made;

@@ -2,13 +2,16 @@
 //! run.
 
 use crate::system::disk_bytes;
-use harness::{Counter, Failure, Length, Measure, Measured, Plan, RunError, Store, Workload};
+use harness::{
+    Counter, Failure, Length, Measure, Measured, Million, Opening, Plan, Rows, RunError, Scheme, Store, Strings,
+    Target, Workload,
+};
 use kit::median;
 use page::figure;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use suite::stop::Stop;
-use ycsb::{Properties, Settings};
+use ycsb::{Load, Properties, Settings};
 
 /// Fields of a row, and bytes of each: what YCSB has by default.
 pub const FIELDS: u64 = 10;
@@ -75,6 +78,8 @@ pub struct Cell {
     pub cpu_nanos: u64,
     /// How long the store worked on after the run.
     pub settle_nanos: u64,
+    /// What a million operations cost.
+    pub million: Million,
 }
 
 /// Requests of one kind. Times are in microseconds.
@@ -204,7 +209,39 @@ pub fn run<W: Workload>(
         memory_bytes: value(&after, "memory bytes"),
         cpu_nanos: measured.cost.process_nanos(),
         settle_nanos: clock.nanos(),
+        million: Million::of(&measured, None, None),
     })
+}
+
+/// Writes the `rows` rows of `settings` in the order of their keys. False after ^C.
+///
+/// # Errors
+///
+/// The store failed, or does not have all of them.
+pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop: &Stop) -> Result<bool, Failure> {
+    let store = (scheme.open)(&Target::parse(target)?, &settings.table(), Opening::OrCreate)?;
+    let load = Load::new(settings, 1);
+    let written = store.bulk_load(&mut UntilStopped { inner: &mut load.in_order(), stop })?;
+    store.close()?;
+    if stop.is_pressed() {
+        return Ok(false);
+    }
+    match written {
+        Some(written) if written == rows => Ok(true),
+        written => Err(Failure::session(crate::WRONG, format!("{written:?} of {rows} rows were written"))),
+    }
+}
+
+/// Rows, of which there are no more after ^C.
+struct UntilStopped<'r, R> {
+    inner: &'r mut R,
+    stop: &'r Stop,
+}
+
+impl<R: Rows> Rows for UntilStopped<'_, R> {
+    fn next_row(&mut self, key: &mut Vec<u8>, record: &mut Strings) -> bool {
+        !self.stop.is_pressed() && self.inner.next_row(key, record)
+    }
 }
 
 fn kinds(measured: &Measured) -> Vec<Kind> {

@@ -2,14 +2,14 @@
 
 use crate::args::ExperimentArgs;
 use crate::ground::Ground;
-use harness::Failure;
 use harness::report::Environment;
+use harness::{Failure, Million};
 use kit::goals::{Bound, summary, word};
 use page::{Block, Page, Table, figure};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use suite::results;
+use suite::{report_page, results};
 
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,8 @@ impl Outcome {
         let json = serde_json::to_vec_pretty(&result).expect("names are texts");
         results::write(&ground.directory().join("result.json"), &json)?;
         let html = ground.directory().join("index.html");
-        results::write(&html, self.page(&environment).html().as_bytes())?;
+        let costs = ground.costs().into_iter().map(|(cell, million)| (cell, million.priced(args.price)));
+        results::write(&html, self.page(&environment, &costs.collect::<Vec<_>>()).html().as_bytes())?;
         suite::print(&format!("page: {}\n", html.display()))?;
         ground.remove_data()?;
         if short > 0 && args.check {
@@ -142,7 +143,7 @@ impl Outcome {
         Table { caption: "Goals".to_owned(), columns, rows: self.goal_rows() }
     }
 
-    fn page(&self, environment: &Environment) -> Page {
+    fn page(&self, environment: &Environment, costs: &[(String, Million)]) -> Page {
         let mut page = Page::new(self.title.clone());
         page.blocks.extend(self.about.iter().cloned().map(Block::Text));
         page.blocks.extend(self.blocks.iter().cloned());
@@ -150,9 +151,15 @@ impl Outcome {
             page.add(Block::Heading("Goals".to_owned()));
             page.add(Block::Table(self.goal_table()));
         }
+        if !costs.is_empty() {
+            page.add(Block::Heading("What it cost".to_owned()));
+            page.add(Block::Text(report_page::COST.to_owned()));
+            let table = Block::Table(report_page::cost_table("cell", costs));
+            page.add(Block::Folded("A million operations of each cell".to_owned(), vec![table]));
+        }
         page.add(Block::Heading("How to run it again".to_owned()));
         page.add(Block::Code(environment.command.join(" ")));
-        page.add(Block::Table(suite::report_page::machine(environment)));
+        page.add(Block::Table(report_page::machine(environment)));
         page
     }
 }

@@ -7,6 +7,7 @@ mod tables;
 mod tests;
 
 use crate::args::{ExperimentArgs, Scale};
+use crate::disk_alone;
 use crate::ground::Ground;
 use crate::made::Made;
 use crate::measured::{self, Cell, FIELD_BYTES, FIELDS, Until};
@@ -263,7 +264,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
         return Ok(true);
     }
     let Some(made) = data::make(ground, size)? else { return Ok(false) };
-    let Some(disk) = data::make_disk(ground, size)? else { return Ok(false) };
+    let Some(disk) = disk_alone::make(ground, size.rows)? else { return Ok(false) };
     for (repeat, subject) in (0..size.repeats).flat_map(|repeat| subjects.iter().map(move |one| (repeat, *one))) {
         let name = subject.name(repeat);
         let cell = ground.cell(&name, |stop| {
@@ -272,7 +273,10 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
                     let (_, made) = made.iter().find(|(made, _)| *made == form).expect("all forms are made");
                     larch(size, form, made, (work, memory, threads), repeat, stop)?
                 }
-                Subject::Disk { page, threads } => read_disk(size, disk.place(), page, threads, repeat, stop)?,
+                Subject::Disk { page, threads } => {
+                    let seed = 1000 * repeat + threads as u64;
+                    disk_alone::read(disk.place(), size.rows, page, threads, seed, size.until, stop)?
+                }
             };
             if !stop.is_pressed() {
                 let (rate, bytes) = (cell.per_second(), cell.each(cell.read_bytes));
@@ -308,17 +312,4 @@ fn larch(
     let cell = measured::run(&*store, &run, KEY_BYTES, threads, Some(size.until), stop)?;
     store.close()?;
     Ok(cell)
-}
-
-/// Reads of random blocks of one file, without an engine. What they bring is not checked.
-fn read_disk(size: &Size, place: &Path, page: u64, threads: usize, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
-    let settings =
-        measured::settings("c", size.rows, &[("requestdistribution", "uniform"), ("dataintegrity", "false")]);
-    let target = Target::parse(&format!("disk:{}?page={page}", place.display()))?;
-    let store = (suite::DISK.open)(&target, &settings.table(), Opening::Existing)?;
-    let run = Run::new(&settings, 1000 * repeat + threads as u64);
-    let cell = measured::run(&*store, &run, KEY_BYTES, threads, Some(size.until), stop)?;
-    store.close()?;
-    // Each operation is one read.
-    Ok(Cell { page_reads: cell.operations, read_bytes: cell.operations * page, ..cell })
 }

@@ -8,9 +8,10 @@ use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::outcome::{Ending, Goal, Outcome, facts};
+use harness::cost::Meter;
 use harness::directory::bytes_text;
 use harness::report::text::bytes;
-use harness::{Clock, Failure};
+use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use kit::median;
 use larch::{Database, Durability, IndexKind, LevelOptions, Limits, Parts, Selection, TableOptions};
@@ -140,6 +141,8 @@ struct Measured {
     bytes: f64,
     /// Pages that were missing after the precharge, of all ranges together; 0 without one.
     faults_after: u64,
+    /// What a million rows cost, with opening and comparing.
+    million: Million,
 }
 
 /// Makes the experiment.
@@ -267,6 +270,8 @@ struct Asked {
 fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop) -> Result<Measured, Failure> {
     let machine = late::machine(delay);
     let mut all: Vec<Sample> = Vec::new();
+    // With opening, and with comparing what was read.
+    let meter = Meter::start(StoreUse::InProcess);
     for sample in 0..asked.samples {
         if stop.is_pressed() {
             break;
@@ -283,6 +288,7 @@ fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop
     if all.is_empty() {
         return Err(Failure::session("run", "no range was read"));
     }
+    let million = meter.million(asked.rows * all.len() as u64, StoreUse::InProcess, None);
     let middle = |of: fn(&Sample) -> f64| median(&all.iter().map(of).collect::<Vec<_>>());
     Ok(Measured {
         micros: middle(|sample| sample.micros),
@@ -292,6 +298,7 @@ fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop
         pages: middle(|sample| sample.pages as f64),
         bytes: middle(|sample| sample.bytes as f64),
         faults_after: all.iter().map(|sample| sample.faults_after).sum(),
+        million,
     })
 }
 

@@ -10,9 +10,10 @@ use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::outcome::{Ending, Goal, Outcome, facts};
 use crate::plan::{FilterBits, Plan, Sizes};
+use harness::cost::Meter;
 use harness::directory::bytes_text;
 use harness::report::text::bytes;
-use harness::{Clock, Failure};
+use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use kit::median;
 use larch::{Database, Durability, LevelOptions, TableOptions};
@@ -103,6 +104,8 @@ struct Measured {
     outside_bytes: u64,
     /// Memory of the process, whatever it is for.
     resident_bytes: u64,
+    /// What a million gets cost.
+    million: Million,
 }
 
 /// Makes the experiment.
@@ -234,9 +237,10 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
     };
     get(WARM_GETS * sizes.cache_bytes / sizes.page_bytes)?;
     let before = db.metrics().pages;
-    let clock = Clock::start();
+    let (meter, clock) = (Meter::start(StoreUse::InProcess), Clock::start());
     get(gets)?;
     let nanos = clock.nanos();
+    let million = meter.million(gets, StoreUse::InProcess, None);
     let metrics = db.metrics();
     let pages = metrics.pages.since(&before);
     let a_get = |count: u64| count as f64 / gets as f64;
@@ -248,6 +252,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
         read_bytes_a_get: a_get(pages.total().read_bytes),
         outside_bytes: outside_bytes(metrics.memory()),
         resident_bytes: os::process::memory().resident_bytes.unwrap_or(0),
+        million,
     };
     drop(table);
     db.close().map_err(failed)?;

@@ -19,7 +19,7 @@ use crate::system;
 use data::{Data, Reads};
 use harness::report::live::{self, Shown};
 use harness::report::{Pair, Run};
-use harness::{Failure, Length, Measured, Plan, RunError, Store};
+use harness::{Failure, Length, Measured, Million, Plan, RunError, Store};
 use readers::{Counts, Readers, Sharing};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -67,6 +67,8 @@ struct Side {
     counts: Counts,
     /// Bytes that this process had from the disk meanwhile, where the system tells.
     disk_bytes: Option<u64>,
+    /// What a million reads cost.
+    million: Million,
 }
 
 /// Makes the experiment, prints and writes its result.
@@ -163,7 +165,8 @@ fn side(
     let mut run = run_of(data, &store, &plan, measured, &counts, disk_bytes);
     run.seed = 1 + repeat;
     run.warnings.iter().for_each(|wrong| suite::say(&format!("larch: {}: {wrong}", run.name)));
-    Ok(Side { run, counts, disk_bytes })
+    let million = run.million(None);
+    Ok(Side { run, counts, disk_bytes, million })
 }
 
 /// The side as a result is kept.

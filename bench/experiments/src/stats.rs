@@ -8,9 +8,10 @@ use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::outcome::{Ending, Goal, Outcome, facts};
+use harness::cost::Meter;
 use harness::directory::bytes_text;
 use harness::report::text::bytes;
-use harness::{Clock, Failure};
+use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use kit::median;
 use larch::{
@@ -138,6 +139,8 @@ struct Measured {
     buckets: u64,
     /// The worst distance of a bucket's value from the truth, in sizes of a bucket.
     error: f64,
+    /// What a million histograms cost, the cold one counted as often as it was made.
+    million: Million,
 }
 
 /// What is measured: the number of files, how they lie, and the number of buckets.
@@ -318,10 +321,11 @@ fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured
         let histogram = table.histogram(.., Metric::Rows, Resolution::Buckets(case.buckets)).map_err(failed)?;
         Ok((clock.nanos() as f64 / 1e3, histogram))
     };
-    let before = db.metrics().page_read_bytes;
+    let (before, meter) = (db.metrics().page_read_bytes, Meter::start(StoreUse::InProcess));
     let (cold_micros, histogram) = ask()?;
     let bytes = db.metrics().page_read_bytes - before;
     let cached = (0..CACHED).map(|_| ask().map(|(micros, _)| micros)).collect::<Result<Vec<_>, _>>()?;
+    let million = meter.million(1 + CACHED as u64, StoreUse::InProcess, None);
     Ok(Measured {
         cold_micros,
         cached_micros: median(&cached),
@@ -329,6 +333,7 @@ fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured
         bytes,
         buckets: histogram.buckets.len() as u64,
         error: worst_error(&histogram, case.files * size.file_rows())?,
+        million,
     })
 }
 

@@ -7,10 +7,10 @@ mod lines;
 use crate::args::kv::{HdrUnits, KvArgs, LatencyType};
 use crate::stop::Stop;
 use crate::targets::canonical;
-use crate::{print, results, say};
+use crate::{metrics, print, results, say};
 use harness::report::live::{self, Shown};
 use harness::report::{self, Pair, hdr_log};
-use harness::{Failure, Interval, Length, Measure, Measured, Pace, Plan, RunError, Store, Target};
+use harness::{Failure, Interval, Length, Measure, Measured, Pace, Plan, Prometheus, RunError, Store, Target};
 use kv::{Content, Database, Mode, Options, RowSize, Scheme, ServerOptions, Setup, Work, Workload};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -52,8 +52,9 @@ pub fn run(args: &KvArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let notes = notes(args, scheme);
     notes.iter().for_each(|note| say(&format!("larch: {note}")));
     let stop = Stop::catch()?;
+    let metrics = metrics::serve(args.metrics.as_deref())?;
     let database = (scheme.open)(&target, &setup)?;
-    let ended = measure(&*database, scheme, &target, args, &options, &setup, notes, &stop);
+    let ended = measure(&*database, scheme, &target, args, &options, &setup, notes, metrics.as_ref(), &stop);
     let closed = database.close();
     let ending = ended?;
     closed?;
@@ -156,6 +157,7 @@ fn measure(
     options: &Options,
     setup: &Setup,
     notes: Vec<String>,
+    metrics: Option<&Prometheus>,
     stop: &Stop,
 ) -> Result<Ending, Failure> {
     if args.truncate_table {
@@ -169,15 +171,21 @@ fn measure(
         (true, LatencyType::Raw) => Shown::Service,
         (true, LatencyType::FixedCoordinatedOmission) => Shown::Response,
     };
-    let plan = plan(args, options, setup);
+    let (plan, name) = (plan(args, options, setup), format!("kv {}", options.mode.name()));
     let work = Work::new(options.clone());
     let mut printed = if args.quiet { Ok(()) } else { print(&format!("\n{}", live::head(shown))) };
     let mut watch = |interval: &Interval| {
+        if let Some(metrics) = metrics {
+            metrics.add(interval);
+        }
         if !args.quiet && printed.is_ok() {
             printed = print(&live::line(interval, shown));
         }
     };
     let store: &dyn Store = database;
+    if let Some(metrics) = metrics {
+        metrics.begin(&name, &target.text, &store.counters());
+    }
     let ended = harness::run(store, &work, &plan, stop.flag(), &mut watch);
     let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
     let (measured, mut error) = match ended {
@@ -202,10 +210,11 @@ fn measure(
         false => wrong.or(findings.limit).or(error).or(missing),
     };
     let text = lines::results(&measured, args.measure_latency, options.mode == Mode::Mixed);
-    let mut run = report::Run::new(format!("kv {}", options.mode.name()), &target.text, &plan, measured);
+    let mut run = report::Run::new(name, &target.text, &plan, measured);
     run.settings = database.settings().into_iter().map(Pair::from).collect();
     run.workload = configuration.iter().map(|(name, value)| Pair::new(name.trim(), value)).collect();
     run.seed = options.seed;
+    run.price = args.price;
     run.warnings = notes;
     run.warnings.extend(warning.clone());
     run.noop_nanos = noop_nanos(scheme, options, setup, &run.measured, error.is_some());

@@ -152,27 +152,32 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
 }
 
 /// What stands above the table of costs.
-const COST: &str = "Processor time of client and store for a million operations. Of a store in the process of the client, the client's \
+pub const COST: &str = "Processor time of client and store for a million operations. Of a store in the process of the client, the client's \
                     part is what the same requests cost on a store that does nothing. Of a server, it is known where its processes are \
                     on the machine of the client. Bytes are those that the store counts, with its log, or else those that the system \
                     counts.";
 
 /// What a million operations cost. A price that is given replaces that of the results.
 fn costs(shown: &[Shown<'_>], price: Option<f64>) -> Table {
-    let millions: Vec<Million> = shown.iter().map(|one| one.run.million(price.or(one.run.price))).collect();
-    let has_money = millions.iter().any(|million| million.money.is_some());
-    let row = |(one, million): (&Shown<'_>, &Million)| {
+    let cost = |one: &Shown<'_>| (one.name.clone(), one.run.million(price.or(one.run.price)));
+    cost_table("run", &shown.iter().map(cost).collect::<Vec<_>>())
+}
+
+/// The table of costs, each under the name of `what` it is of.
+pub fn cost_table(what: &str, costs: &[(String, Million)]) -> Table {
+    let has_money = costs.iter().any(|(_, million)| million.money.is_some());
+    let row = |(name, million): &(String, Million)| {
         let known = |value: Option<f64>, text: &dyn Fn(f64) -> String| value.map_or("not known".to_owned(), text);
         let seconds = [million.client_cpu_seconds, million.store_cpu_seconds, million.cpu_seconds];
         let bytes = [million.read_bytes, million.written_bytes];
-        let mut cells = vec![one.name.clone()];
+        let mut cells = vec![name.clone()];
         cells.extend(seconds.map(|seconds| known(seconds, &figure)));
         cells.extend(bytes.map(|bytes| known(bytes, &|bytes| figure(bytes / f64::from(1 << 20)))));
         cells.extend(has_money.then(|| known(million.money, &money)));
         cells
     };
-    let rows = shown.iter().zip(&millions).map(row).collect();
-    let mut columns = vec!["run", "client, CPU s", "store, CPU s", "together, CPU s", "read, MiB", "written, MiB"];
+    let rows = costs.iter().map(row).collect();
+    let mut columns = vec![what, "client, CPU s", "store, CPU s", "together, CPU s", "read, MiB", "written, MiB"];
     columns.extend(has_money.then_some("money for processors"));
     table("A million operations", &columns, rows)
 }

@@ -48,6 +48,11 @@ fn a_run_is_watched_until_it_ends() {
             "larch_bench_rows_read_total{kind=\"READ\"}",
             "larch_bench_request_seconds_count{kind=\"READ\"}",
         ),
+        (
+            &["kv", "--target", "larch:kv", "-mode", "write", "-workload", "uniform", "-duration", "10h", "-q"],
+            "larch_bench_requests_done_total{kind=\"WRITE\"}",
+            "larch_bench_store_cache_hits_total",
+        ),
     ] {
         let mut child = session.start(&[&["bench"], args, &["--metrics", "127.0.0.1:0"]].concat());
         let mut said = BufReader::new(child.stderr.take().expect("it was asked for"));

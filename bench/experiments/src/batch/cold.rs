@@ -1,12 +1,16 @@
 //! The same rows on disk: the cache holds a fiftieth of them, and each row costs a read. By its index Larch asks for the pages of many
-//! rows at once; the other side reads the rows one after the other.
+//! rows at once; the other side reads the rows one after the other. The disk alone, without an engine, says what is to be had: how many
+//! times the reads of one it makes with many under way.
 
 use super::{TABLE, loaded, whole};
 use crate::args::Scale;
+use crate::disk_alone;
 use crate::ground::Ground;
+use crate::measured::{self, Cell, Until};
 use crate::outcome::Goal;
+use harness::cost::Meter;
 use harness::directory::bytes_text;
-use harness::{Failure, Target};
+use harness::{Failure, Million, Target};
 use kit::goals::Bound;
 use kit::median;
 use page::{Table, figure};
@@ -57,8 +61,8 @@ impl Size {
         let (rows, batches, millis, repeats) = match scale {
             Scale::Tiny => (5000, &[1, 100][..], 20, 1),
             Scale::Small => (500_000, ALL, 1000, 3),
-            Scale::Medium => (2_000_000, ALL, 2000, 5),
-            Scale::Full => (10_000_000, ALL, 3000, 5),
+            Scale::Medium => (10_000_000, ALL, 2000, 5),
+            Scale::Full => (10_000_000, ALL, 3000, 7),
         };
         Self { rows, batches, time: Duration::from_millis(millis), repeats }
     }
@@ -68,9 +72,20 @@ impl Size {
         (self.rows * ROW_BYTES / 50).max(1 << 20)
     }
 
-    /// Bytes of a database, while it is loaded and compacted.
+    /// Bytes of a database, while it is loaded and compacted, and of the file of the disk alone.
     pub fn most_bytes(&self) -> u64 {
-        3 * self.rows * ROW_BYTES
+        4 * self.rows * ROW_BYTES
+    }
+
+    /// Rows of a kilobyte of the file that the disk alone is read by: as many bytes as the rows have.
+    fn disk_rows(&self) -> u64 {
+        self.rows * ROW_BYTES / 1000
+    }
+
+    /// How many cells there are.
+    #[cfg(test)]
+    pub fn cells(&self) -> usize {
+        self.repeats as usize * (self.batches.len() * SIDES.len() + DEPTHS.len())
     }
 }
 
@@ -79,16 +94,30 @@ impl Size {
 pub struct Measured {
     rows_per_second: f64,
     page_reads_per_row: f64,
+    /// What a million rows cost.
+    million: Million,
 }
 
 pub fn cell_name(repeat: u64, batch: u64, side: Side) -> String {
     format!("cold, {repeat}, batches of {batch}, {}", side.name())
 }
 
+/// Bytes of a page of rows, by default.
+const PAGE_BYTES: u64 = 16 << 10;
+/// Reads of the disk alone that are under way.
+const DEPTHS: [usize; 3] = [1, 32, 128];
+
+fn disk_name(repeat: u64, depth: usize) -> String {
+    format!("cold, {repeat}, the disk alone, {depth} under way")
+}
+
 /// Measures what is not measured yet. False after ^C.
 pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let all = || (0..size.repeats).flat_map(|repeat| size.batches.iter().map(move |batch| (repeat, *batch)));
-    if all().all(|(repeat, batch)| SIDES.iter().all(|side| ground.has(&cell_name(repeat, batch, *side)))) {
+    let disk_is_known = |repeat| DEPTHS.iter().all(|depth| ground.has(&disk_name(repeat, *depth)));
+    if all().all(|(repeat, batch)| SIDES.iter().all(|side| ground.has(&cell_name(repeat, batch, *side))))
+        && (0..size.repeats).all(disk_is_known)
+    {
         return Ok(true);
     }
     let place = ground.data("cold")?;
@@ -97,6 +126,7 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let larch = loaded(&store_larch::ROW_ACCESS, &target(&place, 1 << 30), &setup, &ground.stop)?;
     let Some(larch) = larch else { return Ok(false) };
     larch.close()?;
+    let Some(disk) = disk_alone::make(ground, size.disk_rows())? else { return Ok(false) };
     let target = Target::parse(&target(&place, size.cache_bytes()))?;
     let larch = (store_larch::ROW_ACCESS.open)(&target, Opening::Existing)?;
     for (repeat, batch) in all() {
@@ -108,6 +138,19 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
                 Ok(measured)
             })?;
             if measured.is_none() {
+                return Ok(false);
+            }
+        }
+        // Between the batches of this repeat and those of the next.
+        for depth in DEPTHS.into_iter().filter(|_| size.batches.last() == Some(&batch)) {
+            let until = Until { warmup: Duration::ZERO, time: size.time, operations: 1 << 40 };
+            let (rows, seed) = (size.disk_rows(), 1000 * repeat + depth as u64);
+            let read = ground.cell(&disk_name(repeat, depth), |stop| {
+                let read = disk_alone::read(disk.place(), rows, PAGE_BYTES, depth, seed, until, stop)?;
+                suite::say(&format!("cold, the disk alone, {depth:3} under way {:>34.0} reads/s", read.per_second()));
+                Ok(read)
+            })?;
+            if read.is_none() {
                 return Ok(false);
             }
         }
@@ -138,20 +181,21 @@ fn measure(
     let seed = 2 * repeat + side as u64;
     let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
     let page_reads = || larch.page_reads().expect("Larch counts them");
-    let (mut accessed, before) = (Accessed::new(), page_reads());
+    let (mut accessed, before, meter) = (Accessed::new(), page_reads(), Meter::start(larch.used()));
     accessed.access_for(&mut *session, &parameters, &manner, stop.flag(), &mut |_, _, _, _, _| {})?;
     whole(accessed.rows, accessed.batches * parameters.batch_rows())?;
     Ok(Measured {
         rows_per_second: accessed.rows_per_second(),
         page_reads_per_row: (page_reads() - before) as f64 / accessed.rows as f64,
+        million: meter.million(accessed.rows, larch.used(), None),
     })
 }
 
 /// Of the sizes from this one on, Larch is to read so many times the rows of the other side.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
-/// The table of what was measured, and the goals.
-pub fn outcome(ground: &Ground, size: &Size) -> (Table, Vec<Goal>) {
+/// The tables of what was measured, and the goals.
+pub fn outcome(ground: &Ground, size: &Size) -> ([Table; 2], Vec<Goal>) {
     let of = |batch, side| -> Vec<Measured> {
         let cells = (0..size.repeats).filter_map(|repeat| ground.cells().get(&cell_name(repeat, batch, side)));
         cells.filter_map(|cell| serde_json::from_value(cell.clone()).ok()).collect()
@@ -195,5 +239,22 @@ pub fn outcome(ground: &Ground, size: &Size) -> (Table, Vec<Goal>) {
         bound: Bound::AtLeast(times),
         measured: ratio(*batch),
     });
-    (table, goals.collect())
+    ([table, of_the_disk(ground, size)], goals.collect())
+}
+
+/// What the disk alone gives, beside its own reads one after the other.
+fn of_the_disk(ground: &Ground, size: &Size) -> Table {
+    let of = |depth| -> Vec<Cell> {
+        (0..size.repeats).filter_map(|repeat| ground.known(&disk_name(repeat, depth))).collect()
+    };
+    let row = |depth: usize| {
+        let rate = measured::middle(&of(depth), Cell::per_second);
+        let times = measured::ratio(&of(depth), &of(DEPTHS[0]), Cell::per_second);
+        vec![depth.to_string(), measured::shown(rate), measured::shown(times)]
+    };
+    Table {
+        caption: format!("The disk alone: reads a second of {}, median of {}", bytes_text(PAGE_BYTES), size.repeats),
+        columns: ["reads under way", "reads a second", "times one under way"].map(str::to_owned).to_vec(),
+        rows: DEPTHS.map(row).to_vec(),
+    }
 }

@@ -4,7 +4,7 @@ use kit::Scratch;
 #[test]
 fn a_tiny_experiment_opens_all_databases_at_once() {
     let scratch = Scratch::new("databases");
-    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false };
+    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
     let size = Size::of(Scale::Tiny);
     let mut ground = Ground::with_stop("databases", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut ground, &size).expect("the disk works"));

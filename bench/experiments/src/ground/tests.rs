@@ -2,7 +2,7 @@ use super::*;
 use kit::Scratch;
 
 fn opened(out: &Path, scale: Scale) -> Ground {
-    let args = ExperimentArgs { scale, out: Some(out.to_owned()), check: false };
+    let args = ExperimentArgs { scale, out: Some(out.to_owned()), check: false, price: None };
     Ground::with_stop("test", &args, 1 << 20, Stop::never()).expect("there is room")
 }
 

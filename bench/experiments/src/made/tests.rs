@@ -5,7 +5,7 @@ use larch::Database;
 use suite::stop::Stop;
 
 fn opened(scratch: &Scratch) -> Ground {
-    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false };
+    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
     Ground::with_stop("test", &args, 1 << 20, Stop::never()).expect("there is room")
 }
 

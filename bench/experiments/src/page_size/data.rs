@@ -1,10 +1,10 @@
-//! The databases of the experiment, the file that the disk alone is read by, and timed loads.
+//! The databases of the experiment, and timed loads.
 
 use super::{Form, KEY_BYTES, Memory, Size, Work};
 use crate::ground::Ground;
 use crate::made::{Made, remove};
-use crate::measured::{self, Cell};
-use harness::{Clock, Failure, Fields, Opening, Reply, Request, Rows, Session, Store, Strings, Target};
+use crate::measured::{self, Cell, fill};
+use harness::{Clock, Failure, Fields, Opening, Reply, Request, Session, Store, Target};
 use larch::Database;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -68,7 +68,8 @@ pub fn make(ground: &mut Ground, size: &Size) -> Result<Option<Vec<(Form, Made)>
     for form in Form::all() {
         let made = Made::open(ground, &form.place(), |place| {
             suite::say(&format!("{} rows, {}", size.rows, form.name()));
-            fill(&store_larch::SCHEME, &size.target(place, form, Memory::Cold, ""), size, &ground.stop)
+            let settings = Work::Reads.settings(size.rows);
+            fill(&store_larch::SCHEME, &size.target(place, form, Memory::Cold, ""), &settings, size.rows, &ground.stop)
         })?;
         let Some(made) = made else { return Ok(None) };
         let place = made.place().to_owned();
@@ -78,39 +79,6 @@ pub fn make(ground: &mut Ground, size: &Size) -> Result<Option<Vec<(Form, Made)>
         all.push((form, made));
     }
     Ok(Some(all))
-}
-
-/// A file of as many bytes. `None` after ^C.
-pub fn make_disk(ground: &Ground, size: &Size) -> Result<Option<Made>, Failure> {
-    Made::open(ground, "disk", |place| fill(&suite::DISK, &format!("disk:{}", place.display()), size, &ground.stop))
-}
-
-/// Writes all rows in the order of their keys. False after ^C.
-fn fill(scheme: &harness::Scheme, target: &str, size: &Size, stop: &Stop) -> Result<bool, Failure> {
-    let settings = Work::Reads.settings(size.rows);
-    let store = (scheme.open)(&Target::parse(target)?, &settings.table(), Opening::OrCreate)?;
-    let load = Load::new(&settings, 1);
-    let rows = store.bulk_load(&mut UntilStopped { inner: &mut load.in_order(), stop })?;
-    store.close()?;
-    if stop.is_pressed() {
-        return Ok(false);
-    }
-    match rows {
-        Some(rows) if rows == size.rows => Ok(true),
-        rows => Err(Failure::session(crate::WRONG, format!("{rows:?} of {} rows were written", size.rows))),
-    }
-}
-
-/// Rows, of which there are no more after ^C.
-struct UntilStopped<'r, R> {
-    inner: &'r mut R,
-    stop: &'r Stop,
-}
-
-impl<R: Rows> Rows for UntilStopped<'_, R> {
-    fn next_row(&mut self, key: &mut Vec<u8>, record: &mut Strings) -> bool {
-        !self.stop.is_pressed() && self.inner.next_row(key, record)
-    }
 }
 
 /// Reads all rows in order, so that they are in the cache if they have room in it.

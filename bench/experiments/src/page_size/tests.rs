@@ -5,7 +5,7 @@ use page::Block;
 #[test]
 fn a_tiny_experiment_reads_as_many_bytes_as_pages_have() {
     let scratch = Scratch::new("page-size");
-    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false };
+    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
     let size = Size::of(Scale::Tiny);
     let mut ground = Ground::with_stop("page-size", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut ground, &size).expect("the disk works"));

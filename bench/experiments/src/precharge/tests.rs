@@ -4,7 +4,7 @@ use kit::Scratch;
 #[test]
 fn a_tiny_experiment_misses_no_page_after_a_precharge() {
     let scratch = Scratch::new("precharge");
-    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: true };
+    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: true, price: None };
     let size = Size::of(Scale::Tiny);
     let mut ground = Ground::with_stop("precharge", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut ground, &size).expect("the disk works"));

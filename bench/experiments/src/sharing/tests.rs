@@ -54,7 +54,8 @@ fn side_of(sharing: Sharing, rows: u64, nanos: u64, counts: Counts) -> Side {
     let measured = Measured { operations: rows, nanos, ..Measured::default() };
     let name = format!("10 partitions, {}", sharing.title());
     let run = Run::new(name, "larch:", &plan(Duration::from_secs(1)), measured);
-    Side { run, counts, disk_bytes: Some(20 << 20) }
+    let million = run.million(None);
+    Side { run, counts, disk_bytes: Some(20 << 20), million }
 }
 
 #[test]
@@ -64,7 +65,7 @@ fn goals_are_those_of_the_published_gain_and_of_one_page_a_row() {
     let size = Size::of(Scale::Tiny, None);
     let short = |after: (u64, Counts)| {
         let scratch = Scratch::new("sharing");
-        let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: true };
+        let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: true, price: None };
         let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
         for repeat in 0..size.repeats {
             for (sharing, (rows, counts)) in [(Private, (1000, private)), (Shared, after)] {
@@ -85,7 +86,7 @@ fn goals_are_those_of_the_published_gain_and_of_one_page_a_row() {
 #[test]
 fn a_tiny_experiment_measures_every_side_and_keeps_it() {
     let scratch = Scratch::new("sharing");
-    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false };
+    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
     let size = Size::of(Scale::Tiny, Some(Duration::from_millis(50)));
     let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut ground, &size).expect("the disk works"));

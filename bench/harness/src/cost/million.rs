@@ -131,8 +131,14 @@ impl Million {
             store_cpu_seconds: store.map(seconds),
             read_bytes: read.map(|bytes| bytes as f64 / millions),
             written_bytes: written.map(|bytes| bytes as f64 / millions),
-            money: all.zip(price).map(|(seconds, price)| seconds / 3600.0 * price),
+            money: None,
         }
+        .priced(price)
+    }
+
+    /// The same with what its processors cost, where an hour of one costs `price`.
+    pub fn priced(self, price: Option<f64>) -> Self {
+        Self { money: self.cpu_seconds.zip(price).map(|(seconds, price)| seconds / 3600.0 * price), ..self }
     }
 
     /// A line for people, without its end. `None`: there was no operation.

@@ -1,7 +1,7 @@
 //! The options of `larch bench kv`: those of scylla-bench with their names and defaults, with one minus sign or two, and a few
 //! of our own.
 
-use super::length;
+use super::{length, price};
 use clap::{ArgAction, Args, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS, Order};
 use kv::{Distribution, Filler, Mode, Options, Restriction, Retries, RowSize, Workload};
@@ -257,6 +257,12 @@ pub struct KvArgs {
     /// Writes the whole result as JSON, which `larch bench report` reads
     #[arg(long, value_name = "FILE.json")]
     pub out: Option<PathBuf>,
+    /// What an hour of a processor costs, in any currency, for the cost of a million operations
+    #[arg(long, value_name = "MONEY", value_parser = price)]
+    pub price: Option<f64>,
+    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<String>,
     /// Prints no line while it runs
     #[arg(short, long)]
     pub quiet: bool,
