@@ -2,7 +2,7 @@
 
 use harness::store::{Blocking, Flights, Served};
 use harness::transactions::{Checked, Commits, Transactions};
-use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, Setting, Store};
+use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, Setting, Store, StoreUse};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -79,6 +79,10 @@ impl Store for Slowed {
 
     fn counters(&self) -> Vec<Counter> {
         self.store.counters()
+    }
+
+    fn used(&self) -> StoreUse {
+        self.store.used()
     }
 
     fn settle(&self) -> Result<(), Failure> {

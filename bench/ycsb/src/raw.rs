@@ -22,7 +22,7 @@ use crate::kinds;
 use crate::settings::{BadProperty, Interval, Measure, Output};
 use harness::{
     Blocking, Client, Clock, Counter, Extra, Failure, Flights, Kind, Length, Measured, Next, Outcome, Pace, Plan,
-    Reply, Request, RunError, Served, Session, Setting, Store, Workload,
+    Reply, Request, RunError, Served, Session, Setting, Store, StoreUse, Workload,
 };
 use os::sync::atomic::AtomicBool;
 use os::sync::{Arc, Mutex, OnceLock};
@@ -368,6 +368,10 @@ impl Store for Stamping<'_> {
 
     fn counters(&self) -> Vec<Counter> {
         self.store.counters()
+    }
+
+    fn used(&self) -> StoreUse {
+        self.store.used()
     }
 
     fn settle(&self) -> Result<(), Failure> {

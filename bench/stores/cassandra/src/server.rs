@@ -9,6 +9,7 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
+use harness::StoreUse;
 use kit::Scratch;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -273,6 +274,11 @@ impl Server {
     /// Its directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// What it has used of processors and disk, if the system tells.
+    pub fn used(&self) -> StoreUse {
+        harness::cost::processes::used_below(self.watchdog.id()).map_or(StoreUse::Unknown, StoreUse::Server)
     }
 
     /// The last lines that it logged.

@@ -5,7 +5,7 @@ use crate::connection::{Access, Connection, consistency, consistency_name};
 use crate::flights;
 use crate::server::Server;
 use crate::statements::Statements;
-use harness::{Clock, Counter, Failure, Session, Setting, Store, Target};
+use harness::{Clock, Counter, Failure, Session, Setting, Store, StoreUse, Target};
 use kv::{Database, Scheme, Setup};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -36,6 +36,10 @@ pub const PARTITIONS: Scheme = Scheme {
     unused: &[("bypass-cache", "Cassandra knows no `BYPASS CACHE`")],
     open: |target, setup| Ok(Box::new(Cassandra::open(target, setup)?)),
 };
+
+/// Between two looks whether compactions go on, and how many looks there are at most: half an hour of them.
+const SETTLE_PAUSE: Duration = Duration::from_millis(100);
+const SETTLE_LOOKS: u32 = 18_000;
 
 /// The table of a run.
 pub struct Cassandra {
@@ -228,18 +232,25 @@ impl Store for Cassandra {
         counters
     }
 
+    /// That of the server which was started for it. Where the others are is not known.
+    fn used(&self) -> StoreUse {
+        self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
+    }
+
     /// Waits until no compaction goes on. Rows in memory stay there: only its own tools can tell a server to write them.
     fn settle(&self) -> Result<(), Failure> {
         let control = self.control();
-        loop {
+        for _ in 0..SETTLE_LOOKS {
             // ScyllaDB and old versions do not have this table.
             let Ok(tasks) = control.run("SELECT task_id FROM system_views.sstable_tasks") else { return Ok(()) };
             if tasks.into_rows_result().map_err(crate::error::answer)?.rows_num() == 0 {
                 return Ok(());
             }
             // A server does not say when a compaction ends, so it is asked again.
-            control.runtime.block_on(async { tokio::time::sleep(Duration::from_millis(100)).await });
+            control.runtime.block_on(async { tokio::time::sleep(SETTLE_PAUSE).await });
         }
+        let minutes = (SETTLE_PAUSE * SETTLE_LOOKS).as_secs() / 60;
+        Err(Failure::session("settle", format!("the server still compacts after {minutes} minutes: look at its log")))
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {

@@ -11,11 +11,11 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::flights::{self, Requests, Shape};
 use crate::statements::quoted;
-use crate::store::{counts, setting};
+use crate::store::{counts, first_process, setting, used};
 use crate::wire::Statement;
 use ::kv::{Content, Database, Scheme, Setup};
 use harness::{
-    Clock, Counter, Failure, Order, PartitionRequest, PartitionRows, Request, Session, Setting, Store, Target,
+    Clock, Counter, Failure, Order, PartitionRequest, PartitionRows, Request, Session, Setting, Store, StoreUse, Target,
 };
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -50,6 +50,8 @@ struct Postgres {
     before: Vec<Counter>,
     /// Whether reads may share a transaction.
     groups: bool,
+    /// The first process of the server, if it is on this machine.
+    server: Option<u32>,
 }
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
@@ -72,8 +74,9 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
         more => more as usize,
     };
     let pipeline = setup.requests_a_session().div_ceil(connections).max(address.pipeline as usize);
+    let server = first_process(&mut control, &address);
     let control = Mutex::new(control);
-    Ok(Box::new(Postgres { address, statements, connections, pipeline, control, before, groups }))
+    Ok(Box::new(Postgres { address, statements, connections, pipeline, control, before, groups, server }))
 }
 
 impl Postgres {
@@ -156,6 +159,11 @@ impl Store for Postgres {
             Counter::of(now.name, now.value.saturating_sub(before))
         };
         now.iter().map(since).collect()
+    }
+
+    /// That of all processes of the server, if it is on this machine and they can be seen.
+    fn used(&self) -> StoreUse {
+        used(self.server)
     }
 
     fn settle(&self) -> Result<(), Failure> {

@@ -32,6 +32,8 @@ fn settings_are_those_of_the_server() {
     assert_eq!(of("durability"), "buffered: commit log written, synced every 10000ms");
     assert_eq!(of("compression"), "lz4");
     assert_eq!(of("copies"), "1, consistency level quorum");
+    assert_eq!(database.used(), StoreUse::Unknown, "the server is another's");
+    assert!(matches!(shared().used(), StoreUse::Server(used) if used.nanos > 0), "{:?}", shared().used());
     database.drop_table().unwrap_or_else(|failure| panic!("{failure}"));
 }
 

@@ -14,6 +14,13 @@ fn it_keeps_the_promises_of_every_database() {
 }
 
 #[test]
+fn what_the_server_uses_is_known_and_is_not_this_process() {
+    let database = open(&Target::parse(&target("partitions_used")).expect("a good target"), &Setup::default());
+    let database = database.expect("it runs");
+    assert!(matches!(database.used(), StoreUse::Server(used) if used.nanos > 0), "{:?}", database.used());
+}
+
+#[test]
 fn a_table_that_was_made_otherwise_is_named() {
     let target = target("partitions_of_another");
     let control = Connection::open(&Address::from_environment(&target).expect("a good address"));
