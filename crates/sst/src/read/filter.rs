@@ -95,8 +95,8 @@ impl Sst {
         found
     }
 
-    /// Whether the filter is in memory and does not deny the key. Then the file is nearly sure to have it: of some hundred keys that
-    /// it does not have, one is not denied.
+    /// Whether the filter is in memory and does not deny the key. Then the file is nearly sure to have it: a filter denies all but a few
+    /// in a thousand of the keys that are not there.
     pub fn expects<S: PageSource + ?Sized>(&self, source: &S, key: &SoughtKey<'_>) -> bool {
         let Some(filter) = &self.meta.filter else { return false };
         matches!(self.filter_says(source, filter, key.bytes(), key.hash()), Said::Perhaps)
