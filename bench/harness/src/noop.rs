@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::reply::Reply;
 use crate::request::{Request, Table};
-use crate::store::{Blocking, Counter, Failure, Flights, Outcome, Served, Session, Setting, Store};
+use crate::store::{Blocking, Counter, Failure, Flights, Outcome, Served, Session, Setting, Store, StoreUse};
 use crate::target::{Opening, Scheme, Target};
 use std::hint::black_box;
 use std::time::Duration;
@@ -70,6 +70,10 @@ impl Store for Noop {
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

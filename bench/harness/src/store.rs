@@ -52,10 +52,8 @@ pub trait Store: Send + Sync {
     /// Counts since the store was opened: page reads, cache hits, bytes written, …
     fn counters(&self) -> Vec<Counter>;
 
-    /// What the store has used of processors and disk outside of this process. A store that is a server says otherwise than this.
-    fn used(&self) -> StoreUse {
-        StoreUse::InProcess
-    }
+    /// What the store has used of processors and disk outside of this process.
+    fn used(&self) -> StoreUse;
 
     /// Waits until what was written is where it stays, and nothing goes on in the background.
     fn settle(&self) -> Result<(), Failure>;

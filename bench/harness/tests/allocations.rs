@@ -4,7 +4,7 @@
 
 use harness::{
     Blocking, Client, Clock, Counter, Extra, Failure, Fields, Flights, Kind, Length, Next, Outcome, Pace, Plan, Reply,
-    Request, Served, Session, Setting, Store, Workload,
+    Request, Served, Session, Setting, Store, StoreUse, Workload,
 };
 use kit::allocations::{Counting, Thread};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -107,6 +107,10 @@ impl Store for Quiet {
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "files of the machine")]
 
 use crate::{Load, Properties, RawLog, Run, Settings, built_in, export};
-use harness::{Clock, Counter, Failure, KeyValue, Measured, Plan, Records, Session, Setting, Store, Workload, run};
+use harness::{
+    Clock, Counter, Failure, KeyValue, Measured, Plan, Records, Session, Setting, Store, StoreUse, Workload, run,
+};
 use kit::Scratch;
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -67,6 +69,10 @@ impl Store for Memory {
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {
@@ -251,8 +257,9 @@ fn single_times_of_warm_up_are_left_out() {
     assert_eq!(measured.operations, 100);
     let text = take(&file);
     let written = single_times(&text).1.get("READ").map_or(0, Vec::len);
-    // In 20 ms there are many thousands; the edge is where the client knows it.
-    assert!(written <= 100, "{written}");
+    // In 20 ms there are many thousands. At the edge of the window stands one request of the one client, which the harness may
+    // see begin before the window and the store see sent within it.
+    assert!(written <= 101, "{written}");
 }
 
 #[test]

@@ -81,3 +81,23 @@ fn an_import_that_cannot_write_never_was() {
     session.run_with(&args, &all).ok();
     session.is_sound();
 }
+
+#[test]
+fn a_key_value_run_ends_where_the_disk_does_and_its_rows_are_there() {
+    let session = Session::new();
+    let line = "bench kv --target larch:db -mode write -workload sequential -partition-count 20 \
+                -clustering-row-count 300 -clustering-row-size 100 -concurrency 4";
+    let args: Vec<&str> = line.split_whitespace().collect();
+    let ran = run_limited(&session, 128, &args, "");
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    for part in [".log", "File too large"] {
+        assert!(ran.err.contains(part), "{part:?} is not in {:?}", ran.err);
+    }
+    let text = String::from_utf8(ran.out).expect("lines are UTF-8");
+    let rows = text.lines().find_map(|line| line.strip_prefix("Total rows:")).expect("it tells its rows");
+    let written: usize = rows.trim().parse().expect("a number");
+    // A key is two numbers of 8 bytes, and its line ends.
+    let kept = session.run(&["scan", "db", "test", "--keys"]).out.len() / 17;
+    assert!(written > 100 && kept >= written, "{written} rows were acknowledged, {kept} are there");
+    session.is_sound();
+}

@@ -120,12 +120,16 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     {
         return Ok(true);
     }
-    let place = ground.data("cold")?;
-    suite::say(&format!("{} rows on Larch, with {} of memory for pages", size.rows, bytes_text(size.cache_bytes())));
+    let memory = bytes_text(size.cache_bytes());
+    suite::say(&format!("{} rows on Larch, with {memory} of memory for pages", size.rows));
     let setup = SetupParameters { tab_rows: size.rows, filler: FILLER, ..SetupParameters::default() };
-    let larch = loaded(&store_larch::ROW_ACCESS, &target(&place, 1 << 30), &setup, &ground.stop)?;
-    let Some(larch) = larch else { return Ok(false) };
-    larch.close()?;
+    let built = ground.built("cold", |place, stop| {
+        match loaded(&store_larch::ROW_ACCESS, &target(place, 1 << 30), &setup, stop)? {
+            Some(larch) => larch.close(),
+            None => Ok(()),
+        }
+    })?;
+    let Some((place, ())) = built else { return Ok(false) };
     let Some(disk) = disk_alone::make(ground, size.disk_rows())? else { return Ok(false) };
     let target = Target::parse(&target(&place, size.cache_bytes()))?;
     let larch = (store_larch::ROW_ACCESS.open)(&target, Opening::Existing)?;

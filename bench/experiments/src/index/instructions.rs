@@ -9,8 +9,12 @@ use kit::{Scratch, callgrind};
 use larch::Database;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use ycsb::KeyNames;
+
+/// The counted gets may read one index node in as many gets: more, and reading is what was counted.
+const MOST_NODE_READS: u64 = 200;
 
 /// What is counted.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,7 +34,7 @@ pub struct Gets {
     /// Groups of neighbours.
     #[arg(long)]
     groups: u64,
-    /// Ranges that bring the index into memory before.
+    /// Gets that bring the index into memory before.
     #[arg(long)]
     warming: u64,
     /// Gets that are counted.
@@ -72,7 +76,7 @@ pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> 
 impl Gets {
     /// Of a database in `place`.
     pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
-        // A leaf of the tree has thousands of rows.
+        // A leaf of the tree has thousands of rows, so that next to none is missed.
         let warming = (rows / 500).max(200);
         Self { place: place.to_owned(), flat: false, memory, rows, groups, warming, gets }
     }
@@ -88,29 +92,37 @@ impl Gets {
         let db = builder.cache_bytes(self.memory).open().map_err(broken)?;
         let table = db.table(TABLE).map_err(broken)?;
         let widening = Widening::new(self.groups);
-        let mut key = Vec::new();
-        for place in 0..self.warming {
-            let hash = (1_u64 << 63) / self.warming * place;
-            widening.widen(format!("user{hash:020}").as_bytes(), &mut key);
-            table.range(&key[..]..).limit(1).next_row().map_err(broken)?;
-        }
         let names = KeyNames { ordered: false, zero_padding: 20 };
         let mut narrow = Vec::new();
-        let keys: Vec<Vec<u8>> = (0..self.gets)
-            .map(|number| {
+        let mut keys = |numbers: Range<u64>| -> Vec<Vec<u8>> {
+            let drawn = numbers.map(|number| {
                 names.write((row_access::batch::mixed(number + 1) % self.rows).cast_signed(), &mut narrow);
                 let mut key = Vec::new();
                 widening.widen(&narrow, &mut key);
                 key
-            })
-            .collect();
+            });
+            drawn.collect()
+        };
+        // Gets and not ranges: only what is used by gets is kept while pages of rows go by.
+        for key in keys(self.gets..self.gets + self.warming) {
+            table.get(&key).map_err(broken)?;
+        }
+        let keys = keys(0..self.gets);
+        let before = db.metrics().pages;
         let mut found = Ok(0);
         counted_region(&mut || {
             found = keys.iter().try_fold(0, |found, key| Ok(found + u64::from(table.get(key)?.is_some())));
         });
-        match found.map_err(broken)? {
-            found if found == self.gets => Ok(()),
-            found => Err(Failure::session(crate::WRONG, format!("{found} of {} rows were found", self.gets))),
+        let found = found.map_err(broken)?;
+        if found != self.gets {
+            return Err(Failure::session(crate::WRONG, format!("{found} of {} rows were found", self.gets)));
         }
+        // Reading a node takes as many instructions as some tens of gets by nodes in memory.
+        let nodes = db.metrics().pages.since(&before).index_reads();
+        if nodes > self.gets / MOST_NODE_READS {
+            let why = format!("{nodes} index nodes were read by the {} gets that were counted", self.gets);
+            return Err(Failure::session(crate::WRONG, why));
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@
 
 use super::data::{Data, TABLE};
 use harness::directory::bytes_text;
-use harness::{Blocking, Change, Clock, Counter, Failure, Outcome, Reply, Request, Session, Setting, Store};
+use harness::{Blocking, Change, Clock, Counter, Failure, Outcome, Reply, Request, Session, Setting, Store, StoreUse};
 use larch::{Admit, Database, Error, Table};
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
@@ -158,6 +158,10 @@ impl Store for Readers {
             Counter::of("index page reads", index_reads),
             Counter::of("waits", waits),
         ]
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

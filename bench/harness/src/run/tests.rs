@@ -12,7 +12,7 @@ use crate::measured::Counted;
 use crate::noop::Noop;
 use crate::reply::Reply;
 use crate::request::{Fields, Request};
-use crate::store::{Outcome, Served, Setting};
+use crate::store::{Outcome, Served, Setting, StoreUse};
 use crate::{Client, Extra, Kind, Next, Times};
 use clients::*;
 use std::collections::BTreeMap;

@@ -10,10 +10,7 @@ use fjall::{CompressionType, Database, Error, Keyspace, KeyspaceCreateOptions, P
 use harness::directory::{bytes_text, io_kind};
 use harness::key_value::encoded;
 use harness::version::of_crate;
-use harness::{
-    Clock, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, Strings,
-    Table, Target,
-};
+use harness::{Clock, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target};
 use std::time::Duration;
 
 /// `fjall:DIR`.
@@ -171,6 +168,10 @@ impl Store for Fjall {
             Counter::now("files", self.rows.table_count() as u64),
             Counter::now("file bytes", self.rows.disk_space()),
         ]
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

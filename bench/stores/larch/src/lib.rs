@@ -18,7 +18,7 @@ use harness::directory::{bytes_text, failure, io_kind};
 use harness::key_value::encoded;
 use harness::{
     Checked, Clock, Commits, Counter, Failure, KeyValue, Opening, Options, Records, Rows, Scheme, Session, Setting,
-    Store, Strings, Table, Target, Transactions,
+    Store, StoreUse, Strings, Table, Target, Transactions,
 };
 use larch::{
     Builder, Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LevelOptions, LogError,
@@ -415,6 +415,10 @@ impl Store for Larch {
 
     fn counters(&self) -> Vec<Counter> {
         counters_of(&self.db)
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

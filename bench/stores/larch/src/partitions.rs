@@ -16,7 +16,7 @@ use harness::partitions::{COUNTERS, counters_of, counters_value};
 use harness::request::no_partitions;
 use harness::{
     Clock, Counter, Failure, Order, Outcome, PartitionRequest, PartitionRows, Reply, Request, Session, Setting, Store,
-    Strings, Target,
+    StoreUse, Strings, Target,
 };
 use larch::{Admit, Database, Durability, Error, Table};
 use std::ops::Bound;
@@ -155,6 +155,10 @@ impl Store for Partitions {
 
     fn counters(&self) -> Vec<Counter> {
         super::counters_of(&self.db)
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

@@ -8,10 +8,7 @@ mod tests;
 
 use harness::directory::{bytes_text, io_kind};
 use harness::key_value::encoded;
-use harness::{
-    Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store,
-    Strings, Table, Target, WriteMany,
-};
+use harness::{Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, WriteMany};
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, Error, MdbError, PutFlags};
 use std::ops::Bound;
@@ -159,6 +156,10 @@ impl Store for Lmdb {
             Counter::now("depth", u64::from(stat.depth)),
             Counter::now("file bytes", self.env.real_disk_size().unwrap_or_default()),
         ]
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

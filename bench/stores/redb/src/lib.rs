@@ -9,10 +9,7 @@ mod tests;
 use harness::directory::{bytes_text, io_kind};
 use harness::key_value::encoded;
 use harness::version::of_crate;
-use harness::{
-    Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store,
-    Strings, Table, Target, WriteMany,
-};
+use harness::{Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, WriteMany};
 use redb::{
     Database, Durability, Error, ReadableDatabase as _, ReadableTable as _, ReadableTableMetadata as _,
     TableDefinition, WriteTransaction,
@@ -151,6 +148,10 @@ impl Store for Redb {
     fn counters(&self) -> Vec<Counter> {
         let bytes = std::fs::metadata(self.directory.data().join(FILE)).map_or(0, |file| file.len());
         vec![Counter::now("file bytes", bytes)]
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

@@ -13,10 +13,7 @@ mod transactions;
 use db::{Db, on_db};
 use harness::directory::{bytes_text, failure};
 use harness::key_value::encoded;
-use harness::{
-    Checked, Clock, Commits, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting,
-    Store, Strings, Table, Target, Transactions,
-};
+use harness::{Checked, Clock, Commits, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, Transactions};
 use rocksdb::statistics::{StatsLevel, Ticker};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactOptions,
@@ -328,6 +325,10 @@ impl Store for RocksDb {
             self.gauge("file bytes", properties::TOTAL_SST_FILES_SIZE),
         ]);
         counters
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

@@ -11,10 +11,7 @@ pub use row_access::SCHEME as ROW_ACCESS;
 
 use harness::directory::bytes_text;
 use harness::key_value::encoded;
-use harness::{
-    Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store,
-    Strings, Table, Target, WriteMany,
-};
+use harness::{Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, WriteMany};
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -234,6 +231,10 @@ impl Store for Sqlite {
     }
 
     /// Moves what is in the log to where it stays.
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
     fn settle(&self) -> Result<(), Failure> {
         let busy = self.connection().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         match busy.map_err(broken)? {

@@ -8,7 +8,7 @@ mod tests;
 
 use super::orders::{Measure, Sample, Task};
 use super::raw;
-use harness::{Clock, Counter, Failure, Opening, Scheme, Session, Setting, Store, Table, Target};
+use harness::{Clock, Counter, Failure, Opening, Scheme, Session, Setting, Store, StoreUse, Table, Target};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::Command;
@@ -204,6 +204,10 @@ impl Store for Fio {
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

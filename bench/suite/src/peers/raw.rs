@@ -5,7 +5,7 @@
 
 use harness::{
     Blocking, Clock, Counter, Failure, Opening, Outcome, Reply, Request, Rows, Scheme, Session, Setting, Store,
-    Strings, Table, Target,
+    StoreUse, Strings, Table, Target,
 };
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
@@ -101,6 +101,10 @@ impl Store for Raw {
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

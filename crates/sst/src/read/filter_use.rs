@@ -6,7 +6,8 @@
 //! * The filter is *of use* in a zone where more than one in eight of the last look-ups found nothing. Where it is of use
 //!   in some zone it is asked before the rows if it is in memory, and read into memory that nothing uses.
 //! * Elsewhere the filter of a zone is worth reading if it is of use there and more pages of rows were read for look-ups
-//!   that found nothing than the zone has. Pages that stay in memory are not read again.
+//!   that found nothing than the zone has, or than [`READS_FOR_A_PAGE`] for each page of the filter. Pages that stay in memory are
+//!   not read again.
 //! * When the filter pages of the zone that are missing are asked for, the count of pages starts at zero again.
 //! * If these filter pages are evicted before they denied enough keys, four times as many pages of rows must be read
 //!   before the next time. So a cache that is too small for filters reads few of them.
@@ -24,6 +25,10 @@ const MIN_LOOKS: u8 = 24;
 /// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is forgotten:
 /// where some keys are found, look-ups of absent keys keep the pages of present ones warm.
 const MAX_LOOKS: u8 = 48;
+/// A page of a filter is worth reading after this many pages of rows that were read for nothing, in a zone that has more. Where rows are
+/// long, or pages small, a page of the filter stands for hundreds of pages of rows, and reading them all to know whether they stay in
+/// memory costs more than the page of the filter ever can.
+const READS_FOR_A_PAGE: u32 = 32;
 /// Doubt about a filter that was never in memory is 0, about others it is between these two. A doubt of n times the
 /// least multiplies by n the pages that must be read for nothing before the filter is asked for again.
 const MIN_DOUBT: u8 = 8;
@@ -115,6 +120,12 @@ impl ZoneSize {
             nodes: filter.tree.root(prefer_flat).height,
         }
     }
+
+    /// How many pages of rows are read for nothing before the filter is read, if there is no doubt about it.
+    fn reads_for_filter(self) -> u32 {
+        let filter_pages = u32::from(self.partitions) + u32::from(self.nodes);
+        self.data_pages.min(READS_FOR_A_PAGE * filter_pages)
+    }
 }
 
 impl Looks {
@@ -135,7 +146,8 @@ impl Looks {
     /// Whether a page of the filter may be asked for where it takes the memory of others.
     pub fn may_ask(self, size: ZoneSize) -> bool {
         let times = self.doubt.max(MIN_DOUBT) / MIN_DOUBT;
-        self.is_filter_of_use() && (self.left > 0 || self.read > size.data_pages.saturating_mul(times.into()))
+        let enough = size.reads_for_filter().saturating_mul(times.into());
+        self.is_filter_of_use() && (self.left > 0 || self.read > enough)
     }
 
     pub fn one_more(self) -> Self {

@@ -74,6 +74,10 @@ impl<F: Fn(&Request<'_>) -> Result<Outcome, Failure> + Send + Sync> Store for An
         Vec::new()
     }
 
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
     fn settle(&self) -> Result<(), Failure> {
         Ok(())
     }
@@ -158,6 +162,10 @@ impl Store for Refusing {
         Vec::new()
     }
 
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
     fn settle(&self) -> Result<(), Failure> {
         Ok(())
     }
@@ -185,6 +193,10 @@ impl Store for Counting {
 
     fn counters(&self) -> Vec<Counter> {
         vec![Counter::of("page reads", self.0.load(Ordering::SeqCst)), Counter::now("memory", 7)]
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {
@@ -227,6 +239,10 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure> + Send + Sync> Store for Shuffling
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {
@@ -305,6 +321,10 @@ impl Store for Gathering {
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {

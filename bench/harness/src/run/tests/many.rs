@@ -154,6 +154,10 @@ impl Store for Closed {
         Vec::new()
     }
 
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
     fn settle(&self) -> Result<(), Failure> {
         Ok(())
     }

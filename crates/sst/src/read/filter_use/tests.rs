@@ -73,7 +73,20 @@ fn every_page_of_a_filter_is_paid_for_by_pages_read_for_absent_keys() {
     assert_eq!(full.read_for_none().read, 1);
     assert_eq!(Looks { read: u32::MAX, ..full }.read_for_none().read, u32::MAX);
     let huge = ZoneSize { data_pages: u32::MAX, partitions: u8::MAX, nodes: u8::MAX };
-    assert!(!Looks { left: 0, ..looks }.may_ask(huge), "and no more than counters hold");
+    assert!(Looks { left: 0, ..looks }.may_ask(huge), "and counters hold it");
+}
+
+#[test]
+fn a_page_of_a_filter_for_many_pages_of_rows_is_asked_for_before_all_of_these_were_read() {
+    let full = (0..300).fold(Looks::default(), |looks, _| looks.found_none());
+    let asks_after = |zone: ZoneSize, doubt: u8| {
+        let looks = Looks { doubt, ..full };
+        (0..).find(|read| Looks { read: *read, ..looks }.may_ask(zone)).expect("some time")
+    };
+    let zone = ZoneSize { data_pages: 300, partitions: 1, nodes: 1 };
+    assert_eq!(asks_after(zone, 0), 2 * READS_FOR_A_PAGE + 1);
+    assert_eq!(asks_after(zone, MAX_DOUBT), 2 * READS_FOR_A_PAGE * 16 + 1, "it was evicted again and again");
+    assert_eq!(asks_after(ZoneSize { data_pages: 50, ..zone }, 0), 51, "a small zone");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use harness::{Counter, Session, Setting};
+use harness::{Counter, Session, Setting, StoreUse};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -44,6 +44,10 @@ impl Store for Memory {
 
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
     }
 
     fn settle(&self) -> Result<(), Failure> {
