@@ -10,7 +10,10 @@ use fjall::{CompressionType, Database, Error, Keyspace, KeyspaceCreateOptions, P
 use harness::directory::{bytes_text, io_kind};
 use harness::key_value::encoded;
 use harness::version::of_crate;
-use harness::{Clock, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target};
+use harness::{
+    Clock, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse,
+    Strings, Table, Target,
+};
 use std::time::Duration;
 
 /// `fjall:DIR`.

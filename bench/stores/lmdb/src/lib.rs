@@ -8,7 +8,10 @@ mod tests;
 
 use harness::directory::{bytes_text, io_kind};
 use harness::key_value::encoded;
-use harness::{Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, WriteMany};
+use harness::{
+    Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store,
+    StoreUse, Strings, Table, Target, WriteMany,
+};
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, Error, MdbError, PutFlags};
 use std::ops::Bound;

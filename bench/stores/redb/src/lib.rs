@@ -9,7 +9,10 @@ mod tests;
 use harness::directory::{bytes_text, io_kind};
 use harness::key_value::encoded;
 use harness::version::of_crate;
-use harness::{Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, WriteMany};
+use harness::{
+    Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store,
+    StoreUse, Strings, Table, Target, WriteMany,
+};
 use redb::{
     Database, Durability, Error, ReadableDatabase as _, ReadableTable as _, ReadableTableMetadata as _,
     TableDefinition, WriteTransaction,

@@ -13,7 +13,10 @@ mod transactions;
 use db::{Db, on_db};
 use harness::directory::{bytes_text, failure};
 use harness::key_value::encoded;
-use harness::{Checked, Clock, Commits, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, Transactions};
+use harness::{
+    Checked, Clock, Commits, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting,
+    Store, StoreUse, Strings, Table, Target, Transactions,
+};
 use rocksdb::statistics::{StatsLevel, Ticker};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactOptions,

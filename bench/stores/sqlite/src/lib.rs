@@ -11,7 +11,10 @@ pub use row_access::SCHEME as ROW_ACCESS;
 
 use harness::directory::bytes_text;
 use harness::key_value::encoded;
-use harness::{Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, StoreUse, Strings, Table, Target, WriteMany};
+use harness::{
+    Clock, Counter, Directory, Failure, Gather, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store,
+    StoreUse, Strings, Table, Target, WriteMany,
+};
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
