@@ -13,8 +13,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use ycsb::KeyNames;
 
-/// The counted gets may read one index node in as many gets: more, and reading is what was counted.
-const MOST_NODE_READS: u64 = 200;
+/// The counted gets may read one index node in as many gets, since a cache is never quite still. A node takes a third of the
+/// instructions of a row page, so that this is less than one in a hundred; with more, reading nodes would be what was counted.
+const MOST_NODE_READS: u64 = 50;
 
 /// What is counted.
 #[derive(Clone, Debug, clap::Args)]
@@ -117,7 +118,6 @@ impl Gets {
         if found != self.gets {
             return Err(Failure::session(crate::WRONG, format!("{found} of {} rows were found", self.gets)));
         }
-        // Reading a node takes as many instructions as some tens of gets by nodes in memory.
         let nodes = db.metrics().pages.since(&before).index_reads();
         if nodes > self.gets / MOST_NODE_READS {
             let why = format!("{nodes} index nodes were read by the {} gets that were counted", self.gets);

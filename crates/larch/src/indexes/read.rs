@@ -256,14 +256,22 @@ impl<V: Content> RangeBy<V> {
         self
     }
 
-    /// The entries of the next round from the front: those that were gathered, and the next ones, as many as there is room for.
-    fn gather_list(&mut self, list: &mut EntryList) -> Result<()> {
+    /// The next round from the front: its entries are in `list`, its rows are given in their order. And whether more entries may follow.
+    fn fetch_list(&mut self, list: &mut EntryList) -> Result<(Vec<Option<V>>, bool)> {
+        let has_more = self.gather_list(list)?;
+        let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
+        Ok((self.rounds.rows.multi_get(&keys)?, has_more))
+    }
+
+    /// The entries of the next round from the front: those that were gathered, and the next ones, as many as there is room for. Whether
+    /// more may follow.
+    fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
         let front = &mut self.rounds.front;
         front.entries.drain(front.rows.len()..).for_each(|entry| list.push(&entry));
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;
         if list.len() >= most {
-            return Ok(());
+            return Ok(true);
         }
         let gathered = self.entries.for_each_row(|row| {
             match row.inline_part(0).and_then(|value| list.push_row(row.key(), value)) {
@@ -274,7 +282,8 @@ impl<V: Content> RangeBy<V> {
         })?;
         match gathered {
             ControlFlow::Break(Err(key)) => Err(self.rounds.entry_table.bad_entry(key, "it is no entry")),
-            ControlFlow::Break(Ok(())) | ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(Ok(())) => Ok(true),
+            ControlFlow::Continue(()) => Ok(false),
         }
     }
 
@@ -357,7 +366,7 @@ impl RangeBy {
     ///
     /// As [`Index::range_by`](crate::Index::range_by).
     pub fn for_each_row<B>(&mut self, mut each: impl FnMut(IndexRow<'_>) -> ControlFlow<B>) -> Result<ControlFlow<B>> {
-        let mut list = EntryList::default();
+        let (mut list, mut has_more) = (EntryList::default(), true);
         loop {
             if let Some(end) = self.rounds.over() {
                 return end.transpose().map(|_| ControlFlow::Continue(()));
@@ -369,12 +378,12 @@ impl RangeBy {
                 }
                 continue;
             }
-            let rows: Result<Vec<Option<Value>>> = self.gather_list(&mut list).and_then(|()| {
-                let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
-                self.rounds.rows.multi_get(&keys)
-            });
-            let rows = match rows {
-                Ok(rows) => rows,
+            let rows = match has_more.then(|| self.fetch_list(&mut list)).transpose() {
+                Ok(None) => Vec::new(),
+                Ok(Some((rows, more))) => {
+                    has_more = more;
+                    rows
+                }
                 Err(error) => {
                     self.rounds.failed = Some(error.clone());
                     return Err(error);
