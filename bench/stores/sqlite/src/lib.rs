@@ -233,11 +233,11 @@ impl Store for Sqlite {
         vec![Counter::now("file bytes", bytes("")), Counter::now("log file bytes", bytes("-wal"))]
     }
 
-    /// Moves what is in the log to where it stays.
     fn used(&self) -> StoreUse {
         StoreUse::InProcess
     }
 
+    /// Moves what is in the log to where it stays.
     fn settle(&self) -> Result<(), Failure> {
         let busy = self.connection().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         match busy.map_err(broken)? {

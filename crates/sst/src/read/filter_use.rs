@@ -26,7 +26,7 @@ const MIN_LOOKS: u8 = 24;
 /// where some keys are found, look-ups of absent keys keep the pages of present ones warm.
 const MAX_LOOKS: u8 = 48;
 /// A page of a filter is worth reading after this many pages of rows that were read for nothing, in a zone that has more. Where rows are
-/// long, or pages small, a page of the filter stands for hundreds of pages of rows, and reading them all to know whether they stay in
+/// long, a page of the filter stands for hundreds of pages of rows, and reading them all to know whether they stay in
 /// memory costs more than the page of the filter ever can.
 const READS_FOR_A_PAGE: u32 = 32;
 /// Doubt about a filter that was never in memory is 0, about others it is between these two. A doubt of n times the
