@@ -45,7 +45,15 @@ pub(super) struct Way {
     pub address: Address,
     /// Height above the data pages.
     pub level: u8,
+    /// The node above; `None` at the root, and where the node is not known.
     pub above: Option<Leaf>,
+}
+
+impl Way {
+    /// A way that is known only by its end, the data page at `address`.
+    pub fn to_page(address: Address) -> Self {
+        Self { address, level: 0, above: None }
+    }
 }
 
 /// Why a way ends above the data pages for a reader that does not wait.
@@ -417,7 +425,13 @@ impl<'a> Descent<'a> {
         source: &S,
         key: &[u8],
     ) -> Result<(PageRef, Layout), Stop> {
-        self.page_under(source, &self.way_to(source, WayTarget::Key(key))?)
+        self.page_under(source, &self.way_of_key(source, key)?)
+    }
+
+    /// The way to the data page under which `key` lies if it exists.
+    #[inline]
+    pub(super) fn way_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Way, Stop> {
+        self.way_to(source, WayTarget::Key(key))
     }
 
     /// The data page that `way` leads to.

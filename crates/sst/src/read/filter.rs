@@ -12,41 +12,15 @@ use super::approach::Reached;
 use super::descent::Descent;
 use super::filter_use::{Looks, Summary, ZoneSize, zone_of};
 use super::row::Row;
+use super::sought_key::SoughtKey;
 use super::sst::{LookUp, Sst};
 use crate::format::PageRows;
-use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
+use crate::format::filter::{FilterLayout, hash_prefix};
 use crate::format::meta::{FilterTree, TreeKind};
 use crate::key_range::successor;
 use crate::row::Version;
 use pages::{Address, PageKind, PageRef, PageSource, Stop};
-use std::cell::OnceCell;
 use std::ops::Bound;
-
-/// A key that is looked up in several files. Its hash is computed when the first filter is asked.
-#[derive(Debug)]
-pub struct SoughtKey<'k> {
-    key: &'k [u8],
-    hash: OnceCell<u64>,
-}
-
-impl<'k> SoughtKey<'k> {
-    /// A key of which no filter was asked yet.
-    #[inline]
-    pub fn new(key: &'k [u8]) -> Self {
-        Self { key, hash: OnceCell::new() }
-    }
-
-    /// Its bytes.
-    #[inline]
-    pub fn bytes(&self) -> &'k [u8] {
-        self.key
-    }
-
-    #[inline]
-    fn hash(&self) -> u64 {
-        *self.hash.get_or_init(|| hash_key(self.key))
-    }
-}
 
 /// What the filter says of a key.
 enum Said {
@@ -74,14 +48,14 @@ impl Sst {
     ) -> Result<Option<Row>, Stop> {
         let bytes = key.bytes();
         let Some(filter) = &self.meta.filter else {
-            return self.find(source, bytes, at, approach, |_| {});
+            return self.find(source, key, at, approach, |_| {});
         };
         let summary = self.filter_use.summary();
         let is_denied = || self.denies(source, filter, summary, bytes, key.hash());
         if summary.asks_first() && is_denied() {
             return Ok(None);
         }
-        let found = self.find(source, bytes, at, approach, |look_up| match look_up {
+        let found = self.find(source, key, at, approach, |look_up| match look_up {
             LookUp::Absent(first_row, page) => self.count_absent(source, zone_of(filter, first_row), &page.address()),
             LookUp::Found(_) if summary.is_all_found() => {}
             LookUp::Found(row) => self.filter_use.count(zone_of(filter, row), Looks::found),

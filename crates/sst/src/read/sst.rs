@@ -1,10 +1,11 @@
 //! An immutable file with what is seen of it, and the look-up of a key in its rows. It knows no other file.
 
 use super::approach::{Approaches, Reached};
-use super::descent::{Descent, Subtree, Under};
+use super::descent::{Descent, Subtree, Under, Way};
 use super::filter_use::FilterUse;
 use super::gap::KnownGap;
 use super::row::{Row, RowPlace};
+use super::sought_key::SoughtKey;
 use super::stored_value::StoredValue;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};
@@ -100,7 +101,7 @@ impl Sst {
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
-        self.find(source, key, at, None, |_| {})
+        self.find(source, &SoughtKey::new(key), at, None, |_| {})
     }
 
     /// As [`Sst::get`], from where `approach` has stopped. `note` is called when the step has its answer from a page of rows.
@@ -108,7 +109,7 @@ impl Sst {
     pub(super) fn find<S: PageSource + ?Sized>(
         &self,
         source: &S,
-        key: &[u8],
+        key: &SoughtKey<'_>,
         at: Version,
         approach: Option<Reached<'_, '_>>,
         note: impl FnOnce(LookUp<'_>),
@@ -120,7 +121,7 @@ impl Sst {
             None => {
                 let Some(page) = self.page_of_key(&descent, source, key, approach)? else { return Ok(None) };
                 fetched = page;
-                (&fetched.0, &fetched.1, fetched.1.match_heads(&fetched.0, key))
+                (&fetched.0, &fetched.1, fetched.1.match_heads(&fetched.0, key.bytes()))
             }
         };
         let Ok(i) = layout.search_among(page, &heads) else {
@@ -146,16 +147,27 @@ impl Sst {
         &self,
         main: &Descent<'_>,
         source: &S,
-        key: &[u8],
+        key: &SoughtKey<'_>,
         approach: Option<Reached<'_, '_>>,
     ) -> Result<Option<(PageRef, Layout)>, Stop> {
         if let Some(page) = approach.and_then(|approach| approach.page(main, source)) {
             return page.map(Some);
         }
         match &self.slice {
-            None => main.page_of_key(source, key).map(Some),
+            None => {
+                // The file does not change, and the run that met the fault has checked the nodes on the way.
+                if let Some(address) = key.missing_in(&self.file) {
+                    return main.page_under(source, &Way::to_page(address)).map(Some);
+                }
+                let way = main.way_of_key(source, key.bytes())?;
+                let page = main.page_under(source, &way);
+                if let Err(Stop::Fault) = page {
+                    key.set_missing(&self.file, way.address);
+                }
+                page.map(Some)
+            }
             // What is seen goes by row ids, so the page must have those that its parent says.
-            Some(slice) => Ok(match main.page_among(source, key, &slice.rows)? {
+            Some(slice) => Ok(match main.page_among(source, key.bytes(), &slice.rows)? {
                 Under::Page(page, layout) => Some((page, layout)),
                 Under::Hidden(_) => None,
             }),

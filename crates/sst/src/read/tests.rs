@@ -96,6 +96,11 @@ fn check_gets(content: &Content, reader: &Reader<'_>) {
             let found = reader.step(bound, |source| sst.get(source, &key, shifted));
             let found = found.map(|row| loaded(reader, &row));
             assert_eq!(found.as_ref(), content.get(&key, at), "get {key:?} at {at}");
+            // It remembers from one run to the next which data page was missing.
+            let sought = SoughtKey::new(&key);
+            let found = reader.step(bound, |source| sst.get_filtered(source, &sought, shifted, None));
+            let found = found.map(|row| loaded(reader, &row));
+            assert_eq!(found.as_ref(), content.get(&key, at), "get {key:?} at {at} by what was missing");
         }
         // A reader of the newest version never opens the history.
         reader.step(exact(sst, TreeKind::Main), |source| sst.get(source, &key, Version::MAX));

@@ -4,12 +4,14 @@
 use super::*;
 use crate::fixture::{Built, Content, shapes, tiny};
 use crate::format::filter::FilterKind;
+use crate::format::filter::hash_key;
 use crate::format::meta::IndexKind;
 use crate::format::validate;
 use crate::slice::Slice;
 use crate::write::BuildOptions;
-use pages::{Admit, Flaky, PageCache, Reason, Resident, Session, retry};
+use pages::{Admit, Flaky, PageAt, PageCache, Reason, Resident, Session, retry};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::cell::RefCell;
 
 const KINDS: [FilterKind; 2] = [FilterKind::Bits12, FilterKind::Bits20];
 
@@ -284,4 +286,42 @@ fn the_prefix_of_a_range_is_that_of_all_its_keys() {
     check(Included(b"abc"), Included(b"abc"), 0, None);
     check(Unbounded, Included(b"abc"), 3, None);
     assert_eq!(common_prefix(Included(&[0xff; 4]), Unbounded, 3), Some(&[0xff; 3][..]));
+}
+
+/// Notes which kinds of pages are asked for.
+struct Noting<'a> {
+    source: &'a dyn PageSource,
+    kinds: RefCell<Vec<PageKind>>,
+}
+
+impl PageSource for Noting<'_> {
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        self.kinds.borrow_mut().push(at.kind);
+        self.source.page(at)
+    }
+
+    pages::pass_on!(source: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
+}
+
+#[test]
+fn a_look_up_that_comes_back_after_its_data_page_was_missing_asks_for_no_node_again() {
+    let built = even_without();
+    let height = usize::from(built.meta.main.expect("it has rows").root(false).height);
+    let cache = PageCache::new(1 << 20, 1, validate);
+    let (sst, session) = (built.sst_in(&cache, false), Session::new(&cache, Reason::Point, Admit::Keep));
+    let look_up = |key: u32| {
+        let noting = Noting { source: &session, kinds: RefCell::default() };
+        let bytes = numbered(key);
+        let sought = SoughtKey::new(&bytes);
+        let row = retry(&noting, || sst.get_filtered(&noting, &sought, Version::MAX, None)).expect("the file is whole");
+        assert_eq!(row.is_some(), key.is_multiple_of(2));
+        noting.kinds.into_inner()
+    };
+    let way = [vec![PageKind::Index; height], vec![PageKind::Data]].concat();
+    // The nodes are missing, too; then they are there.
+    assert!(height == 1 && look_up(0) == [vec![PageKind::Index], way.clone(), vec![PageKind::Data]].concat());
+    for key in [4_000, 7_001] {
+        assert_eq!(look_up(key), [way.clone(), vec![PageKind::Data]].concat());
+        assert_eq!(look_up(key), way);
+    }
 }
