@@ -5,9 +5,10 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of stores on the machine's own files")]
 
 use crate::clock::Clock;
+use crate::partitions::PartitionRequest;
 use crate::reply::Reply;
 use crate::request::{Fields, Request, Table};
-use crate::store::{Failure, Outcome, Rows, Session, Store};
+use crate::store::{Failure, Harm, Outcome, Rows, Session, Store};
 use crate::strings::Strings;
 use crate::target::{Opening, Scheme, Target};
 use crate::transactions::{Checked, Ended};
@@ -240,6 +241,7 @@ impl Test<'_> {
             assert_eq!(call(&mut session, &update).outcome, Outcome::NotFound);
         }
 
+        self.refuses_what_it_was_not_opened_for(&mut session);
         assert_eq!(call(&mut session, &Request::Delete { key: b"ada" }).outcome, Outcome::Ok);
         assert_eq!(read(&mut session, b"ada", Fields::All).outcome, Outcome::NotFound);
         let again = call(&mut session, &Request::Delete { key: b"ada" }).outcome;
@@ -248,6 +250,19 @@ impl Test<'_> {
         drop(session);
         assert!(store.is_empty().expect("asked"), "its only row was deleted");
         store.close().expect("closed");
+    }
+
+    /// A session whose store was opened for rows of one table names what it was not opened for, and goes on.
+    fn refuses_what_it_was_not_opened_for(&self, session: &mut Session<'_>) {
+        let scan = PartitionRequest::Scan { part: 0, parts: 1 };
+        for (request, kind) in
+            [(Request::Partition(scan), "no_partitions"), (Request::Transaction(b"any"), "no_transactions")]
+        {
+            match try_call(session, &request) {
+                Ok(_) => panic!("{} has taken {request:?}", self.scheme.name),
+                Err(why) => assert_eq!((why.kind, why.harm), (kind, Harm::Request), "{why}"),
+            }
+        }
     }
 
     /// Keys that are prefixes of each other or hold any byte, and 3,000 requests on few keys.
@@ -466,7 +481,7 @@ fn until_done(session: &mut Session<'_>, request: &Request<'_>) {
     for _ in 0..1000 {
         match try_call(session, request) {
             Ok(answer) => return assert_eq!(answer.outcome, Outcome::Ok, "{request:?}"),
-            Err(why) => assert_eq!(why.harm, crate::store::Harm::Again, "{request:?}: {why}"),
+            Err(why) => assert_eq!(why.harm, Harm::Again, "{request:?}: {why}"),
         }
     }
     panic!("{request:?} fails again and again");

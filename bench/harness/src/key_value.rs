@@ -1,7 +1,7 @@
 //! Rows on a store that has keys and values only.
 
 use crate::reply::Reply;
-use crate::request::{Request, no_partitions};
+use crate::request::{Request, no_partitions, no_transactions};
 use crate::store::{Blocking, Failure, Outcome};
 use crate::strings::{NotARow, Strings};
 
@@ -109,6 +109,7 @@ impl<K: KeyValue> Blocking for Records<K> {
             }
             Request::Delete { key } => found_or_not(self.pairs.delete(key)?),
             Request::Partition(_) => return Err(no_partitions()),
+            Request::Transaction(_) => return Err(no_transactions()),
         };
         broken.map_err(|error: NotARow| Failure::request("not_a_row", error.to_string()))?;
         Ok(outcome)

@@ -31,13 +31,13 @@ pub mod times;
 pub mod transactions;
 pub mod version;
 
-pub use client::{Client, Extra, Kind, Next, Workload};
+pub use client::{Client, Extra, Kind, Next, Since, Wait, Workload};
 pub use clock::Clock;
 pub use cost::{Cost, Million, noop_nanos};
 pub use directory::Directory;
 pub use gather::{Gather, WriteMany};
 pub use key_value::{KeyValue, Records};
-pub use measured::{Change, Counted, Interval, Measure, Measured};
+pub use measured::{Change, Counted, Interval, Measure, Measured, Noted};
 pub use partitions::{Order, PartitionRequest, PartitionRows};
 pub use prometheus::Prometheus;
 pub use reply::Reply;

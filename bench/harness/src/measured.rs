@@ -23,6 +23,9 @@ pub struct Measured {
     pub retries: u64,
     /// Each kind, in the order of [`Workload::kinds`](crate::Workload::kinds).
     pub kinds: Vec<Measure>,
+    /// What the clients counted besides, in the order of [`Workload::counts`](crate::Workload::counts).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<Noted>,
     /// The run piece by piece, warm-up first. Those of the window add up to the rest of this.
     pub intervals: Vec<Interval>,
     /// Operations left out because they began before the window and ended in it.
@@ -63,6 +66,29 @@ fn per_second(operations: u64, nanos: u64) -> f64 {
     if nanos == 0 { 0.0 } else { operations as f64 * 1e9 / nanos as f64 }
 }
 
+/// Something that the clients counted besides their requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub value: u64,
+}
+
+impl Noted {
+    /// The sums of several pieces of a run, which have the same names in the same order.
+    pub fn sum<'n>(pieces: impl IntoIterator<Item = &'n [Self]>) -> Vec<Self> {
+        let mut pieces = pieces.into_iter();
+        let mut sums = pieces.next().unwrap_or_default().to_vec();
+        for piece in pieces {
+            for (sum, noted) in sums.iter_mut().zip(piece) {
+                sum.value += noted.value;
+            }
+        }
+        sums
+    }
+}
+
 /// Requests of one kind. The times of requests that did not fail and of those that did are apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
@@ -70,8 +96,8 @@ pub struct Measure {
     pub name: String,
     /// From when it was sent until it was served, in nanoseconds.
     pub service: Times,
-    /// From when it should have been sent until it was served: what a user waits. There in an open loop, and where
-    /// clients wait for a place in a session; else it is the same as `service` and left out.
+    /// From when it should have been sent until it was served: what a user waits. There in an open loop, with a
+    /// [slack](crate::Plan::slack), and where clients wait for a place in a session; else it is the same as `service` and left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
     /// From when it should have been sent until it was. There if `response` is.
@@ -154,7 +180,7 @@ pub struct Interval {
     pub retries: u64,
     /// Processor time of the client threads, in nanoseconds.
     pub client_nanos: u64,
-    /// Of it, in nanoseconds: what they took to wait for a time, of their schedule or of a new attempt.
+    /// Of it, in nanoseconds: what they took to wait for a time, of their schedule, of a new attempt, or their own.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Threads that had not yet told what they did in it when it was shown, since they were waiting for the store. What
@@ -166,6 +192,9 @@ pub struct Interval {
     pub told_late: Vec<Self>,
     /// Each kind.
     pub kinds: Vec<Measure>,
+    /// What the clients counted besides, in the order of [`Workload::counts`](crate::Workload::counts).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<Noted>,
     /// How the store stood soon after its end. `None`: it was not looked at, or the result is of an older release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,

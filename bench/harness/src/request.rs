@@ -85,10 +85,19 @@ pub enum Request<'a> {
     },
     /// Rows in partitions. Only stores that were opened for them take it; the others answer with [`no_partitions`].
     Partition(PartitionRequest<'a>),
+    /// A transaction over several tables, in bytes whose meaning the workload and the store agree on. Only stores that were
+    /// opened for it take it; the others answer with [`no_transactions`].
+    Transaction(&'a [u8]),
 }
 
 /// What a store answers to [`Request::Partition`] that was opened for rows without partitions.
 #[cold]
 pub fn no_partitions() -> Failure {
     Failure::request("no_partitions", "the store was not opened for rows in partitions")
+}
+
+/// What a store answers to [`Request::Transaction`] that was not opened for such transactions.
+#[cold]
+pub fn no_transactions() -> Failure {
+    Failure::request("no_transactions", "the store was not opened for transactions over several tables")
 }

@@ -12,6 +12,7 @@ mod gather;
 mod nanos;
 mod recorder;
 mod timeline;
+mod wheel;
 
 #[cfg(test)]
 mod tests;
@@ -19,10 +20,10 @@ mod tests;
 use crate::client::Workload;
 use crate::clock::Clock;
 use crate::cost::{CLIENT, Clients, Cost, Snapshot};
-use crate::measured::{Change, Interval, Measure, Measured};
+use crate::measured::{Change, Interval, Measure, Measured, Noted};
 use crate::store::{Blocking, Counter, Failure, Flights, Session, Store};
-use flights::Seat;
-use gather::Gathered;
+use flights::Seats;
+use gather::{Gathered, Names};
 use recorder::{Desk, End, Opened, Recorder, Why};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,6 +61,11 @@ pub struct Plan {
     /// The pieces that the run is shown and kept in.
     #[serde(rename = "interval_nanos", with = "nanos")]
     pub interval: Duration,
+    /// How long a thread may let a client wait whose time has come, so that it wakes up once for many. It sleeps until a
+    /// multiple of this on the run's clock, and serves all whose time has come by then. This counts as waiting. If it is zero,
+    /// a thread wakes up as exactly as it can.
+    #[serde(rename = "slack_nanos", with = "nanos", default)]
+    pub slack: Duration,
     /// Whether the sessions are those of [`Store::loader`]. What they gathered is written within the window.
     pub loading: bool,
 }
@@ -76,6 +82,7 @@ impl Default for Plan {
             length: Length::All,
             limit: None,
             interval: Duration::from_secs(1),
+            slack: Duration::ZERO,
             loading: false,
         }
     }
@@ -200,8 +207,7 @@ pub fn run<W: Workload>(
     watch: &mut dyn FnMut(&Interval),
 ) -> Result<Measured, RunError> {
     plan.check()?;
-    let kinds = workload.kinds();
-    let desk = Desk::new(kinds.len());
+    let desk = Desk::new(workload.kinds().len(), workload.counts().len());
     let crew = Crew { store, workload, plan, desk: &desk, clock: Clock::start() };
     std::thread::scope(|scope| crew.run(scope, stop, watch))
 }
@@ -386,34 +392,37 @@ impl<'r, W: Workload> Crew<'r, W> {
 
     fn block(self, number: usize, mut session: Box<dyn Blocking + '_>) {
         let mut client = self.workload.client(number, self.plan.clients);
-        let queued = self.plan.pace != Pace::Closed;
+        let queued = self.queued();
         let Some((timeline, queued)) = self.desk.ready(Opened { depth: None, queued }) else { return };
         let mut recorder = Recorder::new(self.desk, self.clock, timeline, number, queued);
         let driven = match recorder.pause(timeline.ramp(number)) {
             Some(why) => Ok(why),
-            None => {
-                let (schedule, left) = (timeline.schedule(number), self.quota(number));
-                blocking::drive(&mut *session, &mut client, &mut recorder, schedule, left)
-            }
+            None => blocking::drive(&mut *session, &mut client, &mut recorder, number, self.quota(number)),
         };
         let driven = driven.and_then(|why| session.finish().map(|()| why));
         self.end(recorder, driven.map_err(|failure| (number, failure)));
     }
 
     fn fly(self, number: usize, threads: usize, mut session: Box<dyn Flights + '_>) {
-        let seat = |number| Seat::new(number, self.workload.client(number, self.plan.clients));
-        let mut seats: Vec<_> = (number..self.plan.clients).step_by(threads).map(seat).collect();
+        let numbers = || (number..self.plan.clients).step_by(threads);
+        let clients = numbers().map(|number| self.workload.client(number, self.plan.clients));
+        let mut seats = Seats::new(number, threads, clients);
         let depth = session.depth();
-        let queued = self.plan.pace != Pace::Closed || seats.len() > depth;
+        let queued = self.queued() || seats.len() > depth;
         let Some((timeline, queued)) = self.desk.ready(Opened { depth: Some(depth), queued }) else { return };
         let mut recorder = Recorder::new(self.desk, self.clock, timeline, number, queued);
-        for seat in &mut seats {
-            let number = seat.number();
-            seat.place(timeline.schedule(number), self.quota(number), timeline.ramp(number));
+        seats.place(&timeline);
+        if matches!(self.plan.length, Length::Operations(_)) {
+            seats.limit(numbers().map(|number| self.quota(number)).collect());
         }
         let driven = flights::drive(&mut *session, seats, &mut recorder);
         let driven = driven.and_then(|why| session.finish().map(|()| why).map_err(|failure| (number, failure)));
         self.end(recorder, driven);
+    }
+
+    /// Whether operations may be late as the plan has it, so that response times are counted too.
+    fn queued(&self) -> bool {
+        self.plan.pace != Pace::Closed || !self.plan.slack.is_zero()
     }
 
     fn end(&self, recorder: Recorder<'_>, driven: Result<Why, (usize, Failure)>) {
@@ -455,7 +464,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         let immediate = self.plan.ramp.is_zero() && self.plan.warmup.is_zero();
         let mut before = immediate.then(|| self.look());
         let timeline = Timeline::new(self.plan, self.clock.nanos());
-        let mut gathered = Gathered::new(kinds, timeline, opened.queued, threads.len());
+        let names = Names { kinds, counts: self.workload.counts() };
+        let mut gathered = Gathered::new(names, timeline, opened.queued, threads.len());
         let mut after = None;
         let mut halted_at = None;
         let mut seen_bytes = 0;
@@ -624,6 +634,7 @@ fn summed(kinds: &[&str], intervals: Vec<Interval>) -> Measured {
         failed: window.iter().map(|interval| interval.failed).sum(),
         retries: window.iter().map(|interval| interval.retries).sum(),
         kinds: kinds.iter().enumerate().map(kind).collect(),
+        counts: Noted::sum(window.iter().map(|interval| &interval.counts[..])),
         ..Measured::default()
     };
     Measured { intervals, ..measured }

@@ -4,7 +4,7 @@
 
 use harness::{
     Blocking, Client, Clock, Counter, Extra, Failure, Fields, Flights, Kind, Length, Next, Outcome, Pace, Plan, Reply,
-    Request, Served, Session, Setting, Store, StoreUse, Workload,
+    Request, Served, Session, Setting, Since, Store, StoreUse, Wait, Workload,
 };
 use kit::allocations::{Counting, Thread};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,12 +14,16 @@ use std::time::Duration;
 static COUNTING: Counting<Thread> = Counting::new();
 
 /// Operations of two requests, with a check of its own after each.
-struct Pairs;
+struct Pairs {
+    /// How long each client waits before an operation.
+    wait_nanos: u64,
+}
 
 struct Pair {
     state: u64,
     key: [u8; 8],
     second: bool,
+    wait_nanos: u64,
 }
 
 impl Workload for Pairs {
@@ -29,8 +33,12 @@ impl Workload for Pairs {
         &["READ", "PAIR", "CHECK"]
     }
 
+    fn counts(&self) -> &'static [&'static str] {
+        &["requests"]
+    }
+
     fn client(&self, number: usize, _: usize) -> Pair {
-        Pair { state: number as u64, key: [0; 8], second: false }
+        Pair { state: number as u64, key: [0; 8], second: false, wait_nanos: self.wait_nanos }
     }
 }
 
@@ -38,6 +46,10 @@ impl Client for Pair {
     fn begin(&mut self) -> bool {
         self.second = false;
         true
+    }
+
+    fn wait(&mut self) -> Wait {
+        Wait { nanos: self.wait_nanos, since: Since::Due }
     }
 
     fn request(&mut self) -> (Kind, Request<'_>) {
@@ -48,6 +60,7 @@ impl Client for Pair {
 
     fn served(&mut self, _: Result<Outcome, &Failure>, _: &Reply, extra: &mut Extra<'_>) -> Next {
         extra.note(Kind(2), 5, Ok(Outcome::Ok));
+        extra.count(0, 1);
         match std::mem::replace(&mut self.second, true) {
             false => Next::More,
             true => Next::DoneAs(Kind(1)),
@@ -156,6 +169,11 @@ impl Flights for QuietSession<'_> {
 const GROUPS: u64 = 100;
 
 fn check(flights: bool, clients: usize, pace: Pace) {
+    check_waiting(flights, clients, pace, 0);
+}
+
+/// Each client waits so long before an operation.
+fn check_waiting(flights: bool, clients: usize, pace: Pace, wait_nanos: u64) {
     let store = Quiet { flights, allocations: AtomicU64::new(u64::MAX) };
     let plan = Plan {
         clients,
@@ -165,7 +183,8 @@ fn check(flights: bool, clients: usize, pace: Pace) {
         interval: Duration::from_secs(3600),
         ..Plan::default()
     };
-    let measured = harness::run(&store, &Pairs, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
+    let measured =
+        harness::run(&store, &Pairs { wait_nanos }, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
     assert_eq!(measured.operations, (FIRST + COUNTED) / 2);
     let allocations = store.allocations.load(Ordering::SeqCst);
     assert!(allocations <= GROUPS, "{allocations} allocations in {COUNTED} requests of {plan:?}");
@@ -186,4 +205,11 @@ fn many_clients_on_one_thread_allocate_nothing_once_an_operation() {
     check(true, 10, Pace::Closed);
     check(true, 100, Pace::Closed);
     check(true, 100, Pace::Open { per_second: 200_000.0 });
+}
+
+#[test]
+fn clients_that_wait_allocate_nothing_once_an_operation() {
+    // 2,000 clients every 5 ms: 400 in each tick of the wheel.
+    check_waiting(true, 2_000, Pace::Closed, 5_000_000);
+    check_waiting(false, 1, Pace::Closed, 1_000);
 }

@@ -22,7 +22,7 @@ use crate::kinds;
 use crate::settings::{BadProperty, Interval, Measure, Output};
 use harness::{
     Blocking, Client, Clock, Counter, Extra, Failure, Flights, Kind, Length, Measured, Next, Outcome, Pace, Plan,
-    Reply, Request, RunError, Served, Session, Setting, Store, StoreUse, Workload,
+    Reply, Request, RunError, Served, Session, Setting, Store, StoreUse, Wait, Workload,
 };
 use os::sync::atomic::AtomicBool;
 use os::sync::{Arc, Mutex, OnceLock};
@@ -298,6 +298,10 @@ impl<C: Client> Client for NotingClient<C> {
     fn begin(&mut self) -> bool {
         self.began = None;
         self.client.begin()
+    }
+
+    fn wait(&mut self) -> Wait {
+        self.client.wait()
     }
 
     fn request(&mut self) -> (Kind, Request<'_>) {

@@ -9,7 +9,7 @@
 //! Wide keys have the order of the keys that they are made of.
 
 use super::FILLER_BYTES;
-use harness::{Client, Extra, Failure, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
+use harness::{Client, Extra, Failure, Kind, Next, Outcome, Reply, Request, Rows, Strings, Wait, Workload};
 use suite::stop::Stop;
 
 #[cfg(test)]
@@ -102,6 +102,10 @@ impl<C: Client> Client for WideClient<C> {
         self.inner.begin()
     }
 
+    fn wait(&mut self) -> Wait {
+        self.inner.wait()
+    }
+
     fn request(&mut self) -> (Kind, Request<'_>) {
         let (kind, request) = self.inner.request();
         let mut widened = |narrow: &[u8]| {
@@ -134,7 +138,7 @@ impl<C: Client> Client for WideClient<C> {
                 widened(key);
                 Request::Delete { key: &self.wide }
             }
-            Request::ReadMany { .. } | Request::Partition(_) => {
+            Request::ReadMany { .. } | Request::Partition(_) | Request::Transaction(_) => {
                 unreachable!("workloads of YCSB read one key or a range of one table")
             }
         };

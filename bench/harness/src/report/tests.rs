@@ -1,5 +1,5 @@
 use super::*;
-use crate::measured::{Change, Interval, Measure};
+use crate::measured::{Change, Interval, Measure, Noted};
 use crate::noop::Noop;
 use crate::run::{Length, Pace};
 use crate::times::{Tally, Times};
@@ -88,6 +88,7 @@ fn known() -> Run {
     };
     let none = Measure { name: "SCAN".to_owned(), response: Some(Times::default()), ..Measure::default() };
     let kinds = vec![measure, none];
+    let counts = vec![Noted { name: "lines of orders".to_owned(), value: 12_345 }];
     let interval = Interval {
         from_nanos: 0,
         to_nanos: 500_000_000,
@@ -95,6 +96,7 @@ fn known() -> Run {
         failed: 1,
         client_nanos: 4_000_000,
         kinds: kinds.clone(),
+        counts: counts.clone(),
         ..Interval::default()
     };
     let cost = Cost {
@@ -119,6 +121,7 @@ fn known() -> Run {
         failed: 1,
         retries: 4,
         kinds,
+        counts,
         intervals: vec![interval],
         warmed: 1,
         cut: 2,
@@ -156,6 +159,17 @@ fn a_report_comes_back_from_json() {
 }
 
 #[test]
+fn counts_of_clients_are_left_out_where_there_are_none() {
+    let mut run = known();
+    assert!(text::text(&run).contains("lines of orders"));
+    assert!(serde_json::to_string(&run).expect("it is JSON").contains(r#""counts":[{"name":"lines of orders""#));
+    run.measured.counts.clear();
+    run.measured.intervals[0].counts.clear();
+    assert!(!text::text(&run).contains("lines of orders"));
+    assert!(!serde_json::to_string(&run).expect("it is JSON").contains("\"counts\""));
+}
+
+#[test]
 fn a_report_comes_back_from_a_file() {
     let folder = crate::conformance::Scratch::new("report");
     let path = folder.path().join("result.json");
@@ -186,7 +200,7 @@ fn results_of_older_releases_are_read() {
     let mut json = serde_json::from_str(&report.json()).expect("it is JSON");
     let newer = ["file_system", "disk", "huge_pages", "governor", "counted", "million", "store", "disk_read_bytes"];
     without(&mut json, &newer);
-    without(&mut json, &["disk_written_bytes"]);
+    without(&mut json, &["disk_written_bytes", "slack_nanos", "counts"]);
     let read = Report::parse(&json.to_string()).expect("it lacks nothing that it must have");
     assert_eq!(read.runs[0].measured.operations, report.runs[0].measured.operations);
     let million = read.runs[0].million(None);
@@ -262,6 +276,7 @@ workload a on postgres://me:***@host/base?pool=2
     READ                 3        6.00  668 us  3.00 us  2.00 ms  2.00 ms  2.00 ms  2.00 ms       1
       of it service      3        6.00  334 us  2.00 us  1.00 ms  1.00 ms  1.00 ms  1.00 ms       1
   1 requests met no row, 1 began before the window, 2 ended after it, 1,000 should have begun in it and did not, 4 new attempts
+  lines of orders: 12,345, 24,690/s
   processor: 6.00 ms (5.00 ms user, 1.00 ms system); clients 1.00 ms an operation, of which 25 % (250 us) are the client's own; background 1.50 ms
   memory: 64.0 MiB at the end, 65.0 MiB at most; context switches: 12,345 to wait, 6 forced
   a million operations: processors: client 250 s, store 1250 s; disk: read not known, written not known

@@ -51,6 +51,10 @@ pub fn text(run: &Run) -> String {
     if !edges.is_empty() {
         writeln!(out, "  {}", edges.join(", ")).expect(wrote);
     }
+    for noted in &measured.counts {
+        let per_second = noted.value as f64 * 1e9 / measured.nanos.max(1) as f64;
+        writeln!(out, "  {}: {}, {}/s", noted.name, grouped(noted.value), rate(per_second)).expect(wrote);
+    }
     if let Some(settled) = run.settled_nanos {
         writeln!(out, "  the store worked {} more in the background", nanos(settled as f64)).expect(wrote);
     }

@@ -4,22 +4,25 @@
 //! not counted as the store's.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
-use super::timeline::Schedule;
-use crate::client::Client;
+use crate::client::{Client, Wait};
 use crate::reply::Reply;
 use crate::store::{Blocking, Failure};
 
-/// Drives `client` until it has nothing left, `left` operations of the window are done, the window is over, or the run is
-/// stopped.
+/// Drives client `number`, whose beginning has come, until it has nothing left, `left` operations of the window are done, the
+/// window is over, or the run is stopped.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Blocking,
     client: &mut C,
     recorder: &mut Recorder<'_>,
-    mut schedule: Option<Schedule>,
+    number: usize,
     mut left: u64,
 ) -> Result<Why, Failure> {
     let clock = recorder.clock;
+    let mut schedule = recorder.timeline.schedule(number);
     let mut reply = Reply::new();
+    // When the last request should have been sent, and when it was served.
+    let mut due = recorder.timeline.ramp(number);
+    let mut last_served = due;
     loop {
         if recorder.halted() || recorder.over() {
             let now = clock.nanos();
@@ -29,33 +32,37 @@ pub(crate) fn drive<C: Client>(
         if left == 0 || !client.begin() {
             return Ok(Why::Done);
         }
+        let wait = if schedule.is_none() { client.wait() } else { Wait::NONE };
         let mut begun: Option<Begun> = None;
         let counts = loop {
             let (kind, request) = client.request();
-            let due = match (&mut schedule, begun) {
-                (Some(schedule), None) => Some(schedule.next()),
-                _ => None,
-            };
-            if let Some(due) = due
-                && let Some(why) = recorder.pause(due)
-            {
-                let now = clock.nanos();
-                recorder.unsent(due, now);
-                schedule.iter().for_each(|rest| recorder.all_unsent(rest, now));
-                return Ok(why);
+            if begun.is_none() {
+                due = schedule.as_mut().map_or_else(|| wait.until(due, last_served), |schedule| schedule.next());
+                if (schedule.is_some() || due > last_served)
+                    && let Some(why) = recorder.pause(due)
+                {
+                    let now = clock.nanos();
+                    if let Some(rest) = &schedule {
+                        recorder.unsent(due, now);
+                        recorder.all_unsent(rest, now);
+                    }
+                    return Ok(why);
+                }
             }
             reply.clear();
             let sent = clock.nanos();
             let result = session.call(&request, &mut reply);
             let served = clock.nanos();
             let begun = *begun.get_or_insert_with(|| {
-                let at = due.unwrap_or(sent);
-                Begun { at, sent, delay: sent.saturating_sub(at) }
+                let delay = if recorder.queued() { sent.saturating_sub(due) } else { 0 };
+                Begun { at: sent - delay, sent, delay }
             });
             let answer = Answer { kind, sent, served, delay: begun.delay };
+            last_served = served;
             match recorder.answered(client, answer, begun, result, &reply)? {
-                After::More => {}
+                After::More => due = served,
                 After::Wait(until) => {
+                    due = until;
                     if let Some(why) = recorder.pause(until) {
                         recorder.abandon(begun);
                         return Ok(why);

@@ -2,10 +2,17 @@
 
 use super::recorder::{AFTER, Parcel, Tallies};
 use super::timeline::Timeline;
-use crate::measured::{Counted, Interval, Measure};
+use crate::measured::{Counted, Interval, Measure, Noted};
 use crate::store::Counter;
 use crate::times::Tally;
 use std::collections::BTreeMap;
+
+/// What a workload calls what is measured and what is counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Names {
+    pub(crate) kinds: &'static [&'static str],
+    pub(crate) counts: &'static [&'static str],
+}
 
 /// Sums of one kind in one interval.
 #[derive(Default)]
@@ -25,7 +32,7 @@ struct Sum {
 
 /// What came so far.
 pub(crate) struct Gathered {
-    kinds: &'static [&'static str],
+    names: Names,
     timeline: Timeline,
     queued: bool,
     /// The interval that each thread is in.
@@ -44,9 +51,9 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    pub(crate) fn new(kinds: &'static [&'static str], timeline: Timeline, queued: bool, threads: usize) -> Self {
+    pub(crate) fn new(names: Names, timeline: Timeline, queued: bool, threads: usize) -> Self {
         Self {
-            kinds,
+            names,
             timeline,
             queued,
             reached: vec![0; threads],
@@ -98,14 +105,15 @@ impl Gathered {
     fn empty(&self, number: usize) -> Sum {
         let (from, to, warming) = self.timeline.bounds(number);
         let zero = if warming { self.timeline.origin } else { self.timeline.start };
-        let kinds = self.kinds.iter().map(|name| KindSum {
+        let kinds = self.names.kinds.iter().map(|name| KindSum {
             measure: Measure { name: (*name).to_owned(), ..Measure::default() },
             ..KindSum::default()
         });
-        let kinds = kinds.collect();
+        let counts = self.names.counts.iter().map(|name| Noted { name: (*name).to_owned(), value: 0 });
+        let (from_nanos, to_nanos) = (from - zero, to - zero);
         Sum {
-            kinds,
-            interval: Interval { warming, from_nanos: from - zero, to_nanos: to - zero, ..Interval::default() },
+            kinds: kinds.collect(),
+            interval: Interval { warming, from_nanos, to_nanos, counts: counts.collect(), ..Interval::default() },
         }
     }
 
@@ -173,6 +181,9 @@ impl Sum {
         self.interval.retries += tallies.retries;
         self.interval.client_nanos += tallies.cpu_nanos;
         self.interval.pausing_nanos += tallies.pausing_nanos;
+        for (mine, theirs) in self.interval.counts.iter_mut().zip(&tallies.counts) {
+            mine.value += theirs;
+        }
         for (mine, theirs) in self.kinds.iter_mut().zip(&tallies.kinds) {
             mine.service.add(&theirs.service);
             mine.response.add(&theirs.response);
@@ -200,6 +211,7 @@ fn together(one: &Interval, other: &Interval) -> Interval {
         client_nanos: one.client_nanos + other.client_nanos,
         pausing_nanos: one.pausing_nanos + other.pausing_nanos,
         kinds: kinds.collect(),
+        counts: Noted::sum([&one.counts[..], &other.counts]),
         counted: one.counted.clone(),
         told_late: Vec::new(),
         ..*one

@@ -63,6 +63,21 @@ impl KindTally {
         }
     }
 
+    /// Counts what the client noted by itself; its response time too if `queued`.
+    fn note(&mut self, queued: bool, nanos: u64, result: Result<Outcome, &'static str>) {
+        match result {
+            Ok(outcome) => {
+                self.count(outcome);
+                self.service.record(nanos);
+                if queued {
+                    self.response.record(nanos);
+                    self.waited.record(0);
+                }
+            }
+            Err(name) => self.count_failure(nanos, name),
+        }
+    }
+
     #[cold]
     fn count_failure(&mut self, nanos: u64, kind: &'static str) {
         self.failed.record(nanos);
@@ -76,6 +91,8 @@ impl KindTally {
 /// All that one thread counts in one interval.
 pub(crate) struct Tallies {
     pub(crate) kinds: Vec<KindTally>,
+    /// What the clients count besides.
+    pub(crate) counts: Vec<u64>,
     pub(crate) operations: u64,
     pub(crate) failed: u64,
     pub(crate) retries: u64,
@@ -89,15 +106,17 @@ pub(crate) struct Tallies {
 }
 
 impl Tallies {
-    fn new(kinds: usize) -> Self {
+    fn new(kinds: usize, counts: usize) -> Self {
+        let counts = vec![0; counts];
         let kinds = (0..kinds).map(|_| KindTally::new()).collect();
         let (operations, failed, retries, warmed, cut) = (0, 0, 0, 0, 0);
         let (cpu_nanos, pausing_nanos) = (0, 0);
-        Self { kinds, operations, failed, retries, warmed, cut, cpu_nanos, pausing_nanos, texts: Vec::new() }
+        Self { kinds, counts, operations, failed, retries, warmed, cut, cpu_nanos, pausing_nanos, texts: Vec::new() }
     }
 
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().for_each(KindTally::clear);
+        self.counts.fill(0);
         for count in [&mut self.operations, &mut self.failed, &mut self.retries] {
             *count = 0;
         }
@@ -149,7 +168,9 @@ pub(crate) struct Opened {
 /// Where the threads hand over what they counted to the thread that gathers it.
 pub(crate) struct Desk {
     halt: AtomicBool,
+    /// How many kinds there are, and how many counts besides.
     kinds: usize,
+    counts: usize,
     state: Mutex<DeskState>,
     changed: Condvar,
 }
@@ -167,8 +188,12 @@ pub(crate) struct DeskState {
 }
 
 impl Desk {
-    pub(crate) fn new(kinds: usize) -> Self {
-        Self { halt: AtomicBool::new(false), kinds, state: Mutex::default(), changed: Condvar::new() }
+    pub(crate) fn new(kinds: usize, counts: usize) -> Self {
+        Self { halt: AtomicBool::new(false), kinds, counts, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn new_tallies(&self) -> Tallies {
+        Tallies::new(self.kinds, self.counts)
     }
 
     /// What is on it. A thread that panicked holding it left nothing half done: all is pushed and taken whole.
@@ -309,7 +334,7 @@ impl<'d> Recorder<'d> {
             clock,
             timeline,
             thread,
-            tallies: Tallies::new(desk.kinds),
+            tallies: desk.new_tallies(),
             interval: 0,
             edge: 0,
             floor: 0,
@@ -370,7 +395,7 @@ impl<'d> Recorder<'d> {
         self.cpu_nanos = cpu_nanos;
         let mut state = self.desk.state();
         let empty = state.spare.pop();
-        let empty = empty.unwrap_or_else(|| Tallies::new(self.desk.kinds));
+        let empty = empty.unwrap_or_else(|| self.desk.new_tallies());
         let tallies = std::mem::replace(&mut self.tallies, empty);
         state.parcels.push(Parcel { thread: self.thread, interval, reached: self.interval, tallies });
     }
@@ -392,8 +417,17 @@ impl<'d> Recorder<'d> {
         self.request(answer, begun, &result, reply);
         let mut retries = 0;
         let (next, written) = {
-            let mut note = |kind, nanos, result| self.note(begun, kind, nanos, result);
+            let (is_counted, queued) = (begun.at >= self.floor, self.queued);
+            let Tallies { kinds, counts, .. } = &mut self.tallies;
+            let mut note = |kind: Kind, nanos, result| {
+                if is_counted {
+                    kinds[usize::from(kind.0)].note(queued, nanos, result);
+                }
+            };
             let mut extra = Extra::new(&mut note, &mut retries);
+            if is_counted {
+                extra = extra.counting(counts);
+            }
             (client.served(result.as_ref().copied(), reply, &mut extra), extra.written())
         };
         if written > 0 && begun.at >= self.floor {
@@ -459,25 +493,6 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Counts what the client noted by itself.
-    fn note(&mut self, begun: Begun, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
-        if begun.at < self.floor {
-            return;
-        }
-        let tally = &mut self.tallies.kinds[usize::from(kind.0)];
-        match result {
-            Ok(outcome) => {
-                tally.count(outcome);
-                tally.service.record(nanos);
-                if self.queued {
-                    tally.response.record(nanos);
-                    tally.waited.record(0);
-                }
-            }
-            Err(name) => tally.count_failure(nanos, name),
-        }
-    }
-
     /// Counts requests that the client made again.
     #[inline]
     fn retried(&mut self, begun: Begun, retries: u64) {
@@ -532,7 +547,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Sleeps until `until`. `Some`: no operation may begin any more, and why. The processor time that this takes is counted
+    /// Sleeps until `until`, and with a slack until the thread is to wake up after it. `Some`: no operation may begin any more, and why. The processor time that this takes is counted
     /// apart: no store has a part in it.
     pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
         if self.halted() {
@@ -547,6 +562,9 @@ impl<'d> Recorder<'d> {
         if now >= until {
             return None;
         }
+        let until = self.timeline.wake(until);
+        // With a slack nobody minds some microseconds.
+        let spin_nanos = if self.timeline.is_exact() { SPIN_NANOS } else { 0 };
         let mut before = crate::cost::thread_nanos();
         loop {
             let now = self.clock.nanos();
@@ -567,8 +585,8 @@ impl<'d> Recorder<'d> {
                 return None;
             }
             match until.min(self.edge) - now {
-                ..=SPIN_NANOS => std::hint::spin_loop(),
-                nanos => std::thread::park_timeout(Duration::from_nanos(nanos - SPIN_NANOS)),
+                nanos if nanos <= spin_nanos => std::hint::spin_loop(),
+                nanos => std::thread::park_timeout(Duration::from_nanos(nanos - spin_nanos)),
             }
         }
     }

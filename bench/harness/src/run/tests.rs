@@ -2,10 +2,12 @@
 
 mod clients;
 mod closed;
+mod counts;
 mod edges;
 mod ends;
 mod many;
 mod stall;
+mod waits;
 
 use super::*;
 use crate::measured::Counted;
@@ -34,6 +36,10 @@ fn check_sums(measured: &Measured) {
     assert_eq!(measured.operations, sum(|interval| interval.operations));
     assert_eq!(measured.failed, sum(|interval| interval.failed));
     assert_eq!(measured.retries, sum(|interval| interval.retries));
+    for (number, noted) in measured.counts.iter().enumerate() {
+        let counts = measured.window().map(|interval| &interval.counts[number]);
+        assert_eq!(noted.value, counts.map(|noted| noted.value).sum::<u64>(), "{}", noted.name);
+    }
     for (number, kind) in measured.kinds.iter().enumerate() {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for (least, _, count) in measured.window().flat_map(|interval| interval.kinds[number].service.iter()) {

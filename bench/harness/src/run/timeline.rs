@@ -24,6 +24,7 @@ pub(crate) struct Timeline {
     interval: u64,
     ramp: u64,
     clients: u64,
+    slack: u64,
     /// Operations of an open loop in a million seconds: whole, so that the schedule is exact.
     rate: Option<u64>,
 }
@@ -51,6 +52,7 @@ impl Timeline {
             interval: nanos(plan.interval),
             ramp: nanos(plan.ramp),
             clients: plan.clients as u64,
+            slack: nanos(plan.slack),
             rate,
         }
     }
@@ -87,6 +89,16 @@ impl Timeline {
     pub(crate) fn ramp(&self, number: usize) -> u64 {
         let share = u128::from(self.ramp) * number as u128 / u128::from(self.clients);
         self.origin + share as u64
+    }
+
+    /// When a thread wakes up that sleeps until `at`.
+    pub(crate) fn wake(&self, at: u64) -> u64 {
+        if self.is_exact() { at } else { at.checked_next_multiple_of(self.slack).unwrap_or(u64::MAX) }
+    }
+
+    /// Whether threads wake up as exactly as they can.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.slack == 0
     }
 
     /// The schedule of client `number`; `None` in a closed loop.

@@ -8,6 +8,7 @@ use crate::statements::{Prepared, Statements};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use harness::partitions::COUNTERS;
+use harness::request::no_transactions;
 use harness::{
     Clock, Failure, Flights, Order, Outcome, PartitionRequest, PartitionRows, Reply, Request, Served, Strings,
 };
@@ -75,6 +76,8 @@ enum Asked {
     /// Not a request for rows in partitions.
     #[default]
     Refused,
+    /// A transaction over several tables.
+    Transaction,
     Insert,
     Add([i64; COUNTERS]),
     From(i64, i32, Option<Order>),
@@ -91,7 +94,10 @@ impl Job {
         self.cks.clear();
         self.values.clear();
         let Request::Partition(request) = *request else {
-            self.asked = Asked::Refused;
+            self.asked = match request {
+                Request::Transaction(_) => Asked::Transaction,
+                _ => Asked::Refused,
+            };
             return;
         };
         // The protocol has 31 bits for it.
@@ -147,6 +153,7 @@ impl Asks {
         let pk = *pk;
         match *asked {
             Asked::Refused => return Err(Failure::request("partitions_only", "the store has rows in partitions only")),
+            Asked::Transaction => return Err(no_transactions()),
             Asked::Insert => self.insert(pk, cks, values).await?,
             Asked::Add(by) => {
                 let [a, b, c, d, e] = by.map(Counter);

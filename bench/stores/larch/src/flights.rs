@@ -4,7 +4,7 @@
 //! A write blocks the thread when its turn comes, as in a blocking session.
 
 use crate::broken;
-use harness::request::no_partitions;
+use harness::request::{no_partitions, no_transactions};
 use harness::{Clock, Failure, Fields, Flights, Outcome, Reply, Request, Served, Strings};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,8 +59,8 @@ enum Asked {
     Put,
     Update(u32),
     Delete,
-    /// Rows in partitions, for which the store was not opened.
-    Refused,
+    /// Something that the store was not opened for; the function says what.
+    Refused(fn() -> Failure),
 }
 
 impl Task for Job {
@@ -102,7 +102,11 @@ impl Task for Job {
                 key
             }
             Request::Partition(_) => {
-                self.asked = Asked::Refused;
+                self.asked = Asked::Refused(no_partitions);
+                b""
+            }
+            Request::Transaction(_) => {
+                self.asked = Asked::Refused(no_transactions);
                 b""
             }
         };
@@ -150,7 +154,7 @@ async fn do_job(table: &larch::Table, of: usize, job: &mut Job) -> Result<Outcom
             table.insert(&job.key, &job.scratch).map_err(broken)?;
         }
         Asked::Delete => table.remove(&job.key).map_err(broken)?,
-        Asked::Refused => return Err(no_partitions()),
+        Asked::Refused(failure) => return Err(failure()),
     }
     Ok(Outcome::Ok)
 }

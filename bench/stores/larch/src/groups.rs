@@ -6,7 +6,7 @@
 //! ```
 
 use crate::broken;
-use harness::request::no_partitions;
+use harness::request::{no_partitions, no_transactions};
 use harness::{Blocking, Failure, Fields, NotARow, Outcome, Reply, Request, Strings};
 use larch::{Selection, Table};
 use std::ops::Range;
@@ -140,6 +140,7 @@ impl Blocking for Grouped<'_> {
             Request::Update { key, field, value } => return self.update(key, field, value),
             Request::Delete { key } => self.table.remove(key).map_err(broken)?,
             Request::Partition(_) => return Err(no_partitions()),
+            Request::Transaction(_) => return Err(no_transactions()),
         }
         Ok(Outcome::Ok)
     }

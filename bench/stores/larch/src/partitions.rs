@@ -13,7 +13,7 @@ use super::flights::{Task, of_futures};
 use super::{TableForm, broken, open_in};
 use ::kv::{Content, Scheme, Setup};
 use harness::partitions::{COUNTERS, counters_of, counters_value};
-use harness::request::no_partitions;
+use harness::request::{no_partitions, no_transactions};
 use harness::{
     Clock, Counter, Failure, Order, Outcome, PartitionRequest, PartitionRows, Reply, Request, Session, Setting, Store,
     StoreUse, Strings, Target,
@@ -225,7 +225,9 @@ struct Job {
 #[derive(Clone, Copy, Default)]
 enum Asked {
     #[default]
-    Refused,
+    Nothing,
+    /// Something that the store was not opened for; the function says what.
+    Refused(fn() -> Failure),
     Insert,
     /// From a key on, at most so many.
     From(i64, u64),
@@ -241,7 +243,10 @@ impl Task for Job {
         self.cks.clear();
         self.values.clear();
         let Request::Partition(request) = request else {
-            self.asked = Asked::Refused;
+            self.asked = Asked::Refused(match request {
+                Request::Transaction(_) => no_transactions,
+                _ => no_partitions,
+            });
             return;
         };
         self.asked = match *request {
@@ -285,7 +290,8 @@ async fn work(access: Arc<Access>, mut job: Box<Job>) -> Box<Job> {
 async fn do_job(access: &Access, job: &mut Job) -> Result<Outcome, Failure> {
     let pk = job.pk;
     match job.asked {
-        Asked::Refused => return Err(no_partitions()),
+        Asked::Nothing => unreachable!("a job is taken before it is done"),
+        Asked::Refused(failure) => return Err(failure()),
         Asked::Insert => {
             insert(access, job).await?;
             return Ok(Outcome::Ok);

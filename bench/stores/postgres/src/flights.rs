@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::statements::Statements;
 use crate::wire::{self, Malformed, Values};
 use harness::partitions::COUNTERS;
-use harness::request::no_partitions;
+use harness::request::{no_partitions, no_transactions};
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
@@ -56,7 +56,7 @@ impl Requests for Statements {
             Request::ReadMany { .. } | Request::Scan { .. } => Some((Shape::Rows, b"")),
             Request::Insert { .. } => Some((Shape::Added, b"")),
             Request::Replace { .. } | Request::Update { .. } | Request::Delete { .. } => Some((Shape::Changed, b"")),
-            Request::Partition(_) => None,
+            Request::Partition(_) | Request::Transaction(_) => None,
         }
     }
 
@@ -339,7 +339,12 @@ impl<S: Requests> Flights for Session<'_, S> {
         if let Some(failure) = &self.lost {
             return Err(failure.clone());
         }
-        let Some((shape, key)) = self.statements.shape(request) else { return Err(no_partitions()) };
+        let Some((shape, key)) = self.statements.shape(request) else {
+            return Err(match request {
+                Request::Transaction(_) => no_transactions(),
+                _ => no_partitions(),
+            });
+        };
         let index = self.line_with_room();
         let line = &mut self.lines[index];
         let this = &mut self.slots[slot as usize];

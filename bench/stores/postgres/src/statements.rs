@@ -152,7 +152,9 @@ impl Statements {
                 binding.bytes(key);
                 binding.finish();
             }
-            Request::Partition(_) => unreachable!("a session of this table refuses it"),
+            Request::Partition(_) | Request::Transaction(_) => {
+                unreachable!("a session of this table refuses it")
+            }
         }
     }
 

@@ -25,7 +25,7 @@ fn line(request: &Request<'_>, prefix: &str, of: usize) -> String {
         Request::Insert { key, .. } => format!("INSERT {} *", text(key)),
         Request::Replace { key, .. } => format!("UPDATE {} *", text(key)),
         Request::Update { key, field: one, .. } => format!("UPDATE {} {}", text(key), field(*one)),
-        Request::ReadMany { .. } | Request::Delete { .. } | Request::Partition(_) => {
+        Request::ReadMany { .. } | Request::Delete { .. } | Request::Partition(_) | Request::Transaction(_) => {
             panic!("the original has no such request")
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Waits until `flag` is set by someone else.
-fn wait_for(flag: &AtomicBool) {
+pub(super) fn wait_for(flag: &AtomicBool) {
     while !flag.load(Ordering::SeqCst) {
         std::thread::yield_now();
     }

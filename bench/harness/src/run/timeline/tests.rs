@@ -104,3 +104,19 @@ fn a_limit_ends_what_has_no_end_of_its_own() {
     assert_eq!(end(Length::Time(Duration::from_secs(3)), Some(5)), 3 * seconds);
     assert_eq!(end(Length::Time(Duration::from_secs(9)), Some(5)), 5 * seconds);
 }
+
+#[test]
+fn a_thread_with_a_slack_wakes_up_at_its_multiples() {
+    let timeline = |slack| Timeline::new(&Plan { slack: Duration::from_nanos(slack), ..Plan::default() }, 3);
+    for (slack, at, wakes) in [
+        (0, 1_234, 1_234),
+        (0, u64::MAX, u64::MAX),
+        (100, 1_200, 1_200),
+        (100, 1_201, 1_300),
+        (100, 1_299, 1_300),
+        (100, 0, 0),
+        (100, u64::MAX, u64::MAX),
+    ] {
+        assert_eq!(timeline(slack).wake(at), wakes, "{at} with a slack of {slack}");
+    }
+}
