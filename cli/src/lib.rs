@@ -43,9 +43,12 @@ pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_
 /// The databases of rows in partitions that need no other engine.
 pub const PARTITIONS: [kv::Scheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
 
+/// The databases that TPC-C runs on and that need no other engine.
+pub const TPCC: [tpcc::Scheme; 2] = [store_larch::TPCC, tpcc::noop::SCHEME];
+
 /// All of these. No server is started to compare clients of key-value drivers.
 pub const STORES: Stores<'static> =
-    Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, kv_client_cost: None };
+    Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 
 /// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
 pub fn main(stores: Stores<'_>) -> ExitCode {

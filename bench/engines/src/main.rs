@@ -31,6 +31,9 @@ const PARTITIONS: &[kv::Scheme] = &[
     store_cassandra::PARTITIONS,
 ];
 
+/// Of these, those that TPC-C runs on.
+const TPCC: &[tpcc::Scheme] = &[];
+
 /// The comparison of clients that is Cassandra's.
 #[cfg(feature = "cassandra")]
 const KV_CLIENT_COST: Option<larch_cli::KvClientCost> = Some(store_cassandra::comparison::compare);
@@ -42,10 +45,12 @@ fn main() -> ExitCode {
     let row_access: Vec<row_access::Scheme> =
         larch_cli::ROW_ACCESS.into_iter().chain(ROW_ACCESS.iter().copied()).collect();
     let partitions: Vec<kv::Scheme> = larch_cli::PARTITIONS.into_iter().chain(PARTITIONS.iter().copied()).collect();
+    let tpcc: Vec<tpcc::Scheme> = larch_cli::TPCC.into_iter().chain(TPCC.iter().copied()).collect();
     larch_cli::main(larch_cli::Stores {
         key_value: &schemes,
         row_access: &row_access,
         partitions: &partitions,
+        tpcc: &tpcc,
         kv_client_cost: KV_CLIENT_COST,
     })
 }

@@ -3,6 +3,7 @@
 mod compare;
 pub mod kv;
 mod rows;
+pub mod tpcc;
 
 pub use compare::{CompareArgs, RegressArgs, RoundArgs, TrialsArgs};
 pub use kv::KvArgs;
@@ -39,6 +40,9 @@ pub enum Measurement {
     /// Rows in partitions under the workloads of scylla-bench, with its options and its table
     #[command(after_help = kv::EXAMPLES)]
     Kv(Box<KvArgs>),
+    /// TPC-C: orders of a company with warehouses, in serializable transactions
+    #[command(subcommand, after_help = tpcc::EXAMPLES)]
+    Tpcc(tpcc::TpccCommand),
     /// Make a page of results: charts, costs, settings, several results side by side
     Report(ReportArgs),
     /// Compare results: what differs in how they were made, then in what they measured, with intervals and an exit code

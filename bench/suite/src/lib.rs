@@ -18,6 +18,7 @@ mod rows_command;
 mod slowed;
 pub mod stop;
 pub mod targets;
+mod tpcc_command;
 mod trials_command;
 mod ycsb_command;
 
@@ -38,6 +39,8 @@ pub struct Stores<'s> {
     pub row_access: &'s [row_access::Scheme],
     /// Those of rows in partitions.
     pub partitions: &'s [kv::Scheme],
+    /// Those that TPC-C runs on.
+    pub tpcc: &'s [tpcc::Scheme],
     /// Holds the key-value driver beside cassandra-stress, where Cassandra is there.
     pub kv_client_cost: Option<KvClientCost>,
 }
@@ -65,6 +68,11 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
             Ok(kv_command::Ending::Interrupted) => ExitCode::from(130),
             Ok(kv_command::Ending::Failed) => ExitCode::from(3),
             done => ended(done.map(|ending| ending == kv_command::Ending::Good)),
+        },
+        Measurement::Tpcc(command) => match tpcc_command::run(command, stores.tpcc) {
+            Ok(tpcc_command::Ending::Interrupted) => ExitCode::from(130),
+            Ok(tpcc_command::Ending::Failed) => ExitCode::from(3),
+            done => ended(done.map(|ending| ending == tpcc_command::Ending::Good)),
         },
         Measurement::Picture(args) => ended(picture_command::run(args).map(|()| true)),
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),

@@ -16,6 +16,7 @@ mod bench_postgres;
 mod bench_reports;
 mod bench_rows;
 mod bench_stops;
+mod bench_tpcc;
 mod explain;
 mod full_disk;
 mod groups;

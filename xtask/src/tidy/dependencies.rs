@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// From the bottom up. A crate may depend on those before it, in its tests too: a test that needs more belongs higher.
 /// Benchmarks look at the engine from outside: they stand above it, and only the command line may run them. What they share
 /// with tests of every crate, `bench/kit`, knows no crate and stands below all.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 30] = [
     "bench/kit",
     "bench/page",
     "os",
@@ -23,6 +23,7 @@ const ORDER: [&str; 29] = [
     "bench/harness",
     "bench/compare",
     "bench/ycsb",
+    "bench/tpcc",
     "bench/row_access",
     "bench/kv",
     "bench/stores/larch",

@@ -12,6 +12,7 @@ mod partitions;
 mod row_access;
 #[cfg(test)]
 mod tests;
+mod tpcc;
 mod transactions;
 
 use harness::directory::{bytes_text, failure, io_kind};
@@ -31,6 +32,7 @@ use std::path::Path;
 
 pub use partitions::SCHEME as PARTITIONS;
 pub use row_access::SCHEME as ROW_ACCESS;
+pub use tpcc::SCHEME as TPCC;
 
 /// `larch:DIR`.
 pub const SCHEME: Scheme = Scheme {

@@ -1,0 +1,254 @@
+//! TPC-C on Larch: a table for each of the nine, with the keys and values of [`tpcc::encoding`], column groups for customers and stock,
+//! an index of customers by name and one of orders by customer. A tenth table, `tpcc`, keeps what the database was made with and
+//! which parts were loaded.
+
+mod load;
+mod session;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use super::{TableForm, broken, counters_of, open_in};
+use ::tpcc::encoding::{self, CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER};
+use ::tpcc::transactions::wrong;
+use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
+use harness::directory::bytes_text;
+use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
+use larch::{Database, Durability, Index, IndexOptions, LevelOptions, Selection, TableOptions};
+use rows::{DecodeTuple, Extractor, Tuple};
+use std::sync::{Mutex, PoisonError};
+
+/// `larch:DIR`.
+pub const SCHEME: Scheme = Scheme { name: "larch", open };
+
+/// Transactions that a thread has under way, unless something else is said.
+const DEPTH: usize = 128;
+
+/// The table that says what the database is.
+const ABOUT: &str = "tpcc";
+
+/// An open database.
+struct Larch {
+    db: Database,
+    about: larch::Table,
+    options: TableOptions,
+    durability: Durability,
+    write_buffer_bytes: u64,
+    /// Transactions under way on each thread.
+    depth: usize,
+    /// The tables with their indexes, once they are needed.
+    tables: Mutex<Option<Tables>>,
+}
+
+/// The nine tables, in the order of [`Table::ALL`], and what reads them in other ways.
+#[derive(Clone)]
+struct Tables {
+    all: [larch::Table; 9],
+    /// Customers without their profile, and with it.
+    accounts: Selection,
+    customers: Selection,
+    /// Stock without its data, and with it.
+    quantities: Selection,
+    stock: Selection,
+    customers_by_name: Index,
+    orders_by_customer: Index,
+}
+
+impl Tables {
+    fn of(&self, table: Table) -> &larch::Table {
+        &self.all[table as usize]
+    }
+}
+
+fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
+    let mut options = target.options()?;
+    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
+    let file_bytes = options.bytes("file", LevelOptions::default().file_bytes)?;
+    let durability =
+        options.choice("durability", &[("synced", Durability::Synced), ("buffered", Durability::Buffered)])?;
+    let reads_flat_index = options.choice("read_index", &[("btree", false), ("flat", true)])?;
+    let form = TableForm::take(&mut options, 1)?;
+    options.finish()?;
+    let place = target.directory()?;
+    let builder = || {
+        let builder = Database::builder(place).durability(durability);
+        let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
+        let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
+        builder.prefer_flat_index(reads_flat_index).extractors(extractors::of)
+    };
+    let none =
+        || Failure::session("no_store", format!("there is no database in {}: make it with init", place.display()));
+    let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;
+    let about = db.table(ABOUT).map_err(broken)?;
+    let options = form.options();
+    let (tables, depth) = (Mutex::new(None), setup.connections.unwrap_or(DEPTH));
+    Ok(Box::new(Larch { db, about, options, durability, write_buffer_bytes, depth, tables }))
+}
+
+/// The key of what is kept of a part.
+fn part_key(part: &Part) -> Vec<u8> {
+    (1_u8, part.table as u8, *part.warehouses.start(), *part.warehouses.end()).to_key()
+}
+
+/// The key of what the database was made with.
+fn form_key() -> Vec<u8> {
+    (0_u8,).to_key()
+}
+
+/// Indexes: the table, the name, the declaration.
+const INDEXES: [(Table, &str, &str); 2] = [
+    (Table::Customer, "customers_by_name", CUSTOMERS_BY_NAME),
+    (Table::Order, "orders_by_customer", ORDERS_BY_CUSTOMER),
+];
+
+impl Larch {
+    fn table(&self, table: Table) -> Result<larch::Table, Failure> {
+        let none = || Failure::session("no_table", format!("there is no table {}: make it with init", table.name()));
+        self.db.existing_table(table.name()).map_err(broken)?.ok_or_else(none)
+    }
+
+    /// The tables and their indexes, which were made.
+    fn tables(&self) -> Result<Tables, Failure> {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tables) = &*tables {
+            return Ok(tables.clone());
+        }
+        let mut all = Vec::with_capacity(9);
+        for table in Table::ALL {
+            all.push(self.table(table)?);
+        }
+        let all: [larch::Table; 9] = all.try_into().unwrap_or_else(|_| unreachable!("there are nine"));
+        let select =
+            |table: Table, count| all[table as usize].select(&encoding::groups(table)[..count]).map_err(broken);
+        let index = |(table, name, _): (Table, &str, &str)| {
+            let table: &larch::Table = &all[table as usize];
+            if !table.indexes().map_err(broken)?.iter().any(|known| known == name) {
+                let text = format!("the index {name} is missing: end the import first");
+                return Err(Failure::session("no_index", text));
+            }
+            table.index(name).map_err(broken)
+        };
+        let found = Tables {
+            accounts: select(Table::Customer, 1)?,
+            customers: select(Table::Customer, 2)?,
+            quantities: select(Table::Stock, 1)?,
+            stock: select(Table::Stock, 2)?,
+            customers_by_name: index(INDEXES[0])?,
+            orders_by_customer: index(INDEXES[1])?,
+            all,
+        };
+        *tables = Some(found.clone());
+        Ok(found)
+    }
+}
+
+impl Store for Larch {
+    fn settings(&self) -> Vec<Setting> {
+        let durability = match self.durability {
+            Durability::Buffered => "buffered: every write in the log, with the system, not synced",
+            Durability::Synced => "synced: a transaction is answered once the log is synced",
+        };
+        vec![
+            Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
+            Setting::new("isolation", "serializable"),
+            Setting::new("durability", durability),
+            Setting::new("cache", bytes_text(self.db.cache().budget_bytes())),
+            Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
+            Setting::new("under way", format!("{} transactions on each thread", self.depth)),
+            Setting::new("reads", "direct, where the file system can"),
+        ]
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let form = ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        Ok(Session::Flights(session::session(self, self.tables()?, &form, clock)))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(::tpcc::Database::form(self)?.is_none())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        counters_of(&self.db)
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        self.db.flush().map_err(broken)?;
+        self.db.compact_due().map_err(broken)
+    }
+
+    fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {
+        self.db.set_cache_bytes(bytes);
+        Ok(true)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        drop(self.tables);
+        drop(self.about);
+        self.db.close().map_err(broken)
+    }
+}
+
+impl ::tpcc::Database for Larch {
+    fn create(&self, form: &Form) -> Result<(), Failure> {
+        for table in Table::ALL {
+            let groups = encoding::groups(table).iter().map(|&group| group.to_owned()).collect();
+            let options = TableOptions { groups, ..self.options.clone() };
+            self.db.table_with(table.name(), options).map_err(broken)?;
+        }
+        let value = (form.warehouses, form.seed, form.loaded).to_key();
+        self.about.insert(form_key(), value).map_err(broken)?;
+        self.db.sync().map_err(broken)
+    }
+
+    fn form(&self) -> Result<Option<Form>, Failure> {
+        let Some(value) = self.about.get(form_key()).map_err(broken)? else { return Ok(None) };
+        let (warehouses, seed, loaded) =
+            DecodeTuple::decode(&value).map_err(|error| wrong(format!("the table `{ABOUT}` is not ours: {error}")))?;
+        Ok(Some(Form { warehouses, seed, loaded }))
+    }
+
+    fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {
+        Ok(Box::new(load::PartLoader::new(self, self.table(part.table)?, part)?))
+    }
+
+    fn is_loaded(&self, part: &Part) -> Result<bool, Failure> {
+        self.about.contains_key(part_key(part)).map_err(broken)
+    }
+
+    fn make_indexes(&self) -> Result<(), Failure> {
+        for (table, name, declaration) in INDEXES {
+            let table = self.table(table)?;
+            if table.indexes().map_err(broken)?.iter().any(|known| known == name) {
+                continue;
+            }
+            let declaration = declaration.parse::<Extractor>().expect("it is the text of an extractor").to_bytes();
+            table.create_index(name, declaration, &IndexOptions::default(), &mut |_| {}).map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, Failure> {
+        Ok(Box::new(view::Snapshot::new(self)?))
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        // What says that the database was made goes first: what is left after a crash is removed by the next attempt.
+        self.about.remove_range(..).map_err(broken)?;
+        for table in Table::ALL {
+            self.db.drop_table(table.name()).map_err(broken)?;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn not_made() -> Failure {
+    Failure::session("no_store", "the database was not made: use init and import first")
+}

@@ -1,0 +1,43 @@
+//! Loads a part: its rows go straight into files, and then the table `tpcc` says that it is loaded. A part that was loaded and not
+//! noted is loaded again after a crash, with the same rows.
+
+use super::{Larch, part_key};
+use crate::broken;
+use ::tpcc::encoding::{self, Encoded};
+use ::tpcc::{Loader, Part, Row};
+use harness::Failure;
+use larch::{Import, Table};
+
+/// Takes the rows of a part.
+pub struct PartLoader<'l> {
+    larch: &'l Larch,
+    part: Part,
+    import: Import,
+    has_groups: bool,
+    encoded: Encoded,
+}
+
+impl<'l> PartLoader<'l> {
+    /// A loader of `part`, whose rows are in `table`.
+    pub fn new(larch: &'l Larch, table: Table, part: &Part) -> Result<Self, Failure> {
+        let import = table.import().map_err(broken)?;
+        let has_groups = !encoding::groups(part.table).is_empty();
+        Ok(Self { larch, part: part.clone(), import, has_groups, encoded: Encoded::default() })
+    }
+}
+
+impl Loader for PartLoader<'_> {
+    fn row(&mut self, row: Row<'_>) -> Result<(), Failure> {
+        self.encoded.set(row, 0);
+        match self.has_groups {
+            true => self.import.add_parts(self.encoded.key(), self.encoded.parts()),
+            false => self.import.add(self.encoded.key(), &self.encoded.parts()[0]),
+        }
+        .map_err(broken)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Failure> {
+        self.import.finish(&mut |_, _| {}).map_err(broken)?;
+        self.larch.about.insert(part_key(&self.part), b"").map_err(broken)
+    }
+}

@@ -1,0 +1,422 @@
+//! One thread's transactions. Each is carried out where it is started and is seen by the next one; it is answered once it is durable.
+//! A thread of the database syncs the log meanwhile, and one sync makes all durable that were carried out before it begins.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
+
+use super::{Larch, Tables};
+use crate::broken;
+use ::tpcc::encoding::{Decode, Encoded, district_key, name_key, numbered_key, stock_key};
+use ::tpcc::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
+use ::tpcc::screen::Screen;
+use ::tpcc::transactions::{Columns, DistrictId, Rows, Wish, Work, now, wrong};
+use ::tpcc::{Drawing, Form, Row, Text, Ticket};
+use harness::request::no_transactions;
+use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
+use larch::{Commit, Durability, Readable as _, Transaction, Version};
+use rows::{Decoder, prefix_range};
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// A session on `larch`.
+pub fn session<'l>(larch: &'l Larch, tables: Tables, form: &Form, clock: Clock) -> Box<dyn Flights + 'l> {
+    Box::new(Transactions {
+        larch,
+        tables,
+        drawing: Drawing::of(form),
+        clock,
+        answered: VecDeque::with_capacity(larch.depth),
+        newest: None,
+        sync: Arc::new(Sync { thread: std::thread::current(), state: Mutex::new(SyncState::Idle) }),
+        work: Work::default(),
+        scratch: Scratch::default(),
+        screen: Screen::default(),
+        spare: Vec::with_capacity(larch.depth),
+        reply: Reply::new(),
+    })
+}
+
+struct Transactions<'l> {
+    larch: &'l Larch,
+    tables: Tables,
+    drawing: Drawing,
+    clock: Clock,
+    /// Those that were carried out, in the order of their commits.
+    answered: VecDeque<Answered>,
+    /// The newest commit that no sync was asked for. All others are durable before it.
+    newest: Option<Commit>,
+    sync: Arc<Sync>,
+    work: Work,
+    scratch: Scratch,
+    screen: Screen,
+    /// Screens that are used again.
+    spare: Vec<Screen>,
+    reply: Reply,
+}
+
+/// A transaction that was carried out.
+struct Answered {
+    slot: u32,
+    sent: u64,
+    served: u64,
+    result: Result<Outcome, Failure>,
+    /// It is answered once this version is durable.
+    version: Option<Version>,
+    screen: Screen,
+}
+
+/// The sync that goes on in the background.
+struct Sync {
+    /// The thread of the session.
+    thread: Thread,
+    state: Mutex<SyncState>,
+}
+
+enum SyncState {
+    /// None does.
+    Idle,
+    /// One does.
+    Running,
+    /// The last one failed.
+    Failed(Failure),
+}
+
+impl Sync {
+    fn state(&self) -> MutexGuard<'_, SyncState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for `newest` to become durable, unless a sync goes on already. It comes back if so.
+    fn begin(self: &Arc<Self>, newest: Commit) -> Option<Commit> {
+        let mut state = self.state();
+        if !matches!(*state, SyncState::Idle) {
+            return Some(newest);
+        }
+        *state = SyncState::Running;
+        drop(state);
+        let sync = Arc::clone(self);
+        newest.on_durable(move |outcome| {
+            *sync.state() = match outcome {
+                Ok(_) => SyncState::Idle,
+                Err(error) => SyncState::Failed(broken(error)),
+            };
+            sync.thread.unpark();
+        });
+        None
+    }
+}
+
+impl Transactions<'_> {
+    /// Carries a transaction out. With it comes the version that has to become durable before it is answered.
+    fn carry_out(&mut self, ticket: &[u8]) -> Result<(Outcome, Option<Version>), Failure> {
+        let ticket = Ticket::from_bytes(ticket).ok_or_else(|| wrong("a request is not a ticket"))?;
+        let input = ticket.draw(&self.drawing, now());
+        let mut rows = OfTransaction {
+            tx: self.larch.db.begin().map_err(broken)?,
+            tables: &self.tables,
+            scratch: &mut self.scratch,
+        };
+        match self.work.run(&mut rows, &input, &mut self.screen)? {
+            Wish::RollBack => Ok((Outcome::NotFound, None)),
+            Wish::Commit => match rows.tx.submit().map_err(broken)? {
+                Ok(commit) => {
+                    let waits = self.larch.durability == Durability::Synced && !commit.is_durable();
+                    let version = waits.then(|| commit.version());
+                    if waits {
+                        self.newest = self.sync.begin(commit);
+                    }
+                    Ok((Outcome::Ok, version))
+                }
+                Err(conflict) => Err(Failure::again("conflict", conflict.to_string())),
+            },
+        }
+    }
+
+    /// Gives those to `served` that are durable, or need not be. Returns how many.
+    fn serve(&mut self, served: &mut dyn FnMut(Served<'_>)) -> usize {
+        let durable = self.larch.db.durable_version();
+        let is_durable = |answered: &Answered| answered.version.is_none_or(|version| version <= durable);
+        let (mut count, now) = (0, self.clock.nanos());
+        // A read that has seen nothing new may stand behind a commit that waits.
+        let mut at = 0;
+        while at < self.answered.len() {
+            if !is_durable(&self.answered[at]) {
+                at += 1;
+                continue;
+            }
+            let Some(Answered { slot, sent, served: carried_out, result, version, screen }) = self.answered.remove(at)
+            else {
+                break;
+            };
+            screen.show(&mut self.reply);
+            let at = if version.is_some() { now } else { carried_out };
+            served(Served { slot, sent, served: at, result, reply: &self.reply });
+            self.spare.push(screen);
+            count += 1;
+        }
+        count
+    }
+}
+
+impl Flights for Transactions<'_> {
+    fn depth(&self) -> usize {
+        self.larch.depth
+    }
+
+    fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
+        let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
+        let sent = self.clock.nanos();
+        let (result, version) = match self.carry_out(ticket) {
+            Ok((outcome, version)) => (Ok(outcome), version),
+            Err(failure) => (Err(failure), None),
+        };
+        let spare = self.spare.pop().unwrap_or_default();
+        let screen = std::mem::replace(&mut self.screen, spare);
+        self.answered.push_back(Answered { slot, sent, served: self.clock.nanos(), result, version, screen });
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        loop {
+            let failed = match &*self.sync.state() {
+                SyncState::Failed(failure) => Some(failure.clone()),
+                SyncState::Idle | SyncState::Running => None,
+            };
+            if let Some(failure) = failed {
+                return Err(failure);
+            }
+            if let Some(newest) = self.newest.take() {
+                self.newest = self.sync.begin(newest);
+            }
+            if self.serve(served) > 0 {
+                return Ok(());
+            }
+            let left = match until {
+                Some(until) => until.saturating_sub(self.clock.nanos()),
+                None if self.answered.is_empty() => 0,
+                None => u64::MAX,
+            };
+            if left == 0 {
+                return Ok(());
+            }
+            std::thread::park_timeout(Duration::from_nanos(left));
+        }
+    }
+}
+
+/// Buffers that are used again.
+#[derive(Default)]
+struct Scratch {
+    encoded: Encoded,
+    key: Vec<u8>,
+    keys: Vec<Vec<u8>>,
+}
+
+impl Scratch {
+    /// A key that `fill` makes.
+    fn key(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
+        self.key.clear();
+        fill(&mut self.key);
+        &self.key
+    }
+
+    /// A key for each of `count`.
+    fn keys(&mut self, count: usize, mut fill: impl FnMut(usize, &mut Vec<u8>)) -> &[Vec<u8>] {
+        self.keys.resize_with(self.keys.len().max(count), Vec::new);
+        for (number, key) in self.keys[..count].iter_mut().enumerate() {
+            key.clear();
+            fill(number, key);
+        }
+        &self.keys[..count]
+    }
+}
+
+/// The rows as a transaction of Larch sees them.
+struct OfTransaction<'t> {
+    tx: Transaction,
+    tables: &'t Tables,
+    scratch: &'t mut Scratch,
+}
+
+/// A row that is not there.
+#[cold]
+fn missing(table: Table) -> Failure {
+    wrong(format!("a row of {} is missing", table.name()))
+}
+
+impl OfTransaction<'_> {
+    fn get<R: Decode>(&mut self, table: Table, row: &mut R, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), Failure> {
+        let key = self.scratch.key(fill);
+        let value = self.tx.get(self.tables.of(table), key).map_err(broken)?.ok_or_else(|| missing(table))?;
+        row.decode(key, [&value[..]])
+    }
+
+    fn put(&mut self, table: Table, row: Row<'_>, unique: u64) -> Result<(), Failure> {
+        let encoded = &mut self.scratch.encoded;
+        encoded.set(row, unique);
+        let table = self.tables.of(table);
+        match encoded.parts() {
+            [value] => self.tx.insert(table, encoded.key(), value),
+            parts => self.tx.insert_parts(table, encoded.key(), parts),
+        }
+        .map_err(broken)
+    }
+}
+
+/// The number at the end of the key of a customer or an order.
+fn number_of(key: &[u8]) -> Result<u32, Failure> {
+    let number = key.last_chunk().ok_or_else(|| wrong("a key is too short"))?;
+    Ok(u32::from_be_bytes(*number))
+}
+
+impl Rows for OfTransaction<'_> {
+    fn warehouse(&mut self, warehouse: u32, row: &mut Warehouse) -> Result<(), Failure> {
+        self.get(Table::Warehouse, row, |key| rows::Tuple::encode(&(warehouse,), key))
+    }
+
+    fn put_warehouse(&mut self, row: &Warehouse) -> Result<(), Failure> {
+        self.put(Table::Warehouse, Row::Warehouse(row), 0)
+    }
+
+    fn district(&mut self, of: DistrictId, row: &mut District) -> Result<(), Failure> {
+        self.get(Table::District, row, |key| district_key(of, key))
+    }
+
+    fn put_district(&mut self, row: &District) -> Result<(), Failure> {
+        self.put(Table::District, Row::District(row), 0)
+    }
+
+    fn customer(&mut self, of: DistrictId, customer: u32, columns: Columns, row: &mut Customer) -> Result<(), Failure> {
+        let selection = match columns {
+            Columns::Account => &self.tables.accounts,
+            Columns::All => &self.tables.customers,
+        };
+        let key = self.scratch.key(|key| numbered_key(of, customer, key));
+        let parts = self.tx.select(selection).and_then(|selected| selected.get(key)).map_err(broken)?;
+        let parts = parts.ok_or_else(|| missing(Table::Customer))?;
+        row.decode(key, parts.iter().map(|part| &part[..]))
+    }
+
+    fn customers_by_name(&mut self, of: DistrictId, last: &Text<16>, customers: &mut Vec<u32>) -> Result<(), Failure> {
+        customers.clear();
+        let key = self.scratch.key(|key| name_key(of, last, key));
+        for entry in self.tx.entries(&self.tables.customers_by_name, prefix_range(key.to_vec())) {
+            customers.push(number_of(entry.map_err(broken)?.row_key())?);
+        }
+        Ok(())
+    }
+
+    fn put_customer(&mut self, row: &Customer) -> Result<(), Failure> {
+        self.put(Table::Customer, Row::Customer(row), 0)
+    }
+
+    fn add_history(&mut self, row: &History, unique: u64) -> Result<(), Failure> {
+        self.put(Table::History, Row::History(row), unique)
+    }
+
+    fn oldest_new_order(&mut self, of: DistrictId) -> Result<Option<u32>, Failure> {
+        let key = self.scratch.key(|key| district_key(of, key)).to_vec();
+        let mut range = self.tx.range(self.tables.of(Table::NewOrder), prefix_range(key)).limit(1);
+        let first = range.next_row().map_err(broken)?;
+        first.map(|row| number_of(row.key())).transpose()
+    }
+
+    fn add_new_order(&mut self, row: &NewOrder) -> Result<(), Failure> {
+        self.put(Table::NewOrder, Row::NewOrder(row), 0)
+    }
+
+    fn remove_new_order(&mut self, row: &NewOrder) -> Result<(), Failure> {
+        let of = DistrictId { warehouse: row.warehouse, district: row.district };
+        let key = self.scratch.key(|key| numbered_key(of, row.order, key));
+        self.tx.remove(self.tables.of(Table::NewOrder), key).map_err(broken)
+    }
+
+    fn order(&mut self, of: DistrictId, order: u32, row: &mut Order) -> Result<(), Failure> {
+        self.get(Table::Order, row, |key| numbered_key(of, order, key))
+    }
+
+    fn newest_order(&mut self, of: DistrictId, customer: u32, row: &mut Order) -> Result<bool, Failure> {
+        let key = self.scratch.key(|key| numbered_key(of, customer, key)).to_vec();
+        let newest = self.tx.entries(&self.tables.orders_by_customer, prefix_range(key)).next_back();
+        let Some(newest) = newest.transpose().map_err(broken)? else { return Ok(false) };
+        let order = number_of(newest.row_key())?;
+        self.order(of, order, row).map(|()| true)
+    }
+
+    fn put_order(&mut self, row: &Order) -> Result<(), Failure> {
+        self.put(Table::Order, Row::Order(row), 0)
+    }
+
+    fn order_lines(
+        &mut self,
+        of: DistrictId,
+        orders: RangeInclusive<u32>,
+        lines: &mut Vec<OrderLine>,
+    ) -> Result<(), Failure> {
+        let bound = |order| {
+            let mut key = Vec::new();
+            numbered_key(of, order, &mut key);
+            key
+        };
+        let range = bound(*orders.start())..bound(orders.end() + 1);
+        let mut count = 0;
+        let mut range = self.tx.range(self.tables.of(Table::OrderLine), range);
+        while let Some(row) = range.next_row().map_err(broken)? {
+            if lines.len() == count {
+                lines.push(OrderLine::default());
+            }
+            lines[count].decode(row.key(), [row.value().map_err(broken)?.as_ref()])?;
+            count += 1;
+        }
+        lines.truncate(count);
+        Ok(())
+    }
+
+    fn put_order_line(&mut self, row: &OrderLine) -> Result<(), Failure> {
+        self.put(Table::OrderLine, Row::OrderLine(row), 0)
+    }
+
+    fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure> {
+        let keys = self.scratch.keys(items.len(), |at, key| rows::Tuple::encode(&(items[at],), key));
+        let values = self.tx.multi_get(self.tables.of(Table::Item), keys).map_err(broken)?;
+        rows.resize_with(items.len(), Item::default);
+        for ((row, key), value) in rows.iter_mut().zip(keys).zip(values) {
+            match value {
+                Some(value) => row.decode(key, [&value[..]])?,
+                None => row.item = 0,
+            }
+        }
+        Ok(())
+    }
+
+    fn stocks(&mut self, of: &[(u32, u32)], rows: &mut Vec<Stock>) -> Result<(), Failure> {
+        let keys = self.scratch.keys(of.len(), |at, key| stock_key(of[at].0, of[at].1, key));
+        let parts = self.tx.select(&self.tables.stock).and_then(|stock| stock.multi_get(keys)).map_err(broken)?;
+        rows.resize_with(of.len(), Stock::default);
+        for ((row, key), parts) in rows.iter_mut().zip(keys).zip(parts) {
+            let parts = parts.ok_or_else(|| missing(Table::Stock))?;
+            row.decode(key, parts.iter().map(|part| &part[..]))?;
+        }
+        Ok(())
+    }
+
+    fn put_stock(&mut self, row: &Stock) -> Result<(), Failure> {
+        self.put(Table::Stock, Row::Stock(row), 0)
+    }
+
+    fn quantities(&mut self, warehouse: u32, items: &[u32], quantities: &mut Vec<i32>) -> Result<(), Failure> {
+        let keys = self.scratch.keys(items.len(), |at, key| stock_key(warehouse, items[at], key));
+        let selected = self.tx.select(&self.tables.quantities).map_err(broken)?;
+        let parts = selected.multi_get(keys).map_err(broken)?;
+        quantities.clear();
+        for parts in parts {
+            let parts = parts.ok_or_else(|| missing(Table::Stock))?;
+            let mut quantity = Decoder::new(&parts[0]);
+            let number = rows::DecodeField::decode(&mut quantity);
+            quantities.push(number.map_err(|mistake| wrong(format!("a stock has no quantity: {mistake}")))?);
+        }
+        Ok(())
+    }
+}

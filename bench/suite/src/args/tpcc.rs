@@ -1,0 +1,172 @@
+//! The options of `larch bench tpcc`.
+
+use super::{length, price, time};
+use clap::{Args, Subcommand, ValueEnum};
+use harness::{MOST_CLIENTS, MOST_THREADS};
+use std::path::PathBuf;
+use std::time::Duration;
+use tpcc::rules::Mode;
+
+/// Examples of the command.
+pub const EXAMPLES: &str = "\
+Examples:
+  larch bench tpcc import --target larch:db --warehouses 10
+  larch bench tpcc check --target larch:db --after-import
+  larch bench tpcc run --target larch:db --mode nowait --time 60s
+  larch bench tpcc run --target larch:db --warmup 3m --time 20m --out tpcc.json
+  larch bench tpcc check --target larch:db
+  larch bench tpcc run --target noop: --warehouses 15000 --warmup 30s --time 60s
+  larch bench tpcc clean --target larch:db
+
+Exit codes: 0 all was done; 1 nothing was measured, or a consistency condition does not hold; 2 wrong arguments; 3 the database
+failed, or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
+
+/// What is done with TPC-C.
+#[derive(Debug, Subcommand)]
+pub enum TpccCommand {
+    /// Make the tables, all empty
+    Init(InitArgs),
+    /// Load the first rows, and make the indexes; it goes on where it was interrupted, and makes the tables if they are not there
+    Import(ImportArgs),
+    /// Let terminals work, and print the result
+    Run(Box<TpccRunArgs>),
+    /// Check the twelve consistency conditions
+    Check(CheckArgs),
+    /// Remove the tables
+    Clean(TpccTargetArgs),
+}
+
+/// The database.
+#[derive(Clone, Debug, Args)]
+pub struct TpccTargetArgs {
+    /// The database: larch:DIR, noop:; `larch bench targets` lists them
+    #[arg(long)]
+    pub target: String,
+}
+
+/// What a database is made with.
+#[derive(Clone, Debug, Args)]
+pub struct FormArgs {
+    /// Warehouses, of some 75 MB each
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub warehouses: Option<u32>,
+    /// What all rows are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Options of `larch bench tpcc init`.
+#[derive(Clone, Debug, Args)]
+pub struct InitArgs {
+    /// The database.
+    #[command(flatten)]
+    pub at: TpccTargetArgs,
+    /// What it is made with.
+    #[command(flatten)]
+    pub form: FormArgs,
+}
+
+/// Options of `larch bench tpcc import`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// The database.
+    #[command(flatten)]
+    pub at: TpccTargetArgs,
+    /// What it is made with.
+    #[command(flatten)]
+    pub form: FormArgs,
+    /// Threads that make rows [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
+    pub threads: Option<u32>,
+    /// Prints no line while it loads
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// `--mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// As the specification says
+    Spec,
+    /// As the specification says, but terminals wait for nothing
+    Nowait,
+    /// As BenchBase
+    CompatBenchbase,
+    /// As the driver of HammerDB
+    CompatHammerdb,
+    /// As YDB's own command
+    CompatYdb,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Spec => Self::Spec,
+            ModeArg::Nowait => Self::NoWait,
+            ModeArg::CompatBenchbase => Self::Benchbase,
+            ModeArg::CompatHammerdb => Self::Hammerdb,
+            ModeArg::CompatYdb => Self::Ydb,
+        }
+    }
+}
+
+/// Options of `larch bench tpcc run`.
+#[derive(Clone, Debug, Args)]
+pub struct TpccRunArgs {
+    /// The database.
+    #[command(flatten)]
+    pub at: TpccTargetArgs,
+    /// Warehouses that have terminals [default: all of the database]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub warehouses: Option<u32>,
+    /// How terminals work
+    #[arg(long, value_enum, default_value = "spec")]
+    pub mode: ModeArg,
+    /// Time to run before measuring [default: 30s where terminals wait, 2s where they do not]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub warmup: Option<Duration>,
+    /// Time to measure
+    #[arg(long, value_name = "TIME", value_parser = length, default_value = "10m")]
+    pub time: Duration,
+    /// Terminals [default: ten for each warehouse]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CLIENTS as i64))]
+    pub terminals: Option<u32>,
+    /// Threads of the client that the terminals share
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
+    pub threads: u32,
+    /// Connections of all threads together, or transactions under way where there are none [default: as the database has it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub connections: Option<u32>,
+    /// Seed of what terminals ask for [default: another one for each run]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Writes the whole result as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub out: Option<PathBuf>,
+    /// What an hour of a processor costs, in any currency, for the cost of a million transactions
+    #[arg(long, value_name = "MONEY", value_parser = price)]
+    pub price: Option<f64>,
+    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<String>,
+    /// Prints no line while it runs
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Options of `larch bench tpcc check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// The database.
+    #[command(flatten)]
+    pub at: TpccTargetArgs,
+    /// Nothing ran since the import: every row must be as it was loaded
+    #[arg(long)]
+    pub after_import: bool,
+    /// Threads that read [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
+    pub threads: Option<u32>,
+    /// Prints no line while it reads
+    #[arg(short, long)]
+    pub quiet: bool,
+}

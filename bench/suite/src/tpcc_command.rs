@@ -1,0 +1,351 @@
+//! `larch bench tpcc`: makes, loads, runs, checks and removes a database of TPC-C.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "an import is timed by the machine's clock")]
+
+use crate::args::tpcc::{CheckArgs, FormArgs, ImportArgs, InitArgs, TpccCommand, TpccRunArgs, TpccTargetArgs};
+use crate::stop::Stop;
+use crate::targets::canonical;
+use crate::{metrics, print, results, say};
+use harness::report::text::{bytes, grouped};
+use harness::report::{self, Pair, text};
+use harness::{Failure, Interval, Length, Measured, Opening, Plan, Prometheus, RunError, Target};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tpcc::check::{self, After};
+use tpcc::import::Progress;
+use tpcc::rules::{Mode, Rules};
+use tpcc::summary::Summary;
+use tpcc::terminal::Terminals;
+use tpcc::transactions::now;
+use tpcc::{Database, Drawing, Form, Scheme, Setup};
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was done.
+    Good,
+    /// Nothing was measured, or a condition does not hold.
+    Bad,
+    /// The database failed before the end.
+    Failed,
+    /// ^C.
+    Interrupted,
+}
+
+fn usage(text: impl Into<String>) -> Failure {
+    Failure::session("target", text)
+}
+
+/// Does what `command` says.
+pub fn run(command: &TpccCommand, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    match command {
+        TpccCommand::Init(args) => init(args, schemes),
+        TpccCommand::Import(args) => import(args, schemes),
+        TpccCommand::Run(args) => run_terminals(args, schemes),
+        TpccCommand::Check(args) => check(args, schemes),
+        TpccCommand::Clean(args) => clean(args, schemes),
+    }
+}
+
+/// A database that was opened.
+struct Open {
+    database: Box<dyn Database>,
+    /// It keeps nothing.
+    is_noop: bool,
+    /// Its directory, if it is in one.
+    place: Option<PathBuf>,
+}
+
+fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
+    let target = Target::parse(&args.target)?;
+    let name = canonical(&target.scheme);
+    let known = || schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
+    let scheme = schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
+        usage(format!("target `{}`: this binary has no TPC-C for `{name}`, but for {}", target.shown(), known()))
+    })?;
+    let is_noop = scheme.name == tpcc::noop::SCHEME.name;
+    let place = if is_noop { None } else { target.directory().ok().map(Path::to_owned) };
+    Ok(Open { database: (scheme.open)(&target, setup)?, is_noop, place: place.filter(|place| place.is_dir()) })
+}
+
+/// Closes the database after `done`, whose failure is the one that is told.
+fn closed<T>(open: Open, done: Result<T, Failure>) -> Result<T, Failure> {
+    let closed = open.database.close();
+    let done = done?;
+    closed.map(|()| done)
+}
+
+fn setup(opening: Opening) -> Setup {
+    Setup { opening, connections: None }
+}
+
+/// Makes the tables.
+fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
+    let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
+    let form = Form { warehouses, seed: args.seed, loaded: now() };
+    database.create(&form)?;
+    Ok(form)
+}
+
+/// Refuses what differs from the database that is there.
+fn check_form(form: &Form, args: &FormArgs) -> Result<(), Failure> {
+    if args.warehouses.is_some_and(|warehouses| warehouses != form.warehouses) {
+        let text = format!(
+            "the database was made with {} warehouses: leave --warehouses out, or remove it with clean",
+            form.warehouses
+        );
+        return Err(usage(text));
+    }
+    Ok(())
+}
+
+fn init(args: &InitArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    let open = open(schemes, &args.at, &setup(Opening::OrCreate))?;
+    let made = match open.database.form() {
+        Ok(Some(form)) => Err(usage(format!(
+            "there is a database of {} warehouses already: remove it with clean, or import into it",
+            form.warehouses
+        ))),
+        Ok(None) => make(&*open.database, &args.form),
+        Err(failure) => Err(failure),
+    };
+    closed(open, made).map(|_| Ending::Good)
+}
+
+fn threads(asked: Option<u32>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |threads| threads as usize)
+}
+
+fn import(args: &ImportArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    let stop = Stop::catch()?;
+    let open = open(schemes, &args.at, &setup(Opening::OrCreate))?;
+    let done = load(&open, args, &stop);
+    match closed(open, done) {
+        Err(failure) if failure.kind == "interrupted" => Ok(Ending::Interrupted),
+        done => done.map(|()| Ending::Good),
+    }
+}
+
+fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
+    let database = &*open.database;
+    let form = match database.form()? {
+        Some(form) => check_form(&form, &args.form).map(|()| form)?,
+        None => make(database, &args.form)?,
+    };
+    if let Some(place) = &open.place {
+        check_room(database, &form, place)?;
+    }
+    let (progress, begin) = (Progress::default(), Instant::now());
+    let imported = beside_lines(
+        args.quiet,
+        || tpcc::import::import(database, &form, threads(args.threads), stop.flag(), &progress),
+        || {
+            let done = progress.parts_done.load(Ordering::Relaxed);
+            let all = progress.parts.load(Ordering::Relaxed);
+            let made = progress.bytes.load(Ordering::Relaxed);
+            let rate = made as f64 / begin.elapsed().as_secs_f64().max(1e-9);
+            let rows = grouped(progress.rows.load(Ordering::Relaxed));
+            format!("loading: {done} of {all} parts, {rows} rows, {} ({}/s)", bytes(made), bytes(rate as u64))
+        },
+    );
+    imported?;
+    let seconds = |begin: Instant| begin.elapsed().as_secs_f64();
+    let (made, took) = (progress.bytes.into_inner(), seconds(begin));
+    print(&format!(
+        "Loading data done in {took:.1} seconds: {} rows, {} ({}/s), {:.1} warehouses/s\n",
+        grouped(progress.rows.into_inner()),
+        bytes(made),
+        bytes((made as f64 / took.max(1e-9)) as u64),
+        f64::from(form.warehouses) / took.max(1e-9)
+    ))?;
+    let begin = Instant::now();
+    database.settle()?;
+    print(&format!("Compaction done in {:.1} seconds\n", seconds(begin)))?;
+    let begin = Instant::now();
+    database.make_indexes()?;
+    print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
+}
+
+/// Refuses an import that the disk has no room for. Files have a little more than rows, and indexes come after them.
+fn check_room(database: &dyn Database, form: &Form, place: &Path) -> Result<(), Failure> {
+    let left = tpcc::import::bytes_left(database, form)?;
+    let advice = "make fewer warehouses, or name a directory on another disk";
+    kit::scratch::check_room(place, left + left / 8, advice).map_err(|text| Failure::session("full_disk", text))
+}
+
+/// When the first line is printed, and how long after one line the next.
+const FIRST_LINE: Duration = Duration::from_millis(100);
+const LINES: Duration = Duration::from_secs(1);
+
+/// Runs `work`, and prints what `line` says now and then meanwhile.
+fn beside_lines<T>(quiet: bool, work: impl FnOnce() -> T, line: impl Fn() -> String + Sync) -> T {
+    if quiet {
+        return work();
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let printing = scope.spawn(|| {
+            let mut pause = FIRST_LINE;
+            loop {
+                std::thread::park_timeout(pause);
+                pause = LINES;
+                if done.load(Ordering::Relaxed) {
+                    return;
+                }
+                say(&line());
+            }
+        });
+        let worked = work();
+        done.store(true, Ordering::Relaxed);
+        printing.thread().unpark();
+        worked
+    })
+}
+
+fn clean(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    let open = open(schemes, args, &setup(Opening::Existing))?;
+    let cleaned = open.database.clean();
+    closed(open, cleaned).map(|()| Ending::Good)
+}
+
+fn check(args: &CheckArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    let stop = Stop::catch()?;
+    let open = open(schemes, &args.at, &setup(Opening::Existing))?;
+    let checked = check_all(&*open.database, args, &stop);
+    match closed(open, checked) {
+        Err(failure) if failure.kind == "interrupted" => Ok(Ending::Interrupted),
+        done => done,
+    }
+}
+
+fn check_all(database: &dyn Database, args: &CheckArgs, stop: &Stop) -> Result<Ending, Failure> {
+    let form = database.form()?.ok_or_else(not_made)?;
+    let (view, begin) = (database.view()?, Instant::now());
+    let after = if args.after_import { After::Import } else { After::Run };
+    let done = std::sync::atomic::AtomicU32::new(0);
+    let checked = beside_lines(
+        args.quiet,
+        || {
+            let progress = |warehouses| done.store(warehouses, Ordering::Relaxed);
+            check::check(&*view, &form, threads(args.threads), after, stop.flag(), &progress)
+        },
+        || format!("checking: {} of {} warehouses", done.load(Ordering::Relaxed), form.warehouses),
+    )?;
+    for finding in &checked.findings {
+        print(&format!("{finding}\n"))?;
+    }
+    if checked.more > 0 {
+        print(&format!("and {} more\n", grouped(checked.more)))?;
+    }
+    let verdict = match checked.findings.len() as u64 + checked.more {
+        0 => "all twelve conditions hold".to_owned(),
+        findings => format!("{} findings", grouped(findings)),
+    };
+    let (rows, seconds) = (grouped(checked.rows), begin.elapsed().as_secs_f64());
+    print(&format!("{verdict}: {} warehouses, {rows} rows, {seconds:.1} seconds\n", checked.warehouses))?;
+    Ok(if checked.findings.is_empty() { Ending::Good } else { Ending::Bad })
+}
+
+#[cold]
+fn not_made() -> Failure {
+    usage("there is no database of TPC-C: use import first")
+}
+
+/// How late a thread may serve terminals that wait, so that it wakes up once for many.
+const SLACK: Duration = Duration::from_micros(800);
+
+fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    if let Some(out) = &args.out {
+        results::check_one("--out", out)?;
+    }
+    let stop = Stop::catch()?;
+    let metrics = metrics::serve(args.metrics.as_deref())?;
+    let connections = args.connections.map(|all| all.div_ceil(args.threads) as usize);
+    let open = open(schemes, &args.at, &Setup { opening: Opening::Existing, connections })?;
+    let ended = measure(&open, args, metrics.as_ref(), &stop);
+    closed(open, ended)
+}
+
+/// How the terminals of `args` are run.
+fn plan(args: &TpccRunArgs, mode: Mode, warehouses: u32) -> Plan {
+    let warmup = args.warmup.unwrap_or(Duration::from_secs(if mode.waits() { 30 } else { 2 }));
+    Plan {
+        clients: args.terminals.map_or(warehouses as usize * 10, |terminals| terminals as usize),
+        workers: args.threads as usize,
+        warmup,
+        length: Length::Time(args.time),
+        slack: if mode.waits() { SLACK } else { Duration::ZERO },
+        ..Plan::default()
+    }
+}
+
+fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: &Stop) -> Result<Ending, Failure> {
+    let database = &*open.database;
+    if open.is_noop {
+        let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
+        database.create(&Form { warehouses, seed: 1, loaded: now() })?;
+    }
+    let form = database.form()?.ok_or_else(not_made)?;
+    let warehouses = args.warehouses.unwrap_or(form.warehouses);
+    if warehouses > form.warehouses {
+        return Err(usage(format!("--warehouses {warehouses}: the database has {}", form.warehouses)));
+    }
+    let mode = Mode::from(args.mode);
+    let rules = Rules { mode, drawing: Drawing::of(&form) };
+    // Two runs on one database must not enter the same payments.
+    let seed = args.seed.unwrap_or_else(|| now().cast_unsigned());
+    let terminals = Terminals { rules: &rules, warehouses: 1..=warehouses, seed };
+    let plan = plan(args, mode, warehouses);
+    let name = format!("tpcc {}", mode.name());
+    if let Some(metrics) = metrics {
+        metrics.begin(&name, &args.at.target, &database.counters());
+    }
+    let mut watch = |interval: &Interval| {
+        if let Some(metrics) = metrics {
+            metrics.add(interval);
+        }
+        if !args.quiet {
+            say(&text::line(interval));
+        }
+    };
+    let ended = harness::run(database, &terminals, &plan, stop.flag(), &mut watch);
+    let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
+    let (measured, error) = match ended {
+        Ok(measured) => (measured, None),
+        Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
+        Err(RunError::Plan(text)) => return Err(usage(text)),
+        Err(error) => match error.partial() {
+            Some(partial) => (partial.clone(), Some(error.to_string())),
+            None => return Err(Failure::session("run", error.to_string())),
+        },
+    };
+    let summary = Summary { mode, warehouses, measured: &measured }.text();
+    let mut run = report::Run::new(name, &args.at.target, &plan, measured);
+    run.settings = database.settings().into_iter().map(Pair::from).collect();
+    run.workload = vec![
+        Pair::new("mode", mode.name()),
+        Pair::new("warehouses", warehouses.to_string()),
+        Pair::new("warehouses of the database", form.warehouses.to_string()),
+        Pair::new("terminals", plan.clients.to_string()),
+        Pair::new("seed of the database", form.seed.to_string()),
+    ];
+    run.seed = seed;
+    run.price = args.price;
+    run.warnings = mode.deviations().into_iter().map(str::to_owned).collect();
+    run.error = error.clone();
+    let printed = print(&format!("{summary}\n{}", text::text(&run)));
+    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&run]));
+    for (kind, text) in &run.measured.failures {
+        say(&format!("larch: {kind}: {text}"));
+    }
+    error.iter().for_each(|text| say(&format!("larch: {text}")));
+    printed.and(written)?;
+    Ok(match run.measured {
+        _ if is_lost => Ending::Failed,
+        Measured { interrupted: true, .. } => Ending::Interrupted,
+        Measured { operations: 0, .. } => Ending::Bad,
+        _ if error.is_some() => Ending::Bad,
+        _ => Ending::Good,
+    })
+}

@@ -1,0 +1,144 @@
+//! Whether rows are those that the import has loaded: each is made again by the population and compared.
+
+use crate::population::Population;
+use crate::random::Permutation;
+use crate::schema::{
+    Customer, DISTRICTS, District, FIRST_NEW_ORDER, History, Item, NewOrder, ORDERS, Order, OrderLine, Stock, Warehouse,
+};
+use std::fmt::Debug;
+
+/// What has happened to a database before it is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// It was loaded, and nothing else: every row is as it was loaded. Payments are in the order of their districts and customers.
+    Import,
+    /// Transactions have run.
+    Run,
+}
+
+/// The rows that the import has loaded of a warehouse. Its functions return in words how a row differs from the loaded one; after a
+/// run none does but an item, which may never change.
+pub struct Loaded<'p> {
+    population: &'p Population,
+    after: After,
+    /// The customers of the orders of each district; none after a run.
+    customers: Vec<Permutation>,
+    /// The order whose line was compared last, as it was loaded.
+    order: Order,
+}
+
+/// How a row differs that was not loaded at all.
+const NOT_LOADED: &str = "an import has none of this number";
+
+impl<'p> Loaded<'p> {
+    /// Those of a warehouse.
+    pub fn new(population: &'p Population, after: After, warehouse: u32) -> Self {
+        let customers = match after {
+            After::Import => {
+                (1..=DISTRICTS).map(|district| population.customers_of_orders(warehouse, district)).collect()
+            }
+            After::Run => Vec::new(),
+        };
+        Self { population, after, customers, order: Order::default() }
+    }
+
+    /// Whether every row must be as it was loaded.
+    pub fn is_all(&self) -> bool {
+        self.after == After::Import
+    }
+
+    /// Compares an item, whose number is one of an item.
+    pub fn item(&self, row: &Item) -> Option<String> {
+        let mut loaded = Item::default();
+        self.population.item(row.item, &mut loaded);
+        difference(row, &loaded)
+    }
+
+    /// Compares a warehouse.
+    pub fn warehouse(&self, row: &Warehouse) -> Option<String> {
+        self.compare(row, |loaded| self.population.warehouse(row.warehouse, loaded))
+    }
+
+    /// Compares a district.
+    pub fn district(&self, row: &District) -> Option<String> {
+        self.compare(row, |loaded| self.population.district(row.warehouse, row.district, loaded))
+    }
+
+    /// Compares a customer.
+    pub fn customer(&self, row: &Customer) -> Option<String> {
+        self.compare(row, |loaded| self.population.customer(row.warehouse, row.district, row.customer, loaded))
+    }
+
+    /// Compares a payment.
+    pub fn history(&self, row: &History) -> Option<String> {
+        self.compare(row, |loaded| self.population.history(row.warehouse, row.district, row.customer, loaded))
+    }
+
+    /// Compares a stock.
+    pub fn stock(&self, row: &Stock) -> Option<String> {
+        self.compare(row, |loaded| self.population.stock(row.warehouse, row.item, loaded))
+    }
+
+    /// Compares an order that is not delivered: there is nothing in it but its number.
+    pub fn new_order(&self, row: &NewOrder) -> Option<String> {
+        let is_loaded = !self.is_all() || (FIRST_NEW_ORDER..=ORDERS).contains(&row.order);
+        (!is_loaded).then(|| NOT_LOADED.into())
+    }
+
+    /// Compares an order of a district that can be.
+    pub fn order(&self, row: &Order) -> Option<String> {
+        if !self.is_all() {
+            return None;
+        }
+        if !(1..=ORDERS).contains(&row.order) {
+            return Some(NOT_LOADED.into());
+        }
+        difference(row, &self.loaded_order(row.warehouse, row.district, row.order))
+    }
+
+    /// Compares a line of an order of a district that can be.
+    pub fn order_line(&mut self, row: &OrderLine) -> Option<String> {
+        if !self.is_all() {
+            return None;
+        }
+        if !(1..=ORDERS).contains(&row.order) {
+            return Some(NOT_LOADED.into());
+        }
+        if (self.order.district, self.order.order) != (row.district, row.order) {
+            self.order = self.loaded_order(row.warehouse, row.district, row.order);
+        }
+        if !(1..=self.order.lines).contains(&row.line) {
+            return Some(NOT_LOADED.into());
+        }
+        self.compare(row, |loaded| self.population.order_line(&self.order, row.line, loaded))
+    }
+
+    fn loaded_order(&self, warehouse: u32, district: u32, order: u32) -> Order {
+        let mut loaded = Order::default();
+        let customers = &self.customers[district as usize - 1];
+        self.population.order(warehouse, district, order, customers, &mut loaded);
+        loaded
+    }
+
+    fn compare<R: Default + PartialEq + Debug>(&self, row: &R, make: impl FnOnce(&mut R)) -> Option<String> {
+        if !self.is_all() {
+            return None;
+        }
+        let mut loaded = R::default();
+        make(&mut loaded);
+        difference(row, &loaded)
+    }
+}
+
+/// The first column that differs.
+fn difference<R: PartialEq + Debug>(row: &R, loaded: &R) -> Option<String> {
+    if row == loaded {
+        return None;
+    }
+    let (row, loaded) = (format!("{row:?}"), format!("{loaded:?}"));
+    let mut columns = row.split(", ").zip(loaded.split(", "));
+    // Buffers that were used before can differ where their texts have ended. This is no difference of rows.
+    let (is, should_be) = columns.find(|(is, should_be)| is != should_be)?;
+    let column = |text: &str| text.trim_end_matches([' ', '}', ']']).to_owned();
+    Some(format!("it has {}, but {} was loaded", column(is), column(should_be)))
+}

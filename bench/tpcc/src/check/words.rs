@@ -1,0 +1,36 @@
+//! How findings write amounts and places.
+
+use crate::transactions::DistrictId;
+use std::fmt;
+
+/// A sum of cents. No number of rows makes it overflow.
+pub type Sum = i128;
+
+/// An amount in dollars.
+#[derive(Clone, Copy, Debug)]
+pub struct Dollars(pub Sum);
+
+impl fmt::Display for Dollars {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let cents = self.0.unsigned_abs();
+        write!(out, "{sign}{}.{:02}", cents / 100, cents % 100)
+    }
+}
+
+/// A district in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Place(pub DistrictId);
+
+impl Place {
+    /// That of a warehouse with this number.
+    pub fn of(warehouse: u32, district: u32) -> Self {
+        Self(DistrictId { warehouse, district })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "district {} of warehouse {}", self.0.district, self.0.warehouse)
+    }
+}

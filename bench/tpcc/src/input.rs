@@ -1,0 +1,284 @@
+//! What a terminal asks for: the inputs of the five transactions (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
+//!
+//! A [`Ticket`] stands for an input: it is the state of the terminal's random numbers when the input was drawn, 15 bytes in place of
+//! some two hundred. Who carries the transaction out draws the input from it again, so that terminals keep no buffers, and a
+//! transaction that is tried again has the same input.
+
+use crate::database::Form;
+use crate::random::{Constants, Stream, last_name};
+use crate::schema::{CUSTOMERS, Cents, DISTRICTS, ITEMS, MOST_LINES, Micros};
+use crate::text::Text;
+
+#[cfg(test)]
+mod tests;
+
+/// One of the five transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transaction {
+    /// An order is entered.
+    NewOrder,
+    /// A customer pays.
+    Payment,
+    /// A customer asks for the newest order.
+    OrderStatus,
+    /// The oldest order of each district is delivered.
+    Delivery,
+    /// The items of the newest orders are looked up in the stock.
+    StockLevel,
+}
+
+impl Transaction {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
+
+    /// Their names in a report.
+    pub const NAMES: [&str; 5] = ["NewOrder", "Payment", "OrderStatus", "Delivery", "StockLevel"];
+}
+
+/// What the inputs of a database are drawn with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drawing {
+    /// How skewed numbers are drawn.
+    pub constants: Constants,
+    /// Warehouses there are.
+    pub warehouses: u32,
+}
+
+impl Drawing {
+    /// Of a database that was made so.
+    pub fn of(form: &Form) -> Self {
+        Self { constants: Constants::of(form.seed), warehouses: form.warehouses }
+    }
+}
+
+/// An input that is not drawn yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// What its random numbers begin with.
+    pub seed: u64,
+    /// The warehouse of the terminal.
+    pub warehouse: u32,
+    /// The district whose stock the terminal looks at.
+    pub district: u8,
+    /// What is asked for.
+    pub transaction: Transaction,
+    /// Customers and items are drawn evenly, as HammerDB does it, and not as the specification says.
+    pub is_even: bool,
+}
+
+impl Ticket {
+    /// Bytes of an encoded ticket.
+    pub const BYTES: usize = 15;
+
+    /// As bytes, for a request.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.seed.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.warehouse.to_le_bytes());
+        bytes[12] = self.district;
+        bytes[13] = self.transaction as u8;
+        bytes[14] = self.is_even.into();
+        bytes
+    }
+
+    /// From the bytes of a request; `None` if they are not those of a ticket.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
+        Some(Self {
+            seed: u64::from_le_bytes(*bytes.first_chunk()?),
+            warehouse: u32::from_le_bytes(*bytes[8..].first_chunk()?),
+            district: bytes[12],
+            transaction: *Transaction::ALL.get(usize::from(bytes[13]))?,
+            is_even: bytes[14] == 1,
+        })
+    }
+
+    /// Draws the input. `now` is when the transaction was asked for.
+    pub fn draw(&self, drawing: &Drawing, now: Micros) -> Input {
+        let even = |drawing: &Drawing| Drawing { constants: drawing.constants.even(), ..*drawing };
+        let drawing = if self.is_even { &even(drawing) } else { drawing };
+        let stream = &mut Stream::of(self.seed, &[]);
+        match self.transaction {
+            Transaction::NewOrder => Input::NewOrder(self.new_order(stream, drawing, now)),
+            Transaction::Payment => Input::Payment(self.payment(stream, drawing, now)),
+            Transaction::OrderStatus => Input::OrderStatus(OrderStatus {
+                warehouse: self.warehouse,
+                district: stream.between(1, DISTRICTS),
+                customer: Who::draw(stream, &drawing.constants),
+            }),
+            Transaction::Delivery => {
+                Input::Delivery(Delivery { warehouse: self.warehouse, carrier: stream.between(1, 10), delivered: now })
+            }
+            Transaction::StockLevel => Input::StockLevel(StockLevel {
+                warehouse: self.warehouse,
+                district: self.district.into(),
+                threshold: stream.between(10, 20).cast_signed(),
+            }),
+        }
+    }
+
+    fn new_order(&self, stream: &mut Stream, drawing: &Drawing, now: Micros) -> NewOrder {
+        let mut order = NewOrder {
+            warehouse: self.warehouse,
+            district: stream.between(1, DISTRICTS),
+            customer: stream.skewed(drawing.constants.customer, 1, CUSTOMERS),
+            entered: now,
+            count: stream.between(5, MOST_LINES),
+            lines: [Line::default(); MOST_LINES as usize],
+        };
+        let is_rolled_back = stream.one_in(100);
+        let count = order.count as usize;
+        for line in &mut order.lines[..count] {
+            let item = stream.skewed(drawing.constants.item, 1, ITEMS);
+            let is_remote = drawing.warehouses > 1 && stream.one_in(100);
+            let supplied_by =
+                if is_remote { other(stream, self.warehouse, drawing.warehouses) } else { self.warehouse };
+            *line = Line { item, supplied_by, quantity: stream.between(1, 10) };
+        }
+        if is_rolled_back {
+            order.lines[count - 1].item = NO_ITEM;
+        }
+        order
+    }
+
+    fn payment(&self, stream: &mut Stream, drawing: &Drawing, now: Micros) -> Payment {
+        let district = stream.between(1, DISTRICTS);
+        let is_remote = drawing.warehouses > 1 && stream.between(1, 100) > 85;
+        let (customer_warehouse, customer_district) = match is_remote {
+            true => (other(stream, self.warehouse, drawing.warehouses), stream.between(1, DISTRICTS)),
+            false => (self.warehouse, district),
+        };
+        Payment {
+            warehouse: self.warehouse,
+            district,
+            customer_warehouse,
+            customer_district,
+            customer: Who::draw(stream, &drawing.constants),
+            amount: stream.between(100, 500_000).into(),
+            paid: now,
+            unique: stream.word(),
+        }
+    }
+}
+
+/// A warehouse other than `home`, from 1 to `warehouses`.
+fn other(stream: &mut Stream, home: u32, warehouses: u32) -> u32 {
+    let drawn = stream.between(1, warehouses - 1);
+    drawn + u32::from(drawn >= home)
+}
+
+/// The number of an item that is not there: one order in a hundred asks for it.
+pub const NO_ITEM: u32 = ITEMS + 1;
+
+/// What a transaction is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// See [`Transaction::NewOrder`].
+    NewOrder(NewOrder),
+    /// See [`Transaction::Payment`].
+    Payment(Payment),
+    /// See [`Transaction::OrderStatus`].
+    OrderStatus(OrderStatus),
+    /// See [`Transaction::Delivery`].
+    Delivery(Delivery),
+    /// See [`Transaction::StockLevel`].
+    StockLevel(StockLevel),
+}
+
+/// An order that is to be entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOrder {
+    pub warehouse: u32,
+    pub district: u32,
+    pub customer: u32,
+    pub entered: Micros,
+    count: u32,
+    lines: [Line; MOST_LINES as usize],
+}
+
+impl NewOrder {
+    /// Its lines, 5 to 15.
+    #[inline]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines[..self.count as usize]
+    }
+
+    /// Whether an item is not there.
+    pub fn is_rolled_back(&self) -> bool {
+        self.lines().iter().any(|line| line.item == NO_ITEM)
+    }
+
+    /// Whether no line is supplied by another warehouse.
+    pub fn is_all_local(&self) -> bool {
+        self.lines().iter().all(|line| line.supplied_by == self.warehouse)
+    }
+}
+
+/// A line of an order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    pub item: u32,
+    pub supplied_by: u32,
+    pub quantity: u32,
+}
+
+/// A payment of a customer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    pub warehouse: u32,
+    pub district: u32,
+    pub customer_warehouse: u32,
+    pub customer_district: u32,
+    pub customer: Who,
+    pub amount: Cents,
+    pub paid: Micros,
+    /// Tells its row of history from others of the same customer.
+    pub unique: u64,
+}
+
+/// A question for the newest order of a customer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderStatus {
+    pub warehouse: u32,
+    pub district: u32,
+    pub customer: Who,
+}
+
+/// The oldest orders of a warehouse are to be delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    pub warehouse: u32,
+    pub carrier: u32,
+    pub delivered: Micros,
+}
+
+/// A question for the items whose stock is below a threshold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StockLevel {
+    pub warehouse: u32,
+    pub district: u32,
+    pub threshold: i32,
+}
+
+/// How a customer is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// By number.
+    Number(u32),
+    /// By last name: the one in the middle of those who have it, in the order of first names.
+    LastName(Text<16>),
+}
+
+impl Who {
+    fn draw(stream: &mut Stream, constants: &Constants) -> Self {
+        match stream.between(1, 100) {
+            1..=60 => Self::LastName(last_name(stream.skewed(constants.last_name, 0, 999))),
+            _ => Self::Number(stream.skewed(constants.customer, 1, CUSTOMERS)),
+        }
+    }
+
+    /// Whether it is a last name.
+    pub fn is_name(&self) -> bool {
+        matches!(self, Self::LastName(_))
+    }
+}

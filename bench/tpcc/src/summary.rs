@@ -1,0 +1,208 @@
+//! The result of a run: in the lines of the document that asked for this benchmark, computed as the specification wants it.
+
+use crate::input::Transaction;
+use crate::rules::{Mode, TIMES};
+use crate::terminal::{ATTEMPTS, COUNTS};
+use harness::{Measure, Measured, Times};
+use std::fmt::Write as _;
+
+#[cfg(test)]
+mod tests;
+
+/// New orders a minute that a warehouse can have at most, with weights and no time for the transactions (clause 4.1): what
+/// efficiency is a part of.
+pub const MOST_TPMC: f64 = 12.86;
+
+/// The same with the deck: it gives less than 45 % of new orders.
+pub const MOST_TPMC_OF_DECK: f64 = 12.61;
+
+/// A result.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary<'m> {
+    /// How terminals worked.
+    pub mode: Mode,
+    /// Warehouses that had terminals.
+    pub warehouses: u32,
+    /// What was measured.
+    pub measured: &'m Measured,
+}
+
+/// Something that the specification wants to be within bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What it is.
+    pub name: String,
+    /// What it was.
+    pub is: f64,
+    /// The least that it may be.
+    pub least: f64,
+    /// The most that it may be.
+    pub most: f64,
+    /// What it is counted in.
+    pub unit: &'static str,
+}
+
+impl Verdict {
+    /// Whether it is within its bounds.
+    pub fn holds(&self) -> bool {
+        (self.least..=self.most).contains(&self.is)
+    }
+}
+
+impl Summary<'_> {
+    fn of(&self, transaction: Transaction) -> Option<&Measure> {
+        self.measured.kind(Transaction::NAMES[transaction as usize])
+    }
+
+    fn seconds(&self) -> f64 {
+        self.measured.nanos as f64 / 1e9
+    }
+
+    fn count(&self, number: usize) -> u64 {
+        let counted = self.measured.counts.iter().find(|count| count.name == COUNTS[number]);
+        counted.map_or(0, |count| count.value)
+    }
+
+    /// New orders that were completed within the window, with those that were rolled back as the specification wants it.
+    pub fn new_orders(&self) -> u64 {
+        self.of(Transaction::NewOrder).map_or(0, Measure::done)
+    }
+
+    /// New orders a minute.
+    pub fn tpmc(&self) -> f64 {
+        if self.measured.nanos == 0 { 0.0 } else { self.new_orders() as f64 * 60.0 / self.seconds() }
+    }
+
+    /// Percent of [`MOST_TPMC`]; `None` where terminals do not wait, since there is no such bound then.
+    pub fn efficiency(&self) -> Option<f64> {
+        self.mode.waits().then(|| 100.0 * self.tpmc() / (f64::from(self.warehouses) * MOST_TPMC))
+    }
+
+    /// What clauses 5.5.1.5, 5.2.5.7 and 5.2.3 want: shares of inputs, response times, and the mix. Of what was not measured there is
+    /// none.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        let mut percent = |name: &str, part: u64, whole: u64, least: f64, most: f64| {
+            if whole > 0 {
+                let is = 100.0 * part as f64 / whole as f64;
+                verdicts.push(Verdict { name: name.to_owned(), is, least, most, unit: "%" });
+            }
+        };
+        let done = |transaction| self.of(transaction).map_or(0, Measure::done);
+        let (orders, payments) = (done(Transaction::NewOrder), done(Transaction::Payment));
+        let rolled_back = self.of(Transaction::NewOrder).map_or(0, |kind| kind.not_found);
+        percent("new orders rolled back", rolled_back, orders, 0.9, 1.1);
+        if self.warehouses > 1 {
+            percent("order lines of other warehouses", self.count(1), self.count(0), 0.95, 1.05);
+            percent("payments of customers of other warehouses", self.count(2), payments, 14.0, 16.0);
+        }
+        percent("payments by last name", self.count(3), payments, 57.0, 63.0);
+        percent("order statuses by last name", self.count(4), done(Transaction::OrderStatus), 57.0, 63.0);
+        let all: u64 = Transaction::ALL.into_iter().map(done).sum();
+        for (transaction, least) in [
+            (Transaction::Payment, 43.0),
+            (Transaction::OrderStatus, 4.0),
+            (Transaction::Delivery, 4.0),
+            (Transaction::StockLevel, 4.0),
+        ] {
+            let name = format!("share of {}", Transaction::NAMES[transaction as usize]);
+            percent(&name, done(transaction), all, least, 100.0);
+        }
+        percent("districts without an order to deliver", self.count(5), 10 * done(Transaction::Delivery), 0.0, 1.0);
+        if orders > 0 {
+            let is = self.count(0) as f64 / orders as f64;
+            verdicts.push(Verdict { name: "lines of an order".to_owned(), is, least: 9.5, most: 10.5, unit: "" });
+        }
+        for transaction in Transaction::ALL {
+            let Some(kind) = self.of(transaction).filter(|kind| kind.done() > 0) else { continue };
+            let name = format!("90 % of {} within", Transaction::NAMES[transaction as usize]);
+            let is = kind.times().quantile(0.9) as f64 / 1e6;
+            let most = TIMES[transaction as usize].2 as f64;
+            verdicts.push(Verdict { name, is, least: 0.0, most, unit: "ms" });
+        }
+        verdicts
+    }
+
+    /// The result as the document prints it, and then what it does not have.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes every line");
+        let kinds: Vec<&Measure> = Transaction::ALL.into_iter().filter_map(|one| self.of(one)).collect();
+        let done: u64 = kinds.iter().map(|kind| kind.done()).sum();
+        let failed: u64 = kinds.iter().map(|kind| self.failed_of(kind)).sum();
+        let seconds = self.seconds();
+        let a_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        line(format_args!("Result: Total"));
+        line(format_args!("Time: {seconds:.0} seconds"));
+        line(format_args!("Start measure: {}", self.measured.began_unix_millis / 1000));
+        line(format_args!("Warehouses: {}", self.warehouses));
+        line(format_args!("New orders: {}", self.new_orders()));
+        line(format_args!("tpmC: {:.0}", self.tpmc()));
+        match self.efficiency() {
+            Some(efficiency) => line(format_args!("Efficiency: {efficiency:.2}")),
+            None => line(format_args!("Efficiency: none, since terminals do not wait")),
+        }
+        line(format_args!("Throughput: {:.0}", a_second(done + failed)));
+        line(format_args!("Goodput: {:.0}", a_second(done)));
+        for kind in &kinds {
+            let (done, failed) = (kind.done(), self.failed_of(kind));
+            let share = if done + failed == 0 { 0.0 } else { 100.0 * failed as f64 / (done + failed) as f64 };
+            let rolled_back = match kind.not_found {
+                0 => String::new(),
+                count => format!(", of the former {count} rolled back"),
+            };
+            line(format_args!("{}: OK: {done}, FAILED: {failed} ({share:.2}%){rolled_back}", kind.name));
+        }
+        for kind in &kinds {
+            line(format_args!("{}:", kind.name));
+            for quantile in [50.0, 90.0, 95.0, 99.0, 99.9] {
+                line(format_args!("{quantile}%: {} ms", millis(kind.times(), quantile / 100.0)));
+            }
+        }
+        if let Some(efficiency) = self.efficiency().filter(|_| self.mode.has_deck()) {
+            let of_deck = efficiency * MOST_TPMC / MOST_TPMC_OF_DECK;
+            line(format_args!(
+                "Of what the deck allows, {MOST_TPMC_OF_DECK} a warehouse: {of_deck:.2} % (with weights it is {MOST_TPMC})"
+            ));
+        }
+        if self.measured.retries > 0 {
+            line(format_args!("New attempts after conflicts: {}", self.measured.retries));
+        }
+        let waited = Times::sum(kinds.iter().filter_map(|kind| kind.waited.as_ref()));
+        if !waited.is_empty() {
+            let (p99, p999) = (millis(&waited, 0.99), millis(&waited, 0.999));
+            line(format_args!("Waiting for a connection: 99%: {p99} ms, 99.9%: {p999} ms"));
+        }
+        for verdict in self.verdicts() {
+            let holds = if verdict.holds() { "holds" } else { "DOES NOT HOLD" };
+            let Verdict { name, is, least, most, unit } = verdict;
+            let bounds = match least == 0.0 {
+                true => format!("at most {most} {unit}"),
+                false => format!("{least} to {most} {unit}"),
+            };
+            line(format_args!("{name}: {is:.2} {unit}, {}: {holds}", bounds.trim_end()));
+        }
+        line(format_args!("These are no official results of TPC. In what this run differs from TPC-C 5.11:"));
+        for deviation in self.mode.deviations() {
+            line(format_args!("- {deviation}"));
+        }
+        text
+    }
+
+    /// Transactions of a kind that failed for good: an attempt that is made again is none.
+    fn failed_of(&self, kind: &Measure) -> u64 {
+        let number = Transaction::NAMES.iter().position(|name| *name == kind.name);
+        let again = number.map_or(0, |number| self.count(ATTEMPTS + number));
+        kind.failed_count().saturating_sub(again)
+    }
+}
+
+/// A quantile in milliseconds, with three digits.
+fn millis(times: &Times, quantile: f64) -> String {
+    let millis = times.quantile(quantile) as f64 / 1e6;
+    match millis {
+        _ if millis < 9.995 => format!("{millis:.2}"),
+        _ if millis < 99.95 => format!("{millis:.1}"),
+        _ => format!("{millis:.0}"),
+    }
+}

@@ -1,0 +1,79 @@
+use super::*;
+use harness::Noted;
+
+/// A minute in which each transaction took 3 ms, but for deliveries, which took 90 s.
+fn measured() -> Measured {
+    let kind = |transaction: Transaction, oks, not_found| {
+        let nanos = if transaction == Transaction::Delivery { 90_000_000_000 } else { 3_000_000 };
+        let mut times = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
+        times.record_n(nanos, oks + not_found).expect("it grows");
+        let name = Transaction::NAMES[transaction as usize].to_owned();
+        Measure { name, oks, not_found, service: Times::from_hdr(&times), ..Measure::default() }
+    };
+    let mut measured = Measured {
+        nanos: 60_000_000_000,
+        began_unix_millis: 1_714_480_513_700,
+        kinds: vec![
+            kind(Transaction::NewOrder, 990, 10),
+            kind(Transaction::Payment, 1000, 0),
+            kind(Transaction::OrderStatus, 100, 0),
+            kind(Transaction::Delivery, 100, 0),
+            kind(Transaction::StockLevel, 100, 0),
+        ],
+        counts: COUNTS.iter().map(|name| Noted { name: (*name).to_owned(), value: 0 }).collect(),
+        ..Measured::default()
+    };
+    measured.kinds[1].failures.insert("conflict".to_owned(), 7);
+    measured.counts[ATTEMPTS + 1].value = 5;
+    (measured.counts[0].value, measured.counts[1].value) = (10_000, 100);
+    (measured.counts[2].value, measured.counts[3].value) = (150, 500);
+    measured
+}
+
+#[test]
+fn a_result_has_the_lines_of_the_document() {
+    let measured = measured();
+    let text = Summary { mode: Mode::Spec, warehouses: 100, measured: &measured }.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[..14],
+        [
+            "Result: Total",
+            "Time: 60 seconds",
+            "Start measure: 1714480513",
+            "Warehouses: 100",
+            "New orders: 1000",
+            "tpmC: 1000",
+            "Efficiency: 77.76",
+            // 2,300 and 2 payments that failed for good, in a minute.
+            "Throughput: 38",
+            "Goodput: 38",
+            "NewOrder: OK: 1000, FAILED: 0 (0.00%), of the former 10 rolled back",
+            "Payment: OK: 1000, FAILED: 2 (0.20%)",
+            "OrderStatus: OK: 100, FAILED: 0 (0.00%)",
+            "Delivery: OK: 100, FAILED: 0 (0.00%)",
+            "StockLevel: OK: 100, FAILED: 0 (0.00%)",
+        ]
+    );
+    assert!(text.contains("NewOrder:\n50%: 3.00 ms\n90%: 3.00 ms\n"));
+    assert!(text.contains("These are no official results of TPC."));
+}
+
+#[test]
+fn what_is_out_of_bounds_does_not_hold() {
+    let measured = measured();
+    let summary = Summary { mode: Mode::Spec, warehouses: 100, measured: &measured };
+    let broken: Vec<String> = summary.verdicts().into_iter().filter(|one| !one.holds()).map(|one| one.name).collect();
+    let wanted = ["payments by last name", "order statuses by last name", "90 % of Delivery within"];
+    assert_eq!(broken, wanted);
+}
+
+#[test]
+fn a_result_without_waits_has_no_efficiency_and_an_empty_one_no_figures() {
+    let measured = measured();
+    assert_eq!(Summary { mode: Mode::NoWait, warehouses: 1, measured: &measured }.efficiency(), None);
+    let nothing = Measured::default();
+    let summary = Summary { mode: Mode::Spec, warehouses: 1, measured: &nothing };
+    assert_eq!((summary.tpmc(), summary.verdicts()), (0.0, Vec::new()));
+    assert!(summary.text().contains("tpmC: 0\n"));
+}

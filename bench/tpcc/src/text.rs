@@ -1,0 +1,74 @@
+//! A string of at most `N` bytes that lies where its row does, so that making a row allocates nothing.
+
+use std::fmt;
+
+/// At most `N` bytes of ASCII.
+#[derive(Clone)]
+pub struct Text<const N: usize> {
+    len: u16,
+    bytes: [u8; N],
+}
+
+impl<const N: usize> Text<N> {
+    /// The most bytes.
+    pub const MOST: usize = N;
+    /// No bytes.
+    pub const EMPTY: Self = Self { len: 0, bytes: [0; N] };
+
+    /// These bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than `N`.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut text = Self::EMPTY;
+        text.set(bytes);
+        text
+    }
+
+    /// Replaces it by these bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than `N`.
+    pub fn set(&mut self, bytes: &[u8]) {
+        self.resized(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// Its bytes, after it was made `len` long. What they are is the caller's.
+    ///
+    /// # Panics
+    ///
+    /// If `len` is more than `N`.
+    pub fn resized(&mut self, len: usize) -> &mut [u8] {
+        assert!(len <= N, "{len} bytes do not fit into {N}");
+        self.len = len as u16;
+        &mut self.bytes[..len]
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+}
+
+impl<const N: usize> PartialEq for Text<N> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl<const N: usize> Eq for Text<N> {}
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl<const N: usize> fmt::Debug for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.as_bytes().escape_ascii())
+    }
+}
