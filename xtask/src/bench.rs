@@ -15,11 +15,12 @@ use std::process::{Command, ExitCode};
 const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
-const MEASURES: [&str; 18] = [
+const MEASURES: [&str; 19] = [
     "targets",
     "ycsb",
     "rows",
     "kv",
+    "tpcc",
     "report",
     "picture",
     "compare",

@@ -6,6 +6,7 @@ mod bank;
 mod bench;
 mod ci;
 mod compat;
+mod crash;
 mod deny;
 mod fuzz;
 mod history;
@@ -42,6 +43,8 @@ The project's own commands.
   cargo x tsan    the same under ThreadSanitizer
   cargo x bank    transfers by 16 threads and by 1,000 tasks; the process is killed, the disk fills up and syncs fail,
                   twenty times each: cargo x bank [--rounds N] [--seed N]
+  cargo x crash   TPC-C killed in the middle of a run, and its consistency conditions after it, 24 times:
+                  cargo x crash tpcc [--rounds N] [--warehouses N] [--seed N]
   cargo x fuzz    bytes that nobody wrote: cargo x fuzz [name] [--minutes N]; all targets, a minute each
   cargo x miri    the tests of unsafe code, interpreted by Miri
   cargo x shuttle what threads do together, under random schedules
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         ["semver", "--list"] => semver::list(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
         ["bank", arguments @ ..] => bank::run(&root(), arguments),
+        ["crash", arguments @ ..] => crash::run(&root(), arguments),
         ["stress", arguments @ ..] => stress::run(&root(), arguments),
         ["tsan", arguments @ ..] => stress::tsan(&root(), arguments),
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
