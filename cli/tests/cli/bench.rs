@@ -123,7 +123,7 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         session.run(&["bench", comparison, "--out", "no/t.md"]).fails(2, &["--out: cannot write no/t.md"]);
     }
     session.run(&["bench"]).fails(2, &["targets", "ycsb", "peers", "Usage: larch bench"]);
-    session.run(&["bench", "tpcc"]).fails(2, &["unrecognized subcommand 'tpcc'"]);
+    session.run(&["bench", "tpch"]).fails(2, &["unrecognized subcommand 'tpch'"]);
     assert_eq!(session.names(), ["bad.properties"]);
 }
 
