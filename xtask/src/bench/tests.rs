@@ -22,11 +22,11 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
     let unknown = format!("no engine `sled` for --with: {KNOWN}; larch, noop and postgres always are");
     check("--with redb,sled ycsb", Err(&unknown));
     check("ycsb --with", Err(&format!("--with wants names: {KNOWN}")));
-    const MEASURES: &str = "index, targets, ycsb, rows, kv, report, picture, compare, regress, compare-trials, peers, cold, writes, transactions, generator, pgbench, kv-client-cost, cache-trace, experiment";
+    const MEASURES: &str = "index, targets, ycsb, rows, kv, tpcc, report, picture, compare, regress, compare-trials, peers, cold, writes, transactions, generator, pgbench, kv-client-cost, cache-trace, experiment";
     check("", Err(&format!("say what to measure: {MEASURES}")));
     check("--with redb", Err(&format!("say what to measure: {MEASURES}")));
-    check("tpcc --time 5s", Err(&format!("there is no `tpcc` to measure: {MEASURES}")));
-    check("--with redb tpcc", Err(&format!("there is no `tpcc` to measure: {MEASURES}")));
+    check("tpch --time 5s", Err(&format!("there is no `tpch` to measure: {MEASURES}")));
+    check("--with redb tpch", Err(&format!("there is no `tpch` to measure: {MEASURES}")));
     check("--with redb index", Err("`index` has no other engines: leave out --with"));
     check("--check", Err(&format!("--check is for the stores of other engines: --with {KNOWN}")));
     check("--with redb --check ycsb run", Err("--check measures nothing: leave out `ycsb run`"));
