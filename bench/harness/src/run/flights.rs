@@ -53,7 +53,7 @@ struct Operation {
 /// What is under way in a slot.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Whose request it is; [`NOBODY`] where nothing is under way.
+    /// The client whose request is under way; [`NOBODY`] if the slot is free.
     index: u32,
     /// What it counts for.
     kind: Kind,
@@ -69,7 +69,7 @@ pub(crate) struct Seats<C> {
     seats: Vec<Seat<C>>,
     /// In an open loop, of each client; `None`: it has nothing left. Else empty.
     schedules: Vec<Option<Schedule>>,
-    /// In a run of so many operations, how many of the window each client has to do yet. Else empty.
+    /// If the plan limits the number of operations: how many operations each client still has to do in the window. Otherwise empty.
     left: Vec<u64>,
     /// Those that were answered and have another request.
     operations: HashMap<u32, Operation, BuildHasherDefault<Spread>>,
@@ -117,7 +117,7 @@ impl<C: Client> Seats<C> {
         }
     }
 
-    /// Each client has only so many operations of the window to do.
+    /// Limits each client to its number of operations in the window.
     pub(crate) fn limit(&mut self, left: Vec<u64>) {
         assert_eq!(left.len(), self.seats.len(), "each client has a number of operations");
         self.left = left;
@@ -298,7 +298,7 @@ pub(crate) fn drive<C: Client>(
     }
 }
 
-/// Hashes an index: one multiplication spreads it over all bits, since nobody chooses indices to make them collide.
+/// Hashes an index by one multiplication. No attacker chooses the indices, so this is enough.
 #[derive(Default)]
 struct Spread(u64);
 

@@ -563,7 +563,7 @@ impl<'d> Recorder<'d> {
             return None;
         }
         let until = self.timeline.wake(until);
-        // With a slack nobody minds some microseconds.
+        // If the plan has a slack, a client may be served some microseconds late.
         let spin_nanos = if self.timeline.is_exact() { SPIN_NANOS } else { 0 };
         let mut before = crate::cost::thread_nanos();
         loop {

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Adding is one write into the wheel. A slot is emptied into the heap when its tick comes, so that the heap, which keeps times exact
-//! to the nanosecond, holds those of about a millisecond. Whoever waits longer than a revolution stays in the slot until its
-//! tick has come.
+//! to the nanosecond, holds those of about a millisecond. A client that waits longer than a revolution stays in its slot until its
+//! tick comes.
 //!
 //! Invariants: those whose tick is at most `reached` are in `coming`, all others in the slot of their tick. A bit of `filled`
 //! is set exactly if its slot has a list.
@@ -36,8 +36,8 @@ const SLOTS: usize = 1 << 15;
 /// Room in the heap at first: 16 KiB. A thread with 13,000 operations a second has 14 in a tick.
 const COMING: usize = 1024;
 
-/// The one that follows in a list, as its index plus one; `None`: it is the last. Where nobody waits, a slot is zero, so that the memory
-/// of a wheel that is not used is never touched.
+/// The index plus one of the next client in a list; `None` if there is none. An empty slot is zero, so an unused wheel touches none of its
+/// memory.
 pub(crate) type Link = Option<NonZeroU32>;
 
 /// One that can wait in a wheel. It has room for what the wheel has to know of it.
@@ -64,7 +64,7 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
-    /// A wheel for times from `now` on, in which nobody waits.
+    /// An empty wheel for times from `now` on.
     pub(crate) fn new(now: u64) -> Self {
         Self {
             slots: vec![None; SLOTS],
@@ -76,7 +76,7 @@ impl Wheel {
         }
     }
 
-    /// Whether nobody waits.
+    /// Whether the wheel is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }

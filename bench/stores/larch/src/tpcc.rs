@@ -80,7 +80,10 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
     let none =
         || Failure::session("no_store", format!("there is no database in {}: make it with init", place.display()));
     let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;
-    let about = db.table(ABOUT).map_err(broken)?;
+    let about = match setup.opening {
+        Opening::Existing => db.existing_table(ABOUT).map_err(broken)?.ok_or_else(none)?,
+        Opening::OrCreate | Opening::Recreate => db.table(ABOUT).map_err(broken)?,
+    };
     let options = form.options();
     let (tables, depth) = (Mutex::new(None), setup.connections.unwrap_or(DEPTH));
     Ok(Box::new(Larch { db, about, options, durability, write_buffer_bytes, depth, tables }))
@@ -197,13 +200,21 @@ impl Store for Larch {
 impl ::tpcc::Database for Larch {
     fn create(&self, form: &Form) -> Result<(), Failure> {
         for table in Table::ALL {
+            if self.db.existing_table(table.name()).map_err(broken)?.is_some() {
+                let text = format!("there is a table {} that is not of TPC-C: name a new directory", table.name());
+                return Err(Failure::session("other_tables", text));
+            }
+        }
+        // It is kept first, so that tables which a crash leaves are known as ours, and clean removes them.
+        let value = (form.warehouses, form.seed, form.loaded).to_key();
+        self.about.insert(form_key(), value).map_err(broken)?;
+        self.db.sync().map_err(broken)?;
+        for table in Table::ALL {
             let groups = encoding::groups(table).iter().map(|&group| group.to_owned()).collect();
             let options = TableOptions { groups, ..self.options.clone() };
             self.db.table_with(table.name(), options).map_err(broken)?;
         }
-        let value = (form.warehouses, form.seed, form.loaded).to_key();
-        self.about.insert(form_key(), value).map_err(broken)?;
-        self.db.sync().map_err(broken)
+        Ok(())
     }
 
     fn form(&self) -> Result<Option<Form>, Failure> {
@@ -238,13 +249,14 @@ impl ::tpcc::Database for Larch {
     }
 
     fn clean(&self) -> Result<(), Failure> {
+        // Tables of these names may be somebody else's.
+        ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        // What says that the database was made goes first: what is left after a crash is removed by the next attempt.
-        self.about.remove_range(..).map_err(broken)?;
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
         }
-        Ok(())
+        // What says that they are ours goes last, so that after a crash clean removes the rest.
+        self.about.remove_range(..).map_err(broken)
     }
 }
 
