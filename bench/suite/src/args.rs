@@ -48,7 +48,7 @@ pub enum Measurement {
     /// Compare results: what differs in how they were made, then in what they measured, with intervals and an exit code
     #[command(after_help = compare::EXAMPLES)]
     Compare(CompareArgs),
-    /// Run YCSB A, C and E and compare them with a stored baseline of this kind of machine
+    /// Run YCSB A, C, E and TPC-C and compare them with a stored baseline of this kind of machine
     #[command(after_help = compare::REGRESS_EXAMPLES)]
     Regress(RegressArgs),
     /// Show how often a comparison sees a difference where there is none, and how often a slow-down that is there

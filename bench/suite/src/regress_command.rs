@@ -1,7 +1,6 @@
-//! `larch bench regress`: YCSB A, C and E, small, beside a baseline of the same kind of machine or beside another build.
+//! `larch bench regress`: YCSB A, C and E and TPC-C, small, beside a baseline of the same kind of machine or beside another build.
 //!
-//! A baseline is a directory of results, one for each round, in a directory named after the kind of machine. Another workload, such
-//! as TPC-C, is one more entry of [`WORKLOADS`] with its own way to be loaded.
+//! A baseline is a directory of results, one for each round, in a directory named after the kind of machine.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "baselines are files of the machine")]
 
@@ -12,6 +11,7 @@ use crate::rounds::{Rounds, What, merged, this_program};
 use crate::stop::Stop;
 use crate::{print, results, say};
 use harness::Failure;
+use harness::report::Report;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,8 +19,44 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// The workloads of a round in order, each with whether the table is filled before it. E comes last, since it inserts.
-const WORKLOADS: [(&str, bool); 3] = [("a", true), ("c", false), ("e", true)];
+/// A workload of a round.
+#[derive(Clone, Copy, Debug)]
+enum Workload {
+    /// A letter of YCSB, with whether the table is filled before it.
+    Ycsb { letter: &'static str, fresh: bool },
+    /// TPC-C, on a database that is made for it.
+    Tpcc,
+}
+
+/// The workloads of a round in order. E comes last of YCSB's, since it inserts.
+const WORKLOADS: [Workload; 4] = [
+    Workload::Ycsb { letter: "a", fresh: true },
+    Workload::Ycsb { letter: "c", fresh: false },
+    Workload::Ycsb { letter: "e", fresh: true },
+    Workload::Tpcc,
+];
+
+impl Workload {
+    fn name(self) -> String {
+        match self {
+            Self::Ycsb { letter, .. } => format!("workload {letter}"),
+            Self::Tpcc => "TPC-C".to_owned(),
+        }
+    }
+
+    /// Makes its run in round `round`.
+    fn run(self, rounds: &Rounds<'_>, program: &Path, round: u32) -> Result<Report, Failure> {
+        match self {
+            Self::Ycsb { letter, fresh } => {
+                if fresh {
+                    rounds.load(program, letter)?;
+                }
+                rounds.run(program, &What { workload: letter, seed: round, slow_down: Duration::ZERO })
+            }
+            Self::Tpcc => rounds.tpcc(program, round),
+        }
+    }
+}
 
 /// Does what `args` say. `true`: nothing is significantly worse.
 pub fn run(args: &RegressArgs) -> Result<bool, Failure> {
@@ -73,18 +109,14 @@ fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Re
     for round in 1..=args.rounds {
         for at in order(round, programs.len()) {
             let mut reports = Vec::new();
-            for (workload, fresh) in WORKLOADS {
+            for workload in WORKLOADS {
+                let (rounds_all, programs_all) = (args.rounds, programs.len());
                 say(&format!(
-                    "round {round} of {}, program {} of {}: workload {workload}",
-                    args.rounds,
+                    "round {round} of {rounds_all}, program {} of {programs_all}: {}",
                     at + 1,
-                    programs.len()
+                    workload.name()
                 ));
-                if fresh {
-                    rounds.load(programs[at], workload)?;
-                }
-                let what = What { workload, seed: round, slow_down: Duration::ZERO };
-                reports.push(rounds.run(programs[at], &what)?);
+                reports.push(workload.run(&rounds, programs[at], round)?);
             }
             sides[at].push((format!("round {round}"), merged(reports)));
         }

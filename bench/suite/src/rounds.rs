@@ -1,4 +1,4 @@
-//! Runs of YCSB on Larch, each a process of its own: runs of one process share where its memory lies, and so differ less from each
+//! Runs of YCSB and TPC-C on Larch, each a process of its own: runs of one process share where its memory lies, and so differ less from each
 //! other than from those of another start.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
@@ -15,6 +15,11 @@ use std::time::Duration;
 
 /// Intervals that a run is kept in at least, each of a second at most.
 const INTERVALS: u32 = 20;
+
+/// The file of a result, and the directory and the size of the database of TPC-C.
+const RESULT: &str = "result.json";
+const TPCC: &str = "tpcc";
+const TPCC_WAREHOUSES: &str = "2";
 
 /// Where the runs are made, and how long they are.
 pub struct Rounds<'a> {
@@ -54,24 +59,53 @@ impl<'a> Rounds<'a> {
     pub fn run(&self, program: &Path, what: &What<'_>) -> Result<Report, Failure> {
         let (time, warmup) = (nanos(self.args.time), nanos(self.args.warmup));
         let (seed, slower) = (what.seed.to_string(), nanos(what.slow_down));
-        // Enough intervals to see how sure a run is.
-        let interval = (self.args.time / INTERVALS).as_millis().clamp(1, 1000);
-        let granularity = format!("timeseries.granularity={interval}");
+        let granularity = format!("timeseries.granularity={}", self.interval().as_millis());
         let mut args = vec!["run", "--workload", what.workload, "--time", &time, "--warmup", &warmup, "--seed", &seed];
         if !what.slow_down.is_zero() {
             args.extend(["--slow-down", &slower]);
         }
-        args.extend(["-p", "measurementtype=timeseries", "-p", &granularity, "--out", "result.json"]);
+        args.extend(["-p", "measurementtype=timeseries", "-p", &granularity, "--out", RESULT]);
         self.ycsb(program, &args)?;
-        Report::read(&self.scratch.join("result.json")).map_err(|error| Failure::session("output", error.to_string()))
+        self.result()
+    }
+
+    /// Makes a database of TPC-C by `program`, in place of the one before, and lets terminals work on it that wait for nothing.
+    pub fn tpcc(&self, program: &Path, seed: u32) -> Result<Report, Failure> {
+        let place = self.scratch.join(TPCC);
+        if place.exists() {
+            let removed = std::fs::remove_dir_all(&place);
+            removed
+                .map_err(|error| Failure::session("target", format!("cannot remove {}: {error}", place.display())))?;
+        }
+        let target = format!("larch:{TPCC}");
+        let at = ["--quiet", "--target", &target];
+        self.bench(program, &[&["tpcc", "import"], &at[..], &["--warehouses", TPCC_WAREHOUSES]].concat())?;
+        let (time, warmup) = (nanos(self.args.time), nanos(self.args.warmup));
+        let (seed, interval) = (seed.to_string(), nanos(self.interval()));
+        let run = ["--mode", "nowait", "--time", &time, "--warmup", &warmup, "--interval", &interval, "--seed", &seed];
+        self.bench(program, &[&["tpcc", "run"], &at[..], &run, &["--out", RESULT]].concat())?;
+        self.result()
+    }
+
+    /// Short enough that there are many, to see how sure a run is.
+    fn interval(&self) -> Duration {
+        Duration::from_millis((self.args.time / INTERVALS).as_millis().clamp(1, 1000) as u64)
+    }
+
+    fn result(&self) -> Result<Report, Failure> {
+        Report::read(&self.scratch.join(RESULT)).map_err(|error| Failure::session("output", error.to_string()))
     }
 
     fn ycsb(&self, program: &Path, args: &[&str]) -> Result<(), Failure> {
+        let records = format!("recordcount={}", self.args.records);
+        self.bench(program, &[&["ycsb", "--quiet", "--target", "larch:db", "-p", &records], args].concat())
+    }
+
+    fn bench(&self, program: &Path, args: &[&str]) -> Result<(), Failure> {
         if self.stop.is_pressed() {
             return Err(interrupted());
         }
-        let records = format!("recordcount={}", self.args.records);
-        let command = [&["bench", "ycsb", "--quiet", "--target", "larch:db", "-p", &records], args].concat();
+        let command = [&["bench"], args].concat();
         // A result has the command that made it, which others have elsewhere.
         let ended = Command::new(program)
             .arg0("larch")

@@ -2,6 +2,9 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "an import is timed by the machine's clock")]
 
+mod checking;
+
+use self::checking::Checks;
 use crate::args::tpcc::{CheckArgs, FormArgs, ImportArgs, InitArgs, TpccCommand, TpccRunArgs, TpccTargetArgs};
 use crate::stop::Stop;
 use crate::targets::canonical;
@@ -232,18 +235,7 @@ fn check_all(database: &dyn Database, args: &CheckArgs, stop: &Stop) -> Result<E
         },
         || format!("checking: {} of {} warehouses", done.load(Ordering::Relaxed), form.warehouses),
     )?;
-    for finding in &checked.findings {
-        print(&format!("{finding}\n"))?;
-    }
-    if checked.more > 0 {
-        print(&format!("and {} more\n", grouped(checked.more)))?;
-    }
-    let verdict = match checked.findings.len() as u64 + checked.more {
-        0 => "all twelve conditions hold".to_owned(),
-        findings => format!("{} findings", grouped(findings)),
-    };
-    let (rows, seconds) = (grouped(checked.rows), begin.elapsed().as_secs_f64());
-    print(&format!("{verdict}: {} warehouses, {rows} rows, {seconds:.1} seconds\n", checked.warehouses))?;
+    print(&checking::shown(&checked, begin.elapsed()))?;
     Ok(if checked.findings.is_empty() { Ending::Good } else { Ending::Bad })
 }
 
@@ -275,6 +267,7 @@ fn plan(args: &TpccRunArgs, mode: Mode, warehouses: u32) -> Plan {
         workers: args.threads as usize,
         warmup,
         length: Length::Time(args.time),
+        interval: args.interval,
         slack: if mode.waits() { SLACK } else { Duration::ZERO },
         ..Plan::default()
     }
@@ -309,7 +302,11 @@ fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: 
             say(&text::line(interval));
         }
     };
-    let ended = harness::run(database, &terminals, &plan, stop.flag(), &mut watch);
+    let mut run = || harness::run(database, &terminals, &plan, stop.flag(), &mut watch);
+    let (ended, checks) = match args.check {
+        true => checking::beside(database, &form, stop.flag(), run),
+        false => (run(), Checks::default()),
+    };
     let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
     let (measured, error) = match ended {
         Ok(measured) => (measured, None),
@@ -330,9 +327,13 @@ fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: 
         Pair::new("terminals", plan.clients.to_string()),
         Pair::new("seed of the database", form.seed.to_string()),
     ];
+    if args.check {
+        run.workload.push(Pair::new("consistent snapshots during the run", checks.passed.to_string()));
+    }
     run.seed = seed;
     run.price = args.price;
     run.warnings = mode.deviations().into_iter().map(str::to_owned).collect();
+    let error = error.or(checks.wrong);
     run.error = error.clone();
     let printed = print(&format!("{summary}\n{}", text::text(&run)));
     let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&run]));

@@ -112,7 +112,13 @@ fn a_baseline_is_stored_and_compared_with() {
     let compared = regress(&["--base", "kept", "--at-least", "100%", "--out", "page.html"]);
     let text = String::from_utf8(compared.out).expect("it is text");
     assert_eq!(compared.code, Some(0), "{text}{}", compared.err);
-    for workload in ["workload a: 2 runs against 2 new", "workload c: 2 runs", "workload e: 2 runs", "SCAN p99"] {
+    for workload in [
+        "workload a: 2 runs against 2 new",
+        "workload c: 2 runs",
+        "workload e: 2 runs",
+        "tpcc nowait: 2 runs",
+        "SCAN p99",
+    ] {
         assert!(text.contains(workload), "{workload} is not in {text}");
     }
     // Rounds of another length are other work.

@@ -99,7 +99,7 @@ pub struct RegressArgs {
     /// Another build of this program, whose runs are made in turns with those of this one; no baseline is needed then
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["store", "base"])]
     pub base_program: Option<PathBuf>,
-    /// Rounds of the three workloads
+    /// Rounds of the four workloads
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
     #[command(flatten)]

@@ -137,6 +137,12 @@ pub struct TpccRunArgs {
     /// Connections of all threads together, or transactions under way where there are none [default: as the database has it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub connections: Option<u32>,
+    /// Checks the twelve conditions at snapshots while terminals work, one after the other, on a thread of its own
+    #[arg(long)]
+    pub check: bool,
+    /// Length of the intervals that the result keeps, and after each of which a line is printed
+    #[arg(long, value_name = "TIME", value_parser = length, default_value = "1s")]
+    pub interval: Duration,
     /// Seed of what terminals ask for [default: another one for each run]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -1,0 +1,83 @@
+//! What a check says, and checks of snapshots beside a run: one after the other until the run ends, each of the rows of one moment.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
+
+use harness::Failure;
+use harness::report::text::grouped;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tpcc::check::{self, After, Checked, INTERRUPTED};
+use tpcc::{Database, Form};
+
+/// The findings of a check, and its verdict, with the time that it took.
+pub fn shown(checked: &Checked, took: Duration) -> String {
+    let mut text = String::new();
+    for finding in &checked.findings {
+        writeln!(text, "{finding}").expect("a string takes all");
+    }
+    if checked.more > 0 {
+        writeln!(text, "and {} more", grouped(checked.more)).expect("a string takes all");
+    }
+    let verdict = match checked.findings.len() as u64 + checked.more {
+        0 => "all twelve conditions hold".to_owned(),
+        findings => format!("{} findings", grouped(findings)),
+    };
+    let (warehouses, rows, seconds) = (checked.warehouses, grouped(checked.rows), took.as_secs_f64());
+    writeln!(text, "{verdict}: {warehouses} warehouses, {rows} rows, {seconds:.1} seconds")
+        .expect("a string takes all");
+    text
+}
+
+/// What checks beside a run have come to.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// Snapshots that were consistent.
+    pub passed: u64,
+    /// Why there was no further check: one could not be made, or its snapshot was not consistent.
+    pub wrong: Option<String>,
+}
+
+/// Runs `run`, and checks the database meanwhile on a thread of its own. The check that is under way at the end of the run is carried
+/// through, so there is at least one unless `stop` is set.
+pub fn beside<T>(database: &dyn Database, form: &Form, stop: &AtomicBool, run: impl FnOnce() -> T) -> (T, Checks) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let checking = scope.spawn(|| {
+            let mut checks = Checks::default();
+            match check_until(database, form, stop, &is_over, &mut checks.passed) {
+                Err(failure) if failure.kind == INTERRUPTED => {}
+                Err(failure) => checks.wrong = Some(format!("a snapshot during the run cannot be checked: {failure}")),
+                Ok(wrong) => checks.wrong = wrong,
+            }
+            checks
+        });
+        let ran = run();
+        is_over.store(true, Ordering::Relaxed);
+        let checks = checking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (ran, checks)
+    })
+}
+
+/// Checks snapshots until one is not consistent, and says what is wrong with it; or until the run is over.
+fn check_until(
+    database: &dyn Database,
+    form: &Form,
+    stop: &AtomicBool,
+    is_over: &AtomicBool,
+    passed: &mut u64,
+) -> Result<Option<String>, Failure> {
+    loop {
+        let begin = Instant::now();
+        let view = database.view()?;
+        let checked = check::check(&*view, form, 1, After::Run, stop, &|_| {})?;
+        if !checked.is_consistent() {
+            let shown = shown(&checked, begin.elapsed());
+            return Ok(Some(format!("a snapshot during the run is not consistent:\n{shown}")));
+        }
+        *passed += 1;
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+    }
+}
