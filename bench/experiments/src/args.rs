@@ -31,9 +31,9 @@ pub enum Experiment {
     /// Histograms of keys from the index alone: by the tree and by the flat list
     #[command(after_help = EXIT_CODES)]
     Stats(ExperimentArgs),
-    /// B-tree beside flat lists over caches that are measured by the lists: reads, YCSB, load, memory, instructions
+    /// B-tree beside flat lists over caches that are measured by the lists: reads, YCSB, load, memory, instructions, TPC-C
     #[command(after_help = EXIT_CODES)]
-    Index(ExperimentArgs),
+    Index(IndexArgs),
     /// Pages of 4 to 64 KiB beside the disk alone: load, updates and reads, cold and cached; nodes and files apart
     #[command(after_help = EXIT_CODES)]
     PageSize(ExperimentArgs),
@@ -77,6 +77,26 @@ pub struct SharingArgs {
     /// Time to measure a side once [default: 200ms, 3s, 5s or 30s, as --scale says]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub time: Option<Duration>,
+}
+
+/// Options of `larch bench experiment index`.
+#[derive(Clone, Debug, Args)]
+pub struct IndexArgs {
+    /// Those of every experiment
+    #[command(flatten)]
+    pub common: ExperimentArgs,
+    /// Measures one part alone
+    #[arg(long, value_enum)]
+    pub only: Option<IndexPart>,
+}
+
+/// A part of the experiment `index`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IndexPart {
+    /// One table of rows: reads, YCSB, load, memory, instructions
+    Rows,
+    /// TPC-C
+    Tpcc,
 }
 
 /// How large an experiment is.

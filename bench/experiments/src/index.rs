@@ -9,13 +9,15 @@ mod instructions;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tpcc;
 mod wide;
 
-use crate::args::{ExperimentArgs, Scale};
+use crate::args::{IndexArgs, IndexPart, Scale};
 use crate::ground::Ground;
 use crate::made::Made;
 use crate::measured::{self, Cell, Until};
 use crate::outcome::Ending;
+use crate::terminals::{Asked as AskedTerminals, WAREHOUSE_BYTES};
 use data::Shape;
 use harness::{Failure, Opening, Store, Target};
 use instructions::Counted;
@@ -122,6 +124,9 @@ struct Size {
     until: Until,
     /// Gets whose instructions are counted; 0: none.
     counted_gets: u64,
+    /// Warehouses of TPC-C.
+    warehouses: u32,
+    terminals: AskedTerminals,
     /// Whether the goals hold: files and lists are as large as they say.
     has_goals: bool,
 }
@@ -132,6 +137,13 @@ impl Size {
             warmup: Duration::from_millis(warmup),
             time: Duration::from_millis(time),
             operations,
+        };
+        let terminals = |terminals, warmup, time| AskedTerminals {
+            threads: 16,
+            terminals,
+            warmup: Duration::from_millis(warmup),
+            time: Duration::from_millis(time),
+            seed: 1,
         };
         let usual = Self {
             rows: 10_239_000,
@@ -145,6 +157,8 @@ impl Size {
             mixed_repeats: 2,
             until: until(1000, 2000, 1_000_000),
             counted_gets: 2000,
+            warehouses: 100,
+            terminals: terminals(1000, 10_000, 30_000),
             has_goals: true,
         };
         match scale {
@@ -160,6 +174,8 @@ impl Size {
                 mixed_repeats: 1,
                 until: until(5, 300, 50),
                 counted_gets: 100,
+                warehouses: 1,
+                terminals: AskedTerminals { threads: 2, ..terminals(10, 50, 300) },
                 has_goals: false,
             },
             Scale::Small => Self {
@@ -169,6 +185,8 @@ impl Size {
                 repeats: 3,
                 mixed_repeats: 1,
                 until: until(300, 700, 200_000),
+                warehouses: 4,
+                terminals: AskedTerminals { threads: 4, ..terminals(40, 2000, 5000) },
                 has_goals: false,
                 ..usual
             },
@@ -179,6 +197,7 @@ impl Size {
                 repeats: 5,
                 mixed_repeats: 3,
                 until: until(2000, 10_000, 10_000_000),
+                terminals: terminals(1000, 60_000, 300_000),
                 ..usual
             },
         }
@@ -193,9 +212,16 @@ impl Size {
     }
 
     /// Of the databases, while they are made.
-    fn most_bytes(&self) -> u64 {
+    fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
         // A page stores what its keys share once.
-        (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20)
+        let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);
+        // A run writes to a copy, whose files are those of the database until they are compacted.
+        let tpcc = 3 * u64::from(self.warehouses) * WAREHOUSE_BYTES;
+        match only {
+            None => rows + tpcc,
+            Some(IndexPart::Rows) => rows,
+            Some(IndexPart::Tpcc) => tpcc,
+        }
     }
 
     /// A store on `place`.
@@ -208,13 +234,23 @@ impl Size {
 }
 
 /// Makes the experiment.
-pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
-    let size = Size::of(args.scale);
-    let mut ground = Ground::open("index", args, size.most_bytes())?;
-    if !measure_all(&mut ground, &size)? {
+pub fn run(args: &IndexArgs) -> Result<Ending, Failure> {
+    let (size, only) = (Size::of(args.common.scale), args.only);
+    let mut ground = Ground::open("index", &args.common, size.most_bytes(only))?;
+    if !measure_all(&mut ground, &size, only)? {
         return Ok(Ending::Interrupted);
     }
-    tables::outcome(&ground, &size).finish("index", &ground, args)
+    tables::outcome(&ground, &size, only).finish("index", &ground, &args.common)
+}
+
+/// Measures what is not measured yet. False after ^C.
+fn measure_all(ground: &mut Ground, size: &Size, only: Option<IndexPart>) -> Result<bool, Failure> {
+    let is_measured = match only {
+        None => measure_rows(ground, size)? && tpcc::measure_all(ground, size)?,
+        Some(IndexPart::Rows) => measure_rows(ground, size)?,
+        Some(IndexPart::Tpcc) => tpcc::measure_all(ground, size)?,
+    };
+    Ok(is_measured)
 }
 
 fn cache_name((times, divisor): (u64, u64)) -> String {
@@ -253,8 +289,8 @@ fn names(size: &Size) -> Vec<String> {
     names
 }
 
-/// Measures what is not measured yet. False after ^C.
-fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
+/// Measures what is not measured yet of the one table. False after ^C.
+fn measure_rows(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     if !data::loads(ground, size)? {
         return Ok(false);
     }

@@ -20,6 +20,7 @@ mod scale;
 mod sharing;
 mod stats;
 mod system;
+mod terminals;
 
 use outcome::Ending;
 use std::process::ExitCode;

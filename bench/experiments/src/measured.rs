@@ -244,7 +244,8 @@ impl<R: Rows> Rows for UntilStopped<'_, R> {
     }
 }
 
-fn kinds(measured: &Measured) -> Vec<Kind> {
+/// The kinds that were done, each with its times.
+pub fn kinds(measured: &Measured) -> Vec<Kind> {
     let there = measured.kinds.iter().filter(|kind| kind.oks + kind.batched > 0 && kind.name != "VERIFY");
     let micros = |nanos: u64| nanos as f64 / 1e3;
     there

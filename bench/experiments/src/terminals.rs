@@ -1,0 +1,160 @@
+//! One run of TPC-C on a database, as a cell keeps it, with the check after it. It does not know why it is run.
+
+use crate::measured::{Kind, kinds};
+use harness::{Counter, Failure, Length, Million, Opening, Plan, RunError, Target};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use suite::stop::Stop;
+use tpcc::check::{self, After};
+use tpcc::import::Progress;
+use tpcc::rules::{Mode, Rules};
+use tpcc::summary::Summary;
+use tpcc::terminal::Terminals;
+use tpcc::transactions::now;
+use tpcc::{Database, Drawing, Form, Scheme, Setup};
+
+/// What every database is drawn from.
+const SEED: u64 = 1;
+
+/// Threads that import and check.
+const THREADS: usize = 2;
+
+/// Bytes that a warehouse takes while it is imported, with its indexes.
+pub const WAREHOUSE_BYTES: u64 = 110 << 20;
+
+/// How terminals that wait for nothing are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Threads of the client, over which the terminals are spread.
+    pub threads: usize,
+    pub terminals: usize,
+    pub warmup: Duration,
+    pub time: Duration,
+    pub seed: u64,
+}
+
+/// A run whose database passed the check after it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    pub new_orders: u64,
+    pub transactions: u64,
+    /// Transactions that failed for good, after all attempts.
+    pub failed: u64,
+    pub tpmc: f64,
+    pub kinds: Vec<Kind>,
+    pub page_reads: u64,
+    /// Index nodes and flat lists among them.
+    pub index_page_reads: u64,
+    /// Bytes of these pages.
+    pub read_bytes: u64,
+    /// Bytes of log, flushes and compactions.
+    pub written_bytes: u64,
+    /// The most that was in the page cache, as far as it was looked at each second.
+    pub most_cache_bytes: u64,
+    /// The most memory of the database, as it reports it.
+    pub most_memory_bytes: u64,
+    /// Rows that the check read.
+    pub checked_rows: u64,
+    /// What a million transactions cost.
+    pub million: Million,
+}
+
+impl Ran {
+    /// The 99th percentile of new orders, in microseconds.
+    pub fn percentile_99(&self) -> f64 {
+        self.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, |kind| kind.percentile_99)
+    }
+
+    /// `count` of a transaction.
+    pub fn each(&self, count: u64) -> f64 {
+        count as f64 / self.transactions.max(1) as f64
+    }
+}
+
+fn open(scheme: &Scheme, target: &str, opening: Opening) -> Result<Box<dyn Database>, Failure> {
+    (scheme.open)(&Target::parse(target)?, &Setup { opening, connections: None })
+}
+
+/// Makes a database of so many warehouses. False after ^C.
+pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Result<bool, Failure> {
+    let database = open(scheme, target, Opening::OrCreate)?;
+    let form = Form { warehouses, seed: SEED, loaded: now() };
+    database.create(&form)?;
+    match tpcc::import::import(&*database, &form, THREADS, stop.flag(), &Progress::default()) {
+        Err(failure) if failure.kind == check::INTERRUPTED => return Ok(false),
+        imported => imported?,
+    }
+    database.make_indexes()?;
+    database.settle()?;
+    database.close()?;
+    Ok(!stop.is_pressed())
+}
+
+/// Runs terminals on a database that was imported, and checks it. After ^C the result is worthless.
+///
+/// # Errors
+///
+/// The database failed, no new order was measured, or the database is not consistent after the run.
+pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<Ran, Failure> {
+    let database = open(scheme, target, Opening::Existing)?;
+    let none = || Failure::session(crate::WRONG, format!("{target} has no database of TPC-C"));
+    let form = database.form()?.ok_or_else(none)?;
+    let rules = Rules { mode: Mode::NoWait, drawing: Drawing::of(&form) };
+    let terminals = Terminals { rules: &rules, warehouses: 1..=form.warehouses, seed: asked.seed };
+    let plan = Plan {
+        clients: asked.terminals,
+        workers: asked.threads,
+        warmup: asked.warmup,
+        length: Length::Time(asked.time),
+        ..Plan::default()
+    };
+    let value = |counters: &[Counter], name: &str| counters.iter().find(|it| it.name == name).map_or(0, |it| it.value);
+    let (mut most_cache_bytes, mut most_memory_bytes) = (0, 0);
+    let ended = harness::run(&*database, &terminals, &plan, stop.flag(), &mut |_| {
+        let counters = database.counters();
+        most_cache_bytes = most_cache_bytes.max(value(&counters, "cache bytes"));
+        most_memory_bytes = most_memory_bytes.max(value(&counters, "memory bytes"));
+    });
+    if stop.is_pressed() {
+        return Ok(Ran::default());
+    }
+    let measured = ended.map_err(|error| {
+        let kind = if matches!(error, RunError::NothingMeasured { .. }) { crate::NOTHING } else { "run" };
+        Failure::session(kind, error.to_string())
+    })?;
+    let summary = Summary { mode: rules.mode, warehouses: form.warehouses, measured: &measured };
+    if summary.new_orders() == 0 {
+        return Err(Failure::session(crate::NOTHING, "no new order was completed in the time"));
+    }
+    let checked = {
+        let view = database.view()?;
+        match check::check(&*view, &form, THREADS, After::Run, stop.flag(), &|_| {}) {
+            Err(failure) if failure.kind == check::INTERRUPTED => return Ok(Ran::default()),
+            checked => checked?,
+        }
+    };
+    if let Some(finding) = checked.findings.first() {
+        return Err(Failure::session(crate::WRONG, format!("{target} is not consistent after the run: {finding}")));
+    }
+    let counted = |name: &str| {
+        let change = measured.counters.iter().find(|change| change.name == name);
+        change.and_then(harness::Change::counted).unwrap_or(0)
+    };
+    let ran = Ran {
+        new_orders: summary.new_orders(),
+        transactions: measured.operations,
+        failed: measured.failed,
+        tpmc: summary.tpmc(),
+        kinds: kinds(&measured),
+        page_reads: counted("page reads"),
+        index_page_reads: counted("index page reads"),
+        read_bytes: counted("bytes read"),
+        written_bytes: counted("log bytes") + counted("bytes written"),
+        most_cache_bytes,
+        most_memory_bytes,
+        checked_rows: checked.rows,
+        million: Million::of(&measured, None, None),
+    };
+    database.close()?;
+    Ok(ran)
+}
