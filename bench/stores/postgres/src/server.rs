@@ -98,6 +98,36 @@ impl Server {
         Self::start_in(directory, programs, owner, options)
     }
 
+    /// Makes a copy of the data of `primary`, and starts a server on it that follows the log of `primary` under the name `name`. Commits
+    /// of `primary` wait for it once its `synchronous_standby_names` name it. It is reached by its own socket, for reads.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError::NotInstalled`] names the package that is missing. [`StartError::Failed`] if `primary` lets nobody copy it: one that
+    /// listens on the loopback does not.
+    pub fn start_replica(primary: &Self, name: &str) -> Result<Self, StartError> {
+        let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
+        let directory = make_directory(owner)?;
+        let mut copy = as_owner(Command::new(primary.programs.join("pg_basebackup")), owner);
+        copy.args([
+            "--checkpoint=fast",
+            "--wal-method=stream",
+            "--write-recovery-conf",
+            "--no-sync",
+            "--username",
+            USER,
+        ])
+        .arg("--pgdata")
+        .arg(directory.join("data"))
+        .arg("--host")
+        .arg(primary.directory.path())
+        .args(["--port", &primary.port.to_string()]);
+        run_to_end("pg_basebackup", copy)?;
+        let settings = vec![("cluster_name".to_owned(), name.to_owned())];
+        let options = ServerOptions { settings, ..ServerOptions::default() };
+        Self::start_on((directory, primary.programs.clone(), SOCKET_PORT), owner, &options)
+    }
+
     fn start_in(
         directory: Scratch,
         programs: PathBuf,
@@ -106,16 +136,11 @@ impl Server {
     ) -> Result<Self, StartError> {
         let data = directory.join("data");
         let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
-        let initdb = as_owner(Command::new(programs.join("initdb")), owner)
+        let mut initdb = as_owner(Command::new(programs.join("initdb")), owner);
+        initdb
             .args(["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", USER, "--pgdata"])
-            .arg(&data)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| StartError::System { what: "run initdb".to_owned(), source })?;
-        if !initdb.status.success() {
-            let output = String::from_utf8_lossy(&initdb.stderr).into_owned();
-            return Err(StartError::Failed { program: "initdb", output });
-        }
+            .arg(&data);
+        run_to_end("initdb", initdb)?;
         if let Some(method) = options.loopback {
             let access = format!("local all all trust\nhost all all 127.0.0.1/32 {method}\n");
             let file = data.join("pg_hba.conf");
@@ -127,6 +152,16 @@ impl Server {
             write_for(owner, &file, bytes)
                 .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
         }
+        Self::start_on((directory, programs, port), owner, options)
+    }
+
+    /// Starts a server on the data in a directory.
+    fn start_on(
+        (directory, programs, port): (Scratch, PathBuf, u16),
+        owner: Option<Owner>,
+        options: &ServerOptions,
+    ) -> Result<Self, StartError> {
+        let data = directory.join("data");
         let log_file = directory.join("log");
         let log = fs::File::create(&log_file)
             .map_err(|source| StartError::System { what: format!("create {}", log_file.display()), source })?;
@@ -219,6 +254,21 @@ impl Server {
     /// If the server is gone.
     pub fn connect(&self) -> Result<Connection, Error> {
         Connection::open(&Address::parse(&self.url("postgres"), |_| None)?)
+    }
+
+    /// From now on commits of it wait until all of these replicas have them in their logs on disk.
+    ///
+    /// # Errors
+    ///
+    /// If the server is gone.
+    pub fn wait_for_replicas(&self, names: &[&str]) -> Result<(), Error> {
+        let mut connection = self.connect()?;
+        let all = format!("{} ({})", names.len(), names.join(", "));
+        connection.query(&format!("ALTER SYSTEM SET synchronous_standby_names = '{all}'"))?;
+        connection.query("SELECT pg_reload_conf()")?;
+        // The server reads its settings soon after this.
+        while connection.value("SHOW synchronous_standby_names")? != all {}
+        Ok(())
     }
 
     /// The directory of its socket, for other clients.
@@ -318,6 +368,21 @@ fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
     // Where we are may be closed to that user.
     command.current_dir("/");
     command
+}
+
+/// Runs a program of PostgreSQL that ends by itself.
+fn run_to_end(program: &'static str, mut command: Command) -> Result<(), StartError> {
+    let ended = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| StartError::System { what: format!("run {program}"), source })?;
+    match ended.status.success() {
+        true => Ok(()),
+        false => {
+            let output = String::from_utf8_lossy(&ended.stderr).into_owned();
+            Err(StartError::Failed { program, output })
+        }
+    }
 }
 
 /// Writes a file that only the server may read: it refuses a key that others can.

@@ -57,6 +57,22 @@ fn settings_reach_the_server() {
 }
 
 #[test]
+fn commits_wait_for_their_replicas() {
+    let server = start(&[("synchronous_commit", "remote_apply")], None);
+    let mut connection = server.connect().expect("it runs");
+    connection.query("CREATE TABLE notes (number int)").expect("there is room");
+    let replicas =
+        ["one", "two"].map(|name| Server::start_replica(&server, name).unwrap_or_else(|error| panic!("{error}")));
+    server.wait_for_replicas(&["one", "two"]).expect("it runs");
+    connection.query("INSERT INTO notes VALUES (7)").expect("there is room");
+    for replica in &replicas {
+        let mut connection = replica.connect().expect("it runs");
+        assert_eq!(connection.value("SELECT number FROM notes").expect("it has the table"), "7");
+        assert_eq!(connection.value("SELECT pg_is_in_recovery()").expect("it answers"), "t");
+    }
+}
+
+#[test]
 fn a_server_that_does_not_start_says_why() {
     let settings = vec![("no_such_setting".to_owned(), "1".to_owned())];
     let error =
