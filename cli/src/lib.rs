@@ -90,7 +90,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
         Command::Bench(args) => match args.what {
             Measured::Stores(what) => return suite::run(&what, stores),
             Measured::CacheTrace(options) => return cache_trace::run(&options),
-            Measured::Experiment(what) => return experiments::run(&what),
+            Measured::Experiment(what) => return experiments::run(&what, stores.tpcc),
         },
     };
     match done {

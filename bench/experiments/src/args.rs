@@ -40,6 +40,12 @@ pub enum Experiment {
     /// Reads a database, to count the instructions of it
     #[command(hide = true)]
     IndexGets(crate::index::Gets),
+    /// The client of TPC-C alone: memory, processor time and lateness of up to 150,000 terminals
+    #[command(after_help = EXIT_CODES)]
+    Client(ExperimentArgs),
+    /// TPC-C on Larch, on SQLite and RocksDB where they are built in, on PostgreSQL alone and with two replicas
+    #[command(after_help = EXIT_CODES)]
+    Engines(ExperimentArgs),
     /// 10, 100 and 1,000 databases in one process under one cache: memory, threads, time to open, gets
     #[command(after_help = EXIT_CODES)]
     Databases(ExperimentArgs),

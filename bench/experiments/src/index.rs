@@ -140,6 +140,7 @@ impl Size {
         };
         let terminals = |terminals, warmup, time| AskedTerminals {
             threads: 16,
+            connections: None,
             terminals,
             warmup: Duration::from_millis(warmup),
             time: Duration::from_millis(time),

@@ -6,8 +6,10 @@
 
 mod args;
 mod batch;
+mod client;
 mod databases;
 mod disk_alone;
+mod engines;
 mod ground;
 mod index;
 mod made;
@@ -32,10 +34,10 @@ const WRONG: &str = "wrong";
 /// The kind of a failure where nothing was measured.
 const NOTHING: &str = "nothing";
 
-/// Does what the command line says. The exit code is 0 if all was measured, and with `--check` the goals were reached, 1
+/// Does what the command line says; TPC-C runs on `tpcc`. The exit code is 0 if all was measured, and with `--check` the goals were reached, 1
 /// if nothing was measured, rows were not what they should be or a goal was missed that is checked, 2 if what was asked for makes no
 /// sense, 3 if the database failed or the result could not be written, 130 after ^C.
-pub fn run(experiment: &Experiment) -> ExitCode {
+pub fn run(experiment: &Experiment, tpcc: &[tpcc::Scheme]) -> ExitCode {
     let done = match experiment {
         Experiment::Sharing(args) => sharing::run(args),
         Experiment::Batch(args) => batch::run(args),
@@ -44,6 +46,8 @@ pub fn run(experiment: &Experiment) -> ExitCode {
         Experiment::Index(args) => index::run(args),
         Experiment::PageSize(args) => page_size::run(args),
         Experiment::IndexGets(gets) => gets.run().map(|()| Ending::Good),
+        Experiment::Client(args) => client::run(args),
+        Experiment::Engines(args) => engines::run(args, tpcc),
         Experiment::Precharge(args) => precharge::run(args),
         Experiment::Scale(args) => scale::run(args),
     };

@@ -27,6 +27,8 @@ pub const WAREHOUSE_BYTES: u64 = 110 << 20;
 pub struct Asked {
     /// Threads of the client, over which the terminals are spread.
     pub threads: usize,
+    /// Transactions that each of them may have under way; over a network, connections. `None`: as the database has it.
+    pub connections: Option<usize>,
     pub terminals: usize,
     pub warmup: Duration,
     pub time: Duration,
@@ -71,13 +73,13 @@ impl Ran {
     }
 }
 
-fn open(scheme: &Scheme, target: &str, opening: Opening) -> Result<Box<dyn Database>, Failure> {
-    (scheme.open)(&Target::parse(target)?, &Setup { opening, connections: None })
+fn open(scheme: &Scheme, target: &str, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
+    (scheme.open)(&Target::parse(target)?, setup)
 }
 
 /// Makes a database of so many warehouses. False after ^C.
 pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Result<bool, Failure> {
-    let database = open(scheme, target, Opening::OrCreate)?;
+    let database = open(scheme, target, &Setup { opening: Opening::OrCreate, connections: None })?;
     let form = Form { warehouses, seed: SEED, loaded: now() };
     database.create(&form)?;
     match tpcc::import::import(&*database, &form, THREADS, stop.flag(), &Progress::default()) {
@@ -96,7 +98,7 @@ pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Re
 ///
 /// The database failed, no new order was measured, or the database is not consistent after the run.
 pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<Ran, Failure> {
-    let database = open(scheme, target, Opening::Existing)?;
+    let database = open(scheme, target, &Setup { opening: Opening::Existing, connections: asked.connections })?;
     let none = || Failure::session(crate::WRONG, format!("{target} has no database of TPC-C"));
     let form = database.form()?.ok_or_else(none)?;
     let rules = Rules { mode: Mode::NoWait, drawing: Drawing::of(&form) };

@@ -147,13 +147,24 @@ fn tiny_leaves_its_page(name: &str, parts: &[&str]) -> Value {
 
 #[test]
 fn index_counts_reads_and_instructions_of_all_arms() {
-    let result = tiny_leaves_its_page("index", &["tree alone", "tpmC, tree", "The document&#39;s YCSB", "YCSB A to F"]);
+    let result = tiny_leaves_its_page(
+        "index",
+        &["tree alone", "tpmC, tree", "TPC-C of Larch: 1 warehouses", "The document&#39;s YCSB", "YCSB A to F"],
+    );
     for arm in ["both, flat read", "both, tree read", "tree alone"] {
         let counted = &result["cells"][format!("instructions of a get, cache 4x, {arm}")];
         let is_counted = counted["each"].as_f64().is_some_and(|each| each > 100.0);
         // Where there is no valgrind it says so.
         assert!(is_counted || counted["why_not"].as_str().is_some_and(|why| why.contains("valgrind")), "{counted}");
     }
+}
+
+#[test]
+fn the_client_of_tpcc_is_measured_in_a_process_of_its_own() {
+    let result = tiny_leaves_its_page("client", &["by the document", "this client, measured"]);
+    let ran = &result["cells"]["300 warehouses"];
+    assert!(ran["peak_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{ran}");
+    assert!(ran["tpmc"].as_f64().is_some_and(|tpmc| tpmc > 0.0), "{ran}");
 }
 
 #[test]
