@@ -170,6 +170,40 @@ pub fn name_key(of: DistrictId, last: &Text<16>, key: &mut Vec<u8>) {
     text(last, key);
 }
 
+/// The number at the end of the key of a customer or an order, or of an entry that ends with such a key.
+pub fn number_of(key: &[u8]) -> Result<u32, Failure> {
+    let number = key.last_chunk().ok_or_else(|| wrong("a key is too short"))?;
+    Ok(u32::from_be_bytes(*number))
+}
+
+/// Buffers for what is encoded, which are used again.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    /// A row.
+    pub encoded: Encoded,
+    key: Vec<u8>,
+    keys: Vec<Vec<u8>>,
+}
+
+impl Scratch {
+    /// A key that `fill` makes.
+    pub fn key(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
+        self.key.clear();
+        fill(&mut self.key);
+        &self.key
+    }
+
+    /// A key for each of `count`.
+    pub fn keys(&mut self, count: usize, mut fill: impl FnMut(usize, &mut Vec<u8>)) -> &[Vec<u8>] {
+        self.keys.resize_with(self.keys.len().max(count), Vec::new);
+        for (number, key) in self.keys[..count].iter_mut().enumerate() {
+            key.clear();
+            fill(number, key);
+        }
+        &self.keys[..count]
+    }
+}
+
 #[inline]
 fn text<const N: usize>(text: &Text<N>, out: &mut Vec<u8>) {
     (text.as_bytes(),).encode(out);

@@ -8,6 +8,8 @@ use crate::database::Form;
 use crate::random::{Constants, Stream, last_name};
 use crate::schema::{CUSTOMERS, Cents, DISTRICTS, ITEMS, MOST_LINES, Micros};
 use crate::text::Text;
+use harness::request::no_transactions;
+use harness::{Failure, Request};
 
 #[cfg(test)]
 mod tests;
@@ -79,6 +81,16 @@ impl Ticket {
         bytes[13] = self.transaction as u8;
         bytes[14] = self.is_even.into();
         bytes
+    }
+
+    /// The ticket of a request.
+    ///
+    /// # Errors
+    ///
+    /// The request is none for a transaction, or not one of TPC-C.
+    pub fn of(request: &Request<'_>) -> Result<Self, Failure> {
+        let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
+        Self::from_bytes(ticket).ok_or_else(|| Failure::request("not_a_ticket", "a request is not a ticket"))
     }
 
     /// From the bytes of a request; `None` if they are not those of a ticket.

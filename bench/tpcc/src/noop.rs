@@ -5,8 +5,7 @@
 use crate::database::{Database, Form, Loader, Part, Row, Scheme, Setup, View};
 use crate::input::{Drawing, Input, Ticket};
 use crate::schema::Table;
-use crate::transactions::{now, wrong};
-use harness::request::no_transactions;
+use crate::transactions::now;
 use harness::{
     Clock, Counter, Failure, Flights, Outcome, Reply, Request, Served, Session, Setting, Store, StoreUse, Target,
 };
@@ -144,9 +143,8 @@ impl Flights for Draws {
     }
 
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
-        let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
         let sent = self.clock.nanos();
-        let ticket = Ticket::from_bytes(ticket).ok_or_else(|| wrong("a request is not a ticket"))?;
+        let ticket = Ticket::of(request)?;
         let outcome = match black_box(ticket.draw(&self.drawing, now())) {
             Input::NewOrder(order) if order.is_rolled_back() => Outcome::NotFound,
             _ => Outcome::Ok,

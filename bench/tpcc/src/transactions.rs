@@ -3,11 +3,11 @@
 
 use crate::input::{self, Input, Who};
 use crate::schema::{
-    Cents, Customer, DISTRICTS, District, History, Item, Micros, NewOrder, Order, OrderLine, Stock, Warehouse,
+    Cents, Customer, DISTRICTS, District, History, Item, Micros, NewOrder, Order, OrderLine, Stock, Table, Warehouse,
 };
 use crate::screen::Screen;
 use crate::text::Text;
-use harness::Failure;
+use harness::{Failure, Outcome};
 use std::ops::RangeInclusive;
 
 /// A district of a warehouse.
@@ -83,6 +83,16 @@ pub enum Wish {
     Commit,
     /// It is to be rolled back: an item is not there.
     RollBack,
+}
+
+impl Wish {
+    /// What is answered once it has ended so.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Self::Commit => Outcome::Ok,
+            Self::RollBack => Outcome::NotFound,
+        }
+    }
 }
 
 /// Carries transactions out. It keeps rows from one to the next, so that they allocate nothing.
@@ -321,6 +331,12 @@ pub const NO_SUCH_ITEM: &[u8] = b"Item number is not valid";
 #[cold]
 pub fn wrong(text: impl Into<String>) -> Failure {
     Failure::request("wrong_rows", text)
+}
+
+/// The failure of a transaction that met no row of `table` where there has to be one.
+#[cold]
+pub fn missing(table: Table) -> Failure {
+    wrong(format!("a row of {} is missing", table.name()))
 }
 
 /// The number of a customer.

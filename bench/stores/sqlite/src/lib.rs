@@ -6,8 +6,10 @@
 mod row_access;
 #[cfg(test)]
 mod tests;
+mod tpcc;
 
 pub use row_access::SCHEME as ROW_ACCESS;
+pub use tpcc::SCHEME as TPCC;
 
 use harness::directory::bytes_text;
 use harness::key_value::encoded;

@@ -5,12 +5,11 @@
 
 use super::{Larch, Tables};
 use crate::broken;
-use ::tpcc::encoding::{Decode, Encoded, district_key, name_key, numbered_key, stock_key};
+use ::tpcc::encoding::{Decode, Scratch, district_key, name_key, number_of, numbered_key, stock_key};
 use ::tpcc::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use ::tpcc::screen::Screen;
-use ::tpcc::transactions::{Columns, DistrictId, Rows, Wish, Work, now, wrong};
+use ::tpcc::transactions::{Columns, DistrictId, Rows, Wish, Work, missing, now, wrong};
 use ::tpcc::{Drawing, Form, Row, Text, Ticket};
-use harness::request::no_transactions;
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use larch::{Commit, Durability, Readable as _, Transaction, Version};
 use rows::{Decoder, prefix_range};
@@ -110,16 +109,16 @@ impl Sync {
 
 impl Transactions<'_> {
     /// Carries a transaction out. With it comes the version that has to become durable before it is answered.
-    fn carry_out(&mut self, ticket: &[u8]) -> Result<(Outcome, Option<Version>), Failure> {
-        let ticket = Ticket::from_bytes(ticket).ok_or_else(|| wrong("a request is not a ticket"))?;
-        let input = ticket.draw(&self.drawing, now());
+    fn carry_out(&mut self, request: &Request<'_>) -> Result<(Outcome, Option<Version>), Failure> {
+        let input = Ticket::of(request)?.draw(&self.drawing, now());
         let mut rows = OfTransaction {
             tx: self.larch.db.begin().map_err(broken)?,
             tables: &self.tables,
             scratch: &mut self.scratch,
         };
-        match self.work.run(&mut rows, &input, &mut self.screen)? {
-            Wish::RollBack => Ok((Outcome::NotFound, None)),
+        let wish = self.work.run(&mut rows, &input, &mut self.screen)?;
+        match wish {
+            Wish::RollBack => Ok((wish.outcome(), None)),
             Wish::Commit => match rows.tx.submit().map_err(broken)? {
                 Ok(commit) => {
                     let waits = self.larch.durability == Durability::Synced && !commit.is_durable();
@@ -127,7 +126,7 @@ impl Transactions<'_> {
                     if waits {
                         self.newest = self.sync.begin(commit);
                     }
-                    Ok((Outcome::Ok, version))
+                    Ok((wish.outcome(), version))
                 }
                 Err(conflict) => Err(Failure::again("conflict", conflict.to_string())),
             },
@@ -166,9 +165,8 @@ impl Flights for Transactions<'_> {
     }
 
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
-        let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
         let sent = self.clock.nanos();
-        let (result, version) = match self.carry_out(ticket) {
+        let (result, version) = match self.carry_out(request) {
             Ok((outcome, version)) => (Ok(outcome), version),
             Err(failure) => (Err(failure), None),
         };
@@ -206,44 +204,11 @@ impl Flights for Transactions<'_> {
     }
 }
 
-/// Buffers that are used again.
-#[derive(Default)]
-struct Scratch {
-    encoded: Encoded,
-    key: Vec<u8>,
-    keys: Vec<Vec<u8>>,
-}
-
-impl Scratch {
-    /// A key that `fill` makes.
-    fn key(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
-        self.key.clear();
-        fill(&mut self.key);
-        &self.key
-    }
-
-    /// A key for each of `count`.
-    fn keys(&mut self, count: usize, mut fill: impl FnMut(usize, &mut Vec<u8>)) -> &[Vec<u8>] {
-        self.keys.resize_with(self.keys.len().max(count), Vec::new);
-        for (number, key) in self.keys[..count].iter_mut().enumerate() {
-            key.clear();
-            fill(number, key);
-        }
-        &self.keys[..count]
-    }
-}
-
 /// The rows as a transaction of Larch sees them.
 struct OfTransaction<'t> {
     tx: Transaction,
     tables: &'t Tables,
     scratch: &'t mut Scratch,
-}
-
-/// A row that is not there.
-#[cold]
-fn missing(table: Table) -> Failure {
-    wrong(format!("a row of {} is missing", table.name()))
 }
 
 impl OfTransaction<'_> {
@@ -263,12 +228,6 @@ impl OfTransaction<'_> {
         }
         .map_err(broken)
     }
-}
-
-/// The number at the end of the key of a customer or an order.
-fn number_of(key: &[u8]) -> Result<u32, Failure> {
-    let number = key.last_chunk().ok_or_else(|| wrong("a key is too short"))?;
-    Ok(u32::from_be_bytes(*number))
 }
 
 impl Rows for OfTransaction<'_> {

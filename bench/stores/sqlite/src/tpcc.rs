@@ -1,0 +1,266 @@
+//! TPC-C on SQLite: one file with the nine tables as SQL has them, an index of customers by name and one of orders by customer. Two
+//! more tables, `tpcc` and `tpcc_parts`, keep what the database was made with and which parts were loaded.
+
+mod columns;
+mod load;
+mod session;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use super::{Choices, broken};
+use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
+use harness::directory::bytes_text;
+use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// `sqlite:FILE`.
+pub const SCHEME: Scheme = Scheme { name: "sqlite", open };
+
+/// Indexes: the name, and what it is of.
+const INDEXES: [(&str, &str); 2] = [
+    ("customers_by_name", "customer (c_w_id, c_d_id, c_last, c_first)"),
+    ("orders_by_customer", "orders (o_w_id, o_d_id, o_c_id)"),
+];
+
+/// The tables that say what the database is.
+const ABOUT: [&str; 2] = ["tpcc", "tpcc_parts"];
+
+/// An open database.
+struct Sqlite {
+    connection: Mutex<Connection>,
+    choices: Choices,
+    /// What the log may grow to before a commit moves it into the file.
+    log_bytes: u64,
+    /// Transactions of a session that share a commit.
+    group: usize,
+    /// Who holds it may write. SQLite has one writer at a time: others would sleep, and look now and then whether it is gone.
+    writer: Mutex<()>,
+}
+
+fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
+    let mut options = target.options()?;
+    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let mmap_bytes = options.bytes("mmap", 0)?;
+    let log_bytes = options.bytes("log", 64 << 20)?;
+    let synced = options.choice("durability", &[("synced", true), ("buffered", false)])?;
+    let page_bytes = options.bytes("page", 4 << 10)?;
+    if !page_bytes.is_power_of_two() || !(512..=65536).contains(&page_bytes) {
+        return Err(options.bad("page", &bytes_text(page_bytes), "a power of two within 512 and 64KiB"));
+    }
+    let group = options.number("group", 1)?.clamp(1, 65536) as usize;
+    options.finish()?;
+    let path = Path::new(target.directory()?);
+    if path.is_dir() {
+        let text = format!("{} is a directory: TPC-C on SQLite takes a file, sqlite:FILE", path.display());
+        return Err(Failure::session("target", text));
+    }
+    let create = setup.opening != Opening::Existing;
+    if !create && !path.exists() {
+        let text = format!("there is no database in {}: make it with init", path.display());
+        return Err(Failure::session("no_store", text));
+    }
+    let choices = Choices { path: path.to_owned(), create, cache_bytes, mmap_bytes, page_bytes, synced };
+    let connection = choices
+        .connect()
+        .map_err(|failure| Failure { text: format!("{}, opening {}", failure.text, path.display()), ..failure })?;
+    let sqlite = Sqlite { connection: Mutex::new(connection), choices, log_bytes, group, writer: Mutex::new(()) };
+    Ok(Box::new(sqlite))
+}
+
+impl Sqlite {
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // Whoever panicked left no statement half done: a transaction that is dropped is rolled back.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection of its own.
+    fn connect(&self) -> Result<Connection, Failure> {
+        let connection = self.choices.connect()?;
+        let page_bytes: u64 = pragma(&connection, "page_size")?.unsigned_abs();
+        let pages = self.log_bytes.div_ceil(page_bytes.max(1));
+        connection.pragma_update(None, "wal_autocheckpoint", pages.to_string()).map_err(broken)?;
+        Ok(connection)
+    }
+
+    /// Waits until no one else of this process writes.
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does `work` on the database alone, as one transaction.
+    fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, Failure> {
+        let _turn = self.turn();
+        let mut connection = self.connection();
+        let transaction =
+            connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(broken)?;
+        let done = work(&transaction)?;
+        transaction.commit().map_err(broken)?;
+        Ok(done)
+    }
+}
+
+/// A setting that is a number, as it really is.
+fn pragma(connection: &Connection, name: &str) -> Result<i64, Failure> {
+    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(broken)
+}
+
+/// Whether there is something of this name: a table or an index.
+fn has(connection: &Connection, name: &str) -> Result<bool, Failure> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)";
+    connection.query_row(sql, (name,), |row| row.get(0)).map_err(broken)
+}
+
+/// What the database was made with.
+fn form_of(connection: &Connection) -> Result<Option<Form>, Failure> {
+    for table in ABOUT {
+        if !has(connection, table)? {
+            return Ok(None);
+        }
+    }
+    let form = connection.query_row("SELECT warehouses, seed, loaded FROM tpcc", [], |row| {
+        Ok(Form { warehouses: row.get(0)?, seed: row.get::<_, i64>(1)?.cast_unsigned(), loaded: row.get(2)? })
+    });
+    form.optional().map_err(broken)
+}
+
+impl Store for Sqlite {
+    fn settings(&self) -> Vec<Setting> {
+        let durability = match self.choices.synced {
+            false => "buffered: every commit in the log, with the system, synced at checkpoints (synchronous=NORMAL)",
+            true => "synced: a commit returns once the log is synced (synchronous=FULL)",
+        };
+        let number = |name: &str| {
+            let value = pragma(&self.connection(), name);
+            value.map_or_else(|failure| failure.text, |number| bytes_text(number.unsigned_abs()))
+        };
+        let group = match self.group {
+            1 => "each transaction is a commit".to_owned(),
+            group => format!("up to {group} transactions of a session share a commit"),
+        };
+        vec![
+            Setting::new("engine", format!("SQLite {}", rusqlite::version())),
+            Setting::new("isolation", "serializable"),
+            Setting::new("durability", durability),
+            Setting::new("group commit", group),
+            Setting::new("cache", format!("{} for each session", bytes_text(self.choices.cache_bytes))),
+            Setting::new("page", number("page_size")),
+            Setting::new("mmap", number("mmap_size")),
+            Setting::new("log", format!("a checkpoint each {}", bytes_text(self.log_bytes))),
+            Setting::new("reads", "through the system's page cache"),
+            Setting::new("tables", "columns of SQL, WITHOUT ROWID"),
+        ]
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let connection = self.connection();
+        let form = form_of(&connection)?.ok_or_else(not_made)?;
+        for (name, _) in INDEXES {
+            if !has(&connection, name)? {
+                let text = format!("the index {name} is missing: end the import first");
+                return Err(Failure::session("no_index", text));
+            }
+        }
+        drop(connection);
+        Ok(Session::Flights(session::session(self, &form, clock)?))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(form_of(&self.connection())?.is_none())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let bytes = |ending: &str| {
+            let mut path = self.choices.path.clone().into_os_string();
+            path.push(ending);
+            std::fs::metadata(path).map_or(0, |file| file.len())
+        };
+        vec![Counter::now("file bytes", bytes("")), Counter::now("log file bytes", bytes("-wal"))]
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
+    /// Moves what is in the log to where it stays.
+    fn settle(&self) -> Result<(), Failure> {
+        let busy = self.connection().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        match busy.map_err(broken)? {
+            false => Ok(()),
+            true => Err(Failure::again("busy", "SQLite: the log cannot be emptied while it is being read")),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        let connection = self.connection.into_inner().unwrap_or_else(PoisonError::into_inner);
+        connection.close().map_err(|(_, error)| broken(error))
+    }
+}
+
+impl ::tpcc::Database for Sqlite {
+    /// All at once, so that a crash leaves nothing or everything.
+    fn create(&self, form: &Form) -> Result<(), Failure> {
+        self.transaction(|connection| {
+            for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
+                if has(connection, name)? {
+                    let text = format!("there is a table {name} that is not of TPC-C: name a new file");
+                    return Err(Failure::session("other_tables", text));
+                }
+            }
+            for table in Table::ALL {
+                connection.execute_batch(columns::create(table)).map_err(broken)?;
+            }
+            let about = "CREATE TABLE tpcc (warehouses INTEGER, seed INTEGER, loaded INTEGER); \
+                         CREATE TABLE tpcc_parts (name TEXT, first INTEGER, last INTEGER, \
+                         PRIMARY KEY (name, first, last)) WITHOUT ROWID";
+            connection.execute_batch(about).map_err(broken)?;
+            let values = (form.warehouses, form.seed.cast_signed(), form.loaded);
+            connection.execute("INSERT INTO tpcc VALUES (?, ?, ?)", values).map(drop).map_err(broken)
+        })
+    }
+
+    fn form(&self) -> Result<Option<Form>, Failure> {
+        form_of(&self.connection())
+    }
+
+    fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {
+        Ok(Box::new(load::PartLoader::new(self, part)?))
+    }
+
+    fn is_loaded(&self, part: &Part) -> Result<bool, Failure> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM tpcc_parts WHERE name = ? AND first = ? AND last = ?)";
+        let key = (part.table.name(), *part.warehouses.start(), *part.warehouses.end());
+        self.connection().query_row(sql, key, |row| row.get(0)).map_err(broken)
+    }
+
+    fn make_indexes(&self) -> Result<(), Failure> {
+        for (name, of) in INDEXES {
+            let sql = format!("CREATE INDEX IF NOT EXISTS {name} ON {of}");
+            self.transaction(|connection| connection.execute_batch(&sql).map_err(broken))?;
+        }
+        Ok(())
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, Failure> {
+        Ok(Box::new(view::Readers::new(self)?))
+    }
+
+    /// All at once, so that a crash leaves nothing or everything.
+    fn clean(&self) -> Result<(), Failure> {
+        self.transaction(|connection| {
+            // Tables of these names may be somebody else's.
+            form_of(connection)?.ok_or_else(not_made)?;
+            for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
+                connection.execute_batch(&format!("DROP TABLE {name}")).map_err(broken)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cold]
+fn not_made() -> Failure {
+    Failure::session("no_store", "the database was not made: use init and import first")
+}

@@ -1,0 +1,45 @@
+//! Loads a part: its rows, and that it is loaded, are one transaction. Parts are loaded one after the other, because SQLite has one
+//! writer at a time.
+
+#![allow(clippy::disallowed_types, reason = "a benchmark's locks are the machine's")]
+
+use super::{Sqlite, columns};
+use crate::broken;
+use ::tpcc::{Loader, Part, Row};
+use harness::Failure;
+use rusqlite::Connection;
+use std::sync::MutexGuard;
+
+/// Takes the rows of a part.
+pub struct PartLoader<'l> {
+    // Closed, and so rolled back, before the turn is given up.
+    connection: Connection,
+    part: Part,
+    rows: u64,
+    _turn: MutexGuard<'l, ()>,
+}
+
+impl<'l> PartLoader<'l> {
+    /// A loader of `part`.
+    pub fn new(sqlite: &'l Sqlite, part: &Part) -> Result<Self, Failure> {
+        let connection = sqlite.connect()?;
+        let turn = sqlite.turn();
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(broken)?;
+        Ok(Self { connection, part: part.clone(), rows: 0, _turn: turn })
+    }
+}
+
+impl Loader for PartLoader<'_> {
+    fn row(&mut self, row: Row<'_>) -> Result<(), Failure> {
+        self.rows += 1;
+        let mut statement = self.connection.prepare_cached(columns::insert(self.part.table)).map_err(broken)?;
+        columns::run_insert(&mut statement, row, self.rows)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Failure> {
+        let (table, first, last) = (self.part.table, *self.part.warehouses.start(), *self.part.warehouses.end());
+        let note = "INSERT INTO tpcc_parts VALUES (?, ?, ?)";
+        self.connection.execute(note, (table.name(), first, last)).map_err(broken)?;
+        self.connection.execute_batch("COMMIT").map_err(broken)
+    }
+}

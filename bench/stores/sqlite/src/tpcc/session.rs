@@ -1,0 +1,318 @@
+//! One thread's transactions, on a connection of its own. A transaction that writes begins with the lock of all writers, so that none
+//! conflicts; one that reads only sees the last commit before it.
+//!
+//! SQLite syncs its log once for each commit. With `group` a session lets several of its transactions share one: each is a savepoint
+//! of a transaction of SQLite, and they are answered once that is committed.
+
+#![allow(clippy::disallowed_types, reason = "a benchmark's locks are the machine's")]
+
+use super::Sqlite;
+use super::columns::{Columns, Read, as_sql, insert, run_insert};
+use crate::broken;
+use ::tpcc::in_turn::{self, Engine, reads_only};
+use ::tpcc::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
+use ::tpcc::transactions::{self, DistrictId, Rows, missing};
+use ::tpcc::{Form, Row, Text, Transaction};
+use harness::{Clock, Failure, Flights};
+use rusqlite::{CachedStatement, Connection, Params};
+use std::ops::RangeInclusive;
+use std::sync::MutexGuard;
+
+/// Statements that a connection keeps prepared: all that there are.
+const PREPARED: usize = 64;
+
+/// A session on `sqlite`.
+pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<dyn Flights + 'l>, Failure> {
+    let connection = sqlite.connect()?;
+    connection.set_prepared_statement_cache_capacity(PREPARED);
+    let together = sqlite.group;
+    Ok(in_turn::session(Transactions { sqlite, connection, turn: None }, form, together, clock))
+}
+
+struct Transactions<'l> {
+    sqlite: &'l Sqlite,
+    connection: Connection,
+    /// While transactions of a group are open.
+    turn: Option<MutexGuard<'l, ()>>,
+}
+
+impl<'l> Engine for Transactions<'l> {
+    type Open<'e>
+        = Open<'e>
+    where
+        Self: 'e;
+
+    fn begin(&mut self, transaction: Transaction) -> Result<Open<'_>, Failure> {
+        let connection = &self.connection;
+        if self.sqlite.group > 1 {
+            if self.turn.is_none() {
+                let turn = self.sqlite.turn();
+                run(connection, "BEGIN IMMEDIATE")?;
+                self.turn = Some(turn);
+            }
+            run(connection, "SAVEPOINT one")?;
+            return Ok(Open { connection, is_savepoint: true, is_over: false, _turn: None });
+        }
+        let turn = (!reads_only(transaction)).then(|| self.sqlite.turn());
+        run(connection, if turn.is_some() { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
+        Ok(Open { connection, is_savepoint: false, is_over: false, _turn: turn })
+    }
+
+    fn commit(mut open: Open<'_>) -> Result<(), Failure> {
+        run(open.connection, if open.is_savepoint { "RELEASE one" } else { "COMMIT" })?;
+        open.is_over = true;
+        Ok(())
+    }
+
+    fn make_durable(&mut self) -> Result<(), Failure> {
+        let Some(_turn) = self.turn.take() else { return Ok(()) };
+        let committed = run(&self.connection, "COMMIT");
+        if committed.is_err() && !self.connection.is_autocommit() {
+            run(&self.connection, "ROLLBACK")?;
+        }
+        committed
+    }
+}
+
+/// Runs a statement that has no parameters.
+fn run(connection: &Connection, sql: &str) -> Result<(), Failure> {
+    connection.prepare_cached(sql).and_then(|mut statement| statement.raw_execute()).map(drop).map_err(broken)
+}
+
+/// An open transaction.
+struct Open<'e> {
+    connection: &'e Connection,
+    /// Whether it is a savepoint of one of SQLite.
+    is_savepoint: bool,
+    is_over: bool,
+    /// That of a writer. Given up after the transaction has ended.
+    _turn: Option<MutexGuard<'e, ()>>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        // After some errors SQLite has rolled back by itself.
+        if self.is_over || self.connection.is_autocommit() {
+            return;
+        }
+        // If it cannot be rolled back, the next transaction cannot begin, and says why.
+        match self.is_savepoint {
+            true => run(self.connection, "ROLLBACK TO one").and_then(|()| run(self.connection, "RELEASE one")).ok(),
+            false => run(self.connection, "ROLLBACK").ok(),
+        };
+    }
+}
+
+impl Open<'_> {
+    fn statement(&self, sql: &str) -> Result<CachedStatement<'_>, Failure> {
+        self.connection.prepare_cached(sql).map_err(broken)
+    }
+
+    /// Gives the columns of the only row to `read`; `None`: there is no row.
+    fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&mut Columns<'_, '_>) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let mut statement = self.statement(sql)?;
+        let mut rows = statement.query(params).map_err(broken)?;
+        let row = rows.next().map_err(broken)?;
+        row.map(|row| read(&mut Columns::of(row))).transpose()
+    }
+
+    /// Gives the columns of each row to `read`.
+    fn each(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut read: impl FnMut(&mut Columns<'_, '_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut statement = self.statement(sql)?;
+        let mut rows = statement.query(params).map_err(broken)?;
+        while let Some(row) = rows.next().map_err(broken)? {
+            read(&mut Columns::of(row))?;
+        }
+        Ok(())
+    }
+
+    /// Changes the only row.
+    fn change(&self, table: Table, sql: &str, params: impl Params) -> Result<(), Failure> {
+        match self.statement(sql)?.execute(params).map_err(broken)? {
+            1 => Ok(()),
+            _ => Err(missing(table)),
+        }
+    }
+
+    fn insert(&self, table: Table, row: Row<'_>, number: u64) -> Result<(), Failure> {
+        run_insert(&mut *self.statement(insert(table))?, row, number)
+    }
+}
+
+impl Rows for Open<'_> {
+    fn warehouse(&mut self, warehouse: u32, row: &mut Warehouse) -> Result<(), Failure> {
+        let found = self.one("SELECT * FROM warehouse WHERE w_id = ?", (warehouse,), |from| row.read(from))?;
+        found.ok_or_else(|| missing(Table::Warehouse))
+    }
+
+    fn put_warehouse(&mut self, row: &Warehouse) -> Result<(), Failure> {
+        let sql = "UPDATE warehouse SET w_ytd = ?2 WHERE w_id = ?1";
+        self.change(Table::Warehouse, sql, (row.warehouse, row.year_to_date))
+    }
+
+    fn district(&mut self, of: DistrictId, row: &mut District) -> Result<(), Failure> {
+        let sql = "SELECT * FROM district WHERE d_w_id = ? AND d_id = ?";
+        let found = self.one(sql, (of.warehouse, of.district), |from| row.read(from))?;
+        found.ok_or_else(|| missing(Table::District))
+    }
+
+    fn put_district(&mut self, row: &District) -> Result<(), Failure> {
+        let sql = "UPDATE district SET d_ytd = ?3, d_next_o_id = ?4 WHERE d_w_id = ?1 AND d_id = ?2";
+        self.change(Table::District, sql, (row.warehouse, row.district, row.year_to_date, row.next_order))
+    }
+
+    fn customer(
+        &mut self,
+        of: DistrictId,
+        customer: u32,
+        columns: transactions::Columns,
+        row: &mut Customer,
+    ) -> Result<(), Failure> {
+        let key = (of.warehouse, of.district, customer);
+        let found = match columns {
+            transactions::Columns::Account => {
+                let sql = "SELECT c_w_id, c_d_id, c_id, c_last, c_first, c_middle, c_credit, c_discount, c_balance, \
+                           c_ytd_payment, c_payment_cnt, c_delivery_cnt FROM customer \
+                           WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
+                self.one(sql, key, |from| from.account(row))?
+            }
+            transactions::Columns::All => {
+                let sql = "SELECT * FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
+                self.one(sql, key, |from| row.read(from))?
+            }
+        };
+        found.ok_or_else(|| missing(Table::Customer))
+    }
+
+    fn customers_by_name(&mut self, of: DistrictId, last: &Text<16>, customers: &mut Vec<u32>) -> Result<(), Failure> {
+        customers.clear();
+        let sql = "SELECT c_id FROM customer INDEXED BY customers_by_name \
+                   WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first, c_id";
+        self.each(sql, (of.warehouse, of.district, as_sql(last)), |from| {
+            customers.push(from.take()?);
+            Ok(())
+        })
+    }
+
+    fn put_customer(&mut self, row: &Customer) -> Result<(), Failure> {
+        let sql = "UPDATE customer SET c_balance = ?4, c_ytd_payment = ?5, c_payment_cnt = ?6, c_delivery_cnt = ?7, \
+                   c_data = ?8 WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3";
+        let key = (row.warehouse, row.district, row.customer);
+        let paid = (row.balance, row.paid_in_year, row.payments);
+        let data = as_sql(&row.data);
+        self.change(Table::Customer, sql, (key.0, key.1, key.2, paid.0, paid.1, paid.2, row.deliveries, data))
+    }
+
+    fn add_history(&mut self, row: &History, unique: u64) -> Result<(), Failure> {
+        self.insert(Table::History, Row::History(row), unique)
+    }
+
+    fn oldest_new_order(&mut self, of: DistrictId) -> Result<Option<u32>, Failure> {
+        let sql = "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1";
+        self.one(sql, (of.warehouse, of.district), |from| from.take())
+    }
+
+    fn add_new_order(&mut self, row: &NewOrder) -> Result<(), Failure> {
+        self.insert(Table::NewOrder, Row::NewOrder(row), 0)
+    }
+
+    fn remove_new_order(&mut self, row: &NewOrder) -> Result<(), Failure> {
+        let sql = "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?";
+        self.change(Table::NewOrder, sql, (row.warehouse, row.district, row.order))
+    }
+
+    fn order(&mut self, of: DistrictId, order: u32, row: &mut Order) -> Result<(), Failure> {
+        let sql = "SELECT * FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?";
+        let found = self.one(sql, (of.warehouse, of.district, order), |from| row.read(from))?;
+        found.ok_or_else(|| missing(Table::Order))
+    }
+
+    fn newest_order(&mut self, of: DistrictId, customer: u32, row: &mut Order) -> Result<bool, Failure> {
+        let sql = "SELECT * FROM orders INDEXED BY orders_by_customer \
+                   WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC LIMIT 1";
+        let found = self.one(sql, (of.warehouse, of.district, customer), |from| row.read(from))?;
+        Ok(found.is_some())
+    }
+
+    fn put_order(&mut self, row: &Order) -> Result<(), Failure> {
+        // One that is not delivered is new.
+        let Some(carrier) = row.carrier else { return self.insert(Table::Order, Row::Order(row), 0) };
+        let sql = "UPDATE orders SET o_carrier_id = ?4 WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_id = ?3";
+        self.change(Table::Order, sql, (row.warehouse, row.district, row.order, carrier))
+    }
+
+    fn order_lines(
+        &mut self,
+        of: DistrictId,
+        orders: RangeInclusive<u32>,
+        lines: &mut Vec<OrderLine>,
+    ) -> Result<(), Failure> {
+        let sql = "SELECT * FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id BETWEEN ? AND ? \
+                   ORDER BY ol_o_id, ol_number";
+        let mut count = 0;
+        self.each(sql, (of.warehouse, of.district, *orders.start(), *orders.end()), |from| {
+            if lines.len() == count {
+                lines.push(OrderLine::default());
+            }
+            lines[count].read(from)?;
+            count += 1;
+            Ok(())
+        })?;
+        lines.truncate(count);
+        Ok(())
+    }
+
+    fn put_order_line(&mut self, row: &OrderLine) -> Result<(), Failure> {
+        // One that is not delivered is new.
+        let Some(delivered) = row.delivered else { return self.insert(Table::OrderLine, Row::OrderLine(row), 0) };
+        let sql = "UPDATE order_line SET ol_delivery_d = ?5 \
+                   WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3 AND ol_number = ?4";
+        self.change(Table::OrderLine, sql, (row.warehouse, row.district, row.order, row.line, delivered))
+    }
+
+    fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure> {
+        rows.resize_with(items.len(), Item::default);
+        for (item, row) in items.iter().zip(rows) {
+            if self.one("SELECT * FROM item WHERE i_id = ?", (*item,), |from| row.read(from))?.is_none() {
+                row.item = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn stocks(&mut self, of: &[(u32, u32)], rows: &mut Vec<Stock>) -> Result<(), Failure> {
+        rows.resize_with(of.len(), Stock::default);
+        for (key, row) in of.iter().zip(rows) {
+            let found = self.one("SELECT * FROM stock WHERE s_w_id = ? AND s_i_id = ?", *key, |from| row.read(from))?;
+            found.ok_or_else(|| missing(Table::Stock))?;
+        }
+        Ok(())
+    }
+
+    fn put_stock(&mut self, row: &Stock) -> Result<(), Failure> {
+        let sql = "UPDATE stock SET s_quantity = ?3, s_ytd = ?4, s_order_cnt = ?5, s_remote_cnt = ?6 \
+                   WHERE s_w_id = ?1 AND s_i_id = ?2";
+        let Stock { warehouse, item, quantity, sold, orders, remote_orders, .. } = *row;
+        self.change(Table::Stock, sql, (warehouse, item, quantity, sold.cast_signed(), orders, remote_orders))
+    }
+
+    fn quantities(&mut self, warehouse: u32, items: &[u32], quantities: &mut Vec<i32>) -> Result<(), Failure> {
+        quantities.clear();
+        for item in items {
+            let sql = "SELECT s_quantity FROM stock WHERE s_w_id = ? AND s_i_id = ?";
+            let quantity = self.one(sql, (warehouse, *item), |from| from.take())?;
+            quantities.push(quantity.ok_or_else(|| missing(Table::Stock))?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! The rows of a database at one moment. A connection reads for one thread at a time, so there are as many as processors; no writer
+//! commits between the moments at which they begin, so that all of them read the same state.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's locks are the machine's")]
+
+use super::Sqlite;
+use super::columns::{self, Columns, Read};
+use crate::broken;
+use ::tpcc::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
+use ::tpcc::{Row, View};
+use harness::Failure;
+use rusqlite::Connection;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Connections that read the same state.
+pub struct Readers {
+    idle: Mutex<Vec<Connection>>,
+    returned: Condvar,
+}
+
+impl Readers {
+    /// The database as it is now.
+    pub fn new(sqlite: &Sqlite) -> Result<Self, Failure> {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let _turn = sqlite.turn();
+        let mut idle = Vec::with_capacity(count);
+        for _ in 0..count {
+            let connection = sqlite.connect()?;
+            // A transaction sees what is there at its first read.
+            connection.execute_batch("BEGIN; SELECT count(*) FROM tpcc").map_err(broken)?;
+            idle.push(connection);
+        }
+        Ok(Self { idle: Mutex::new(idle), returned: Condvar::new() })
+    }
+
+    fn take(&self) -> Connection {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = self.returned.wait_while(idle, |idle| idle.is_empty());
+        idle.unwrap_or_else(PoisonError::into_inner).pop().expect("it was waited for one")
+    }
+
+    fn put_back(&self, connection: Connection) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.returned.notify_one();
+    }
+}
+
+fn each_of<R: Read>(
+    connection: &Connection,
+    table: Table,
+    warehouse: u32,
+    mut each: impl FnMut(&R) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut statement = connection.prepare_cached(columns::select_all(table)).map_err(broken)?;
+    if table != Table::Item {
+        statement.raw_bind_parameter(1, warehouse).map_err(broken)?;
+    }
+    let mut found = statement.raw_query();
+    let mut row = R::default();
+    while let Some(columns) = found.next().map_err(broken)? {
+        row.read(&mut Columns::of(columns))?;
+        each(&row)?;
+    }
+    Ok(())
+}
+
+impl View for Readers {
+    fn rows(
+        &self,
+        table: Table,
+        warehouse: u32,
+        each: &mut dyn FnMut(Row<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let connection = self.take();
+        let to = &connection;
+        let done = match table {
+            Table::Warehouse => each_of::<Warehouse>(to, table, warehouse, |row| each(Row::Warehouse(row))),
+            Table::District => each_of::<District>(to, table, warehouse, |row| each(Row::District(row))),
+            Table::Customer => each_of::<Customer>(to, table, warehouse, |row| each(Row::Customer(row))),
+            Table::History => each_of::<History>(to, table, warehouse, |row| each(Row::History(row))),
+            Table::NewOrder => each_of::<NewOrder>(to, table, warehouse, |row| each(Row::NewOrder(row))),
+            Table::Order => each_of::<Order>(to, table, warehouse, |row| each(Row::Order(row))),
+            Table::OrderLine => each_of::<OrderLine>(to, table, warehouse, |row| each(Row::OrderLine(row))),
+            Table::Item => each_of::<Item>(to, table, warehouse, |row| each(Row::Item(row))),
+            Table::Stock => each_of::<Stock>(to, table, warehouse, |row| each(Row::Stock(row))),
+        };
+        self.put_back(connection);
+        done
+    }
+}
