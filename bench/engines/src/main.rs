@@ -32,7 +32,12 @@ const PARTITIONS: &[kv::Scheme] = &[
 ];
 
 /// Of these, those that TPC-C runs on.
-const TPCC: &[tpcc::Scheme] = &[];
+const TPCC: &[tpcc::Scheme] = &[
+    #[cfg(feature = "rocksdb")]
+    store_rocksdb::TPCC,
+    #[cfg(feature = "sqlite")]
+    store_sqlite::TPCC,
+];
 
 /// The comparison of clients that is Cassandra's.
 #[cfg(feature = "cassandra")]

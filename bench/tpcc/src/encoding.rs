@@ -204,6 +204,31 @@ impl Scratch {
     }
 }
 
+/// Appends the key of a warehouse, which is what the keys of all its rows begin with.
+#[inline]
+pub fn warehouse_key(warehouse: u32, key: &mut Vec<u8>) {
+    (warehouse,).encode(key);
+}
+
+/// Appends the key of an item.
+#[inline]
+pub fn item_key(item: u32, key: &mut Vec<u8>) {
+    (item,).encode(key);
+}
+
+/// Appends the entry of a customer in an index by name that an engine keeps by itself. It ends with the number.
+pub fn name_entry(row: &Customer, entry: &mut Vec<u8>) {
+    name_key(DistrictId { warehouse: row.warehouse, district: row.district }, &row.last, entry);
+    text(&row.first, entry);
+    (row.customer,).encode(entry);
+}
+
+/// Appends the entry of an order in an index by customer that an engine keeps by itself. It ends with the number.
+pub fn customer_entry(row: &Order, entry: &mut Vec<u8>) {
+    numbered_key(DistrictId { warehouse: row.warehouse, district: row.district }, row.customer, entry);
+    (row.order,).encode(entry);
+}
+
 #[inline]
 fn text<const N: usize>(text: &Text<N>, out: &mut Vec<u8>) {
     (text.as_bytes(),).encode(out);

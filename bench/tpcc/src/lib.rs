@@ -11,6 +11,7 @@
 
 #![allow(missing_docs, reason = "columns have the names of the specification")]
 
+pub mod about;
 pub mod check;
 pub mod conformance;
 pub mod database;

@@ -9,13 +9,13 @@ mod tests;
 mod view;
 
 use super::{TableForm, broken, counters_of, open_in};
+use ::tpcc::about;
 use ::tpcc::encoding::{self, CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER};
-use ::tpcc::transactions::wrong;
 use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
 use harness::directory::bytes_text;
 use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
 use larch::{Database, Durability, Index, IndexOptions, LevelOptions, Selection, TableOptions};
-use rows::{DecodeTuple, Extractor, Tuple};
+use rows::Extractor;
 use std::sync::{Mutex, PoisonError};
 
 /// `larch:DIR`.
@@ -23,9 +23,6 @@ pub const SCHEME: Scheme = Scheme { name: "larch", open };
 
 /// Transactions that a thread has under way, unless something else is said.
 const DEPTH: usize = 128;
-
-/// The table that says what the database is.
-const ABOUT: &str = "tpcc";
 
 /// An open database.
 struct Larch {
@@ -81,22 +78,12 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
         || Failure::session("no_store", format!("there is no database in {}: make it with init", place.display()));
     let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;
     let about = match setup.opening {
-        Opening::Existing => db.existing_table(ABOUT).map_err(broken)?.ok_or_else(none)?,
-        Opening::OrCreate | Opening::Recreate => db.table(ABOUT).map_err(broken)?,
+        Opening::Existing => db.existing_table(about::TABLE).map_err(broken)?.ok_or_else(none)?,
+        Opening::OrCreate | Opening::Recreate => db.table(about::TABLE).map_err(broken)?,
     };
     let options = form.options();
     let (tables, depth) = (Mutex::new(None), setup.connections.unwrap_or(DEPTH));
     Ok(Box::new(Larch { db, about, options, durability, write_buffer_bytes, depth, tables }))
-}
-
-/// The key of what is kept of a part.
-fn part_key(part: &Part) -> Vec<u8> {
-    (1_u8, part.table as u8, *part.warehouses.start(), *part.warehouses.end()).to_key()
-}
-
-/// The key of what the database was made with.
-fn form_key() -> Vec<u8> {
-    (0_u8,).to_key()
 }
 
 /// Indexes: the table, the name, the declaration.
@@ -206,8 +193,7 @@ impl ::tpcc::Database for Larch {
             }
         }
         // It is kept first, so that tables which a crash leaves are known as ours, and clean removes them.
-        let value = (form.warehouses, form.seed, form.loaded).to_key();
-        self.about.insert(form_key(), value).map_err(broken)?;
+        self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
         self.db.sync().map_err(broken)?;
         for table in Table::ALL {
             let groups = encoding::groups(table).iter().map(|&group| group.to_owned()).collect();
@@ -218,10 +204,8 @@ impl ::tpcc::Database for Larch {
     }
 
     fn form(&self) -> Result<Option<Form>, Failure> {
-        let Some(value) = self.about.get(form_key()).map_err(broken)? else { return Ok(None) };
-        let (warehouses, seed, loaded) =
-            DecodeTuple::decode(&value).map_err(|error| wrong(format!("the table `{ABOUT}` is not ours: {error}")))?;
-        Ok(Some(Form { warehouses, seed, loaded }))
+        let value = self.about.get(about::form_key()).map_err(broken)?;
+        value.map(|value| about::decode_form(&value)).transpose()
     }
 
     fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {
@@ -229,7 +213,7 @@ impl ::tpcc::Database for Larch {
     }
 
     fn is_loaded(&self, part: &Part) -> Result<bool, Failure> {
-        self.about.contains_key(part_key(part)).map_err(broken)
+        self.about.contains_key(about::part_key(part)).map_err(broken)
     }
 
     fn make_indexes(&self) -> Result<(), Failure> {

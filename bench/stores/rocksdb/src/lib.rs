@@ -6,9 +6,13 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
 mod db;
+mod sorted_files;
 #[cfg(test)]
 mod tests;
+mod tpcc;
 mod transactions;
+
+pub use tpcc::SCHEME as TPCC;
 
 use db::{Db, on_db};
 use harness::directory::{bytes_text, failure};
@@ -20,9 +24,10 @@ use harness::{
 use rocksdb::statistics::{StatsLevel, Ticker};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactOptions,
-    DBCompressionType, Error, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, SstFileWriter,
-    WaitForCompactOptions, WriteOptions, properties,
+    DBCompressionType, Error, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, WaitForCompactOptions,
+    WriteOptions, properties,
 };
+use sorted_files::SortedFiles;
 use std::fs;
 use std::path::Path;
 
@@ -53,9 +58,6 @@ pub const SCHEME: Scheme = Scheme {
 
 /// The only column family.
 const FAMILY: &str = "default";
-
-/// Size of the files of a bulk load, as of those that compactions write.
-const LOADED_FILE_BYTES: u64 = 64 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Index {
@@ -210,11 +212,6 @@ impl RocksDb {
         writes.set_sync(self.choices.synced);
         writes
     }
-
-    fn gauge(&self, name: &'static str, property: &'static rocksdb::properties::PropName) -> Counter {
-        let value = on_db!(&self.db, db => db.property_int_value(property));
-        Counter::now(name, value.ok().flatten().unwrap_or_default())
-    }
 }
 
 impl Store for RocksDb {
@@ -266,31 +263,17 @@ impl Store for RocksDb {
     /// Files written in order and taken in as they are.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
-        let mut paths = Vec::new();
-        let mut count = 0;
-        let mut more = rows.next_row(&mut key, &mut record);
-        while more {
-            let path = self.directory.data().join(format!("loaded-{}.sst", paths.len()));
-            let mut file = SstFileWriter::create(&self.options);
-            file.open(&path).map_err(broken)?;
-            while more {
-                file.put(&key, encoded(&record, &mut value)).map_err(broken)?;
-                count += 1;
-                more = rows.next_row(&mut key, &mut record);
-                // Asking for the size costs more than a row.
-                if count % 1024 == 0 && file.file_size() >= LOADED_FILE_BYTES {
-                    break;
-                }
-            }
-            file.finish().map_err(broken)?;
-            paths.push(path);
+        let mut files = SortedFiles::new(&self.options, self.directory.data(), "loaded");
+        while rows.next_row(&mut key, &mut record) {
+            files.add(&key, encoded(&record, &mut value))?;
         }
+        let paths = files.finish()?.to_vec();
         if !paths.is_empty() {
             let mut ingestion = IngestExternalFileOptions::default();
             ingestion.set_move_files(true);
             on_db!(&self.db, db => db.ingest_external_file_opts(&ingestion, paths)).map_err(broken)?;
         }
-        Ok(Some(count))
+        Ok(Some(files.rows()))
     }
 
     fn is_empty(&self) -> Result<bool, Failure> {
@@ -303,31 +286,11 @@ impl Store for RocksDb {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        let mut counters = Vec::new();
-        if self.choices.statistics {
-            let ticker = |ticker| self.options.get_ticker_count(ticker);
-            let (flushed, compacted) = (ticker(Ticker::FlushWriteBytes), ticker(Ticker::CompactWriteBytes));
-            counters.extend([
-                Counter::of("page reads", ticker(Ticker::BlockCacheMiss)),
-                Counter::of(
-                    "index page reads",
-                    ticker(Ticker::BlockCacheIndexMiss) + ticker(Ticker::BlockCacheFilterMiss),
-                ),
-                Counter::of("cache hits", ticker(Ticker::BlockCacheHit)),
-                Counter::of("log bytes", ticker(Ticker::WalFileBytes)),
-                Counter::of("flush bytes", flushed),
-                Counter::of("compaction bytes", compacted),
-                Counter::of("bytes written", flushed + compacted),
-                Counter::of("stalled micros", ticker(Ticker::StallMicros)),
-            ]);
-        }
-        counters.extend([
-            Counter::now("cache bytes", self.cache.get_usage() as u64),
-            self.gauge("memtable bytes", properties::CUR_SIZE_ALL_MEM_TABLES),
-            self.gauge("index and filter bytes in the heap", properties::ESTIMATE_TABLE_READERS_MEM),
-            self.gauge("file bytes", properties::TOTAL_SST_FILES_SIZE),
-        ]);
-        counters
+        let gauge = |property| {
+            let value = on_db!(&self.db, db => db.property_int_value(property));
+            value.ok().flatten().unwrap_or_default()
+        };
+        counters_of(&self.choices, &self.options, &self.cache, gauge)
     }
 
     fn used(&self) -> StoreUse {
@@ -348,6 +311,37 @@ impl Store for RocksDb {
         on_db!(&self.db, db => db.cancel_all_background_work(true));
         Ok(())
     }
+}
+
+/// What is counted, with `gauge` for the numbers that RocksDB has now.
+fn counters_of(
+    choices: &Choices,
+    options: &Options,
+    cache: &Cache,
+    gauge: impl Fn(&'static properties::PropName) -> u64,
+) -> Vec<Counter> {
+    let mut counters = Vec::new();
+    if choices.statistics {
+        let ticker = |ticker| options.get_ticker_count(ticker);
+        let (flushed, compacted) = (ticker(Ticker::FlushWriteBytes), ticker(Ticker::CompactWriteBytes));
+        counters.extend([
+            Counter::of("page reads", ticker(Ticker::BlockCacheMiss)),
+            Counter::of("index page reads", ticker(Ticker::BlockCacheIndexMiss) + ticker(Ticker::BlockCacheFilterMiss)),
+            Counter::of("cache hits", ticker(Ticker::BlockCacheHit)),
+            Counter::of("log bytes", ticker(Ticker::WalFileBytes)),
+            Counter::of("flush bytes", flushed),
+            Counter::of("compaction bytes", compacted),
+            Counter::of("bytes written", flushed + compacted),
+            Counter::of("stalled micros", ticker(Ticker::StallMicros)),
+        ]);
+    }
+    counters.extend([
+        Counter::now("cache bytes", cache.get_usage() as u64),
+        Counter::now("memtable bytes", gauge(properties::CUR_SIZE_ALL_MEM_TABLES)),
+        Counter::now("index and filter bytes in the heap", gauge(properties::ESTIMATE_TABLE_READERS_MEM)),
+        Counter::now("file bytes", gauge(properties::TOTAL_SST_FILES_SIZE)),
+    ]);
+    counters
 }
 
 struct Pairs<'s> {

@@ -1,8 +1,9 @@
 //! Loads a part: its rows go straight into files, and then the table `tpcc` says that it is loaded. A part that was loaded and not
 //! noted is loaded again after a crash, with the same rows.
 
-use super::{Larch, part_key};
+use super::Larch;
 use crate::broken;
+use ::tpcc::about;
 use ::tpcc::encoding::{self, Encoded};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
@@ -38,6 +39,6 @@ impl Loader for PartLoader<'_> {
 
     fn finish(self: Box<Self>) -> Result<(), Failure> {
         self.import.finish(&mut |_, _| {}).map_err(broken)?;
-        self.larch.about.insert(part_key(&self.part), b"").map_err(broken)
+        self.larch.about.insert(about::part_key(&self.part), b"").map_err(broken)
     }
 }

@@ -1,8 +1,6 @@
 //! Loads a part: its rows, and that it is loaded, are one transaction. Parts are loaded one after the other, because SQLite has one
 //! writer at a time.
 
-#![allow(clippy::disallowed_types, reason = "a benchmark's locks are the machine's")]
-
 use super::{Sqlite, columns};
 use crate::broken;
 use ::tpcc::{Loader, Part, Row};

@@ -4,8 +4,6 @@
 //! SQLite syncs its log once for each commit. With `group` a session lets several of its transactions share one: each is a savepoint
 //! of a transaction of SQLite, and they are answered once that is committed.
 
-#![allow(clippy::disallowed_types, reason = "a benchmark's locks are the machine's")]
-
 use super::Sqlite;
 use super::columns::{Columns, Read, as_sql, insert, run_insert};
 use crate::broken;

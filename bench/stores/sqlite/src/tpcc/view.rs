@@ -1,8 +1,6 @@
 //! The rows of a database at one moment. A connection reads for one thread at a time, so there are as many as processors; no writer
 //! commits between the moments at which they begin, so that all of them read the same state.
 
-#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's locks are the machine's")]
-
 use super::Sqlite;
 use super::columns::{self, Columns, Read};
 use crate::broken;

@@ -1,0 +1,81 @@
+//! Files of rows in the order of their keys, for RocksDB to take in as they are. It does not know which database or column family.
+
+use super::broken;
+use harness::Failure;
+use rocksdb::{Options, SstFileWriter};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Size of the files, as of those that compactions write.
+const FILE_BYTES: u64 = 64 << 20;
+
+/// Rows between two looks at the size of a file: asking for it costs more than a row.
+const LOOK_ROWS: u64 = 1024;
+
+/// Takes rows, whose keys rise, into as many files as they need. What is not taken in by RocksDB is removed with it.
+pub struct SortedFiles<'o> {
+    options: &'o Options,
+    folder: &'o Path,
+    name: String,
+    file: Option<SstFileWriter<'o>>,
+    paths: Vec<PathBuf>,
+    rows: u64,
+}
+
+impl<'o> SortedFiles<'o> {
+    /// Files in `folder` whose names begin with `name`. Those of these names that a crash has left are replaced.
+    pub fn new(options: &'o Options, folder: &'o Path, name: impl Into<String>) -> Self {
+        Self { options, folder, name: name.into(), file: None, paths: Vec::new(), rows: 0 }
+    }
+
+    /// Takes the next row.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                let path = self.folder.join(format!("{}-{}.sst", self.name, self.paths.len()));
+                let file = open(self.options, &path)?;
+                self.paths.push(path);
+                file
+            }
+        };
+        file.put(key, value).map_err(broken)?;
+        self.rows += 1;
+        if self.rows.is_multiple_of(LOOK_ROWS) && file.file_size() >= FILE_BYTES {
+            file.finish().map_err(broken)?;
+        } else {
+            self.file = Some(file);
+        }
+        Ok(())
+    }
+
+    /// Ends the last file. They are to be taken in while this lives.
+    pub fn finish(&mut self) -> Result<&[PathBuf], Failure> {
+        if let Some(mut file) = self.file.take() {
+            file.finish().map_err(broken)?;
+        }
+        Ok(&self.paths)
+    }
+
+    /// Rows that were taken.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+}
+
+/// A writer keeps what it was opened with as long as the options live.
+fn open<'o>(options: &'o Options, path: &Path) -> Result<SstFileWriter<'o>, Failure> {
+    let file = SstFileWriter::create(options);
+    file.open(path).map_err(broken)?;
+    Ok(file)
+}
+
+impl Drop for SortedFiles<'_> {
+    fn drop(&mut self) {
+        self.file = None;
+        for path in &self.paths {
+            // Those that were taken in are not there any more.
+            fs::remove_file(path).ok();
+        }
+    }
+}

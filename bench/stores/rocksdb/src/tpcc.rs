@@ -1,0 +1,244 @@
+//! TPC-C on RocksDB, through its optimistic transactions: a column family for each of the nine tables, and for each of two indexes that
+//! the transactions keep by themselves. The default column family keeps what the database was made with and which parts were loaded.
+
+mod families;
+mod load;
+mod session;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use super::{Choices, Index, broken, counters_of, version};
+use ::tpcc::{Form, Loader, Part, Scheme, Setup, View, about};
+use families::{CUSTOMERS_BY_NAME, Family, ORDERS_BY_CUSTOMER, names};
+use harness::directory::bytes_text;
+use harness::{Clock, Counter, Directory, Failure, Opening, Session, Setting, Store, StoreUse, Table, Target};
+use rocksdb::{
+    Cache, ColumnFamilyDescriptor, MultiThreaded, OptimisticTransactionDB, Options, WaitForCompactOptions, WriteOptions,
+};
+
+/// `rocksdb:DIR`.
+pub const SCHEME: Scheme = Scheme { name: "rocksdb", open };
+
+/// Column families come and go while it is open.
+type Db = OptimisticTransactionDB<MultiThreaded>;
+
+/// The column family that every database has.
+const DEFAULT: &str = "default";
+
+/// Rows that were flushed stay in memory until so much was written after them, so that a commit can compare its keys with those
+/// written since its snapshot. It is thousands of transactions; one that is older is tried again.
+const HISTORY_BYTES: i64 = 8 << 20;
+
+/// The log is not longer than so many write buffers: a table that is seldom written keeps it otherwise.
+const LOG_BUFFERS: u64 = 4;
+
+/// An open database.
+struct RocksDb {
+    // Closed before the directory is unlocked.
+    db: Db,
+    options: Options,
+    cache: Cache,
+    choices: Choices,
+    version: String,
+    directory: Directory,
+}
+
+fn choices_of(target: &Target) -> Result<Choices, Failure> {
+    let mut options = target.options()?;
+    let choices = Choices {
+        cache_bytes: options.bytes("cache", 256 << 20)?,
+        write_buffer_bytes: options.bytes("write_buffer", 256 << 20)?,
+        synced: options.choice("durability", &[("synced", true), ("buffered", false)])?,
+        compression: options.choice("compression", &[("none", "none"), ("lz4", "lz4"), ("zstd", "zstd")])?,
+        page_bytes: options.bytes("page", 4 << 10)?,
+        index: Index::Default,
+        filter_bits: options.number("filter_bits", 10)?,
+        direct: options.choice("direct", &[("0", false), ("1", true)])?,
+        compacts: false,
+        optimistic: true,
+        statistics: options.choice("statistics", &[("0", false), ("1", true)])?,
+    };
+    options.finish()?;
+    Ok(choices)
+}
+
+/// How the database and each column family is set.
+fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
+    let mut options = choices.options(cache, create);
+    // All tables together have the write buffer, and a single one at most a quarter of it.
+    let all_bytes = choices.write_buffer_bytes;
+    options.set_db_write_buffer_size(all_bytes as usize);
+    options.set_write_buffer_size((all_bytes / 4) as usize);
+    options.set_max_total_wal_size(LOG_BUFFERS * all_bytes);
+    options.set_max_write_buffer_size_to_maintain(HISTORY_BYTES);
+    // A commit looks for its keys in memory, where most of them are not.
+    options.set_memtable_prefix_bloom_ratio(0.1);
+    options.set_memtable_whole_key_filtering(true);
+    options
+}
+
+fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
+    let choices = choices_of(target)?;
+    let table = Table { name: "tpcc".to_owned(), fields: vec!["row".to_owned()] };
+    let directory = Directory::open(target, &table, setup.opening, &choices.shape())?;
+    let data = directory.data();
+    let cache = Cache::new_hyper_clock_cache(choices.cache_bytes as usize, 0);
+    let options = options_of(&choices, &cache, setup.opening != Opening::Existing);
+    let in_directory = |error| {
+        let Failure { kind, text, harm } = broken(error);
+        Failure { kind, text: format!("{text} in {}", data.display()), harm }
+    };
+    // Written with the first column family.
+    let is_new = !data.join("CURRENT").exists();
+    let known = if is_new { vec![DEFAULT.to_owned()] } else { Db::list_cf(&options, data).map_err(in_directory)? };
+    let families = known.into_iter().map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
+    let db = Db::open_cf_descriptors(&options, data, families).map_err(in_directory)?;
+    let version = version(data)?;
+    Ok(Box::new(RocksDb { db, options, cache, choices, version, directory }))
+}
+
+impl RocksDb {
+    fn writes(&self) -> WriteOptions {
+        let mut writes = WriteOptions::default();
+        writes.set_sync(self.choices.synced);
+        writes
+    }
+
+    /// Keeps something about the database, synced.
+    fn note(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        let mut writes = WriteOptions::default();
+        writes.set_sync(true);
+        self.db.put_opt(key, value, &writes).map_err(broken)
+    }
+
+    fn noted(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.db.get(key).map_err(broken)
+    }
+
+    /// Whether the index of this name was made of all rows.
+    fn has_index(&self, name: &str) -> Result<bool, Failure> {
+        self.noted(name.as_bytes()).map(|note| note.is_some())
+    }
+
+    /// The column families there are.
+    fn families(&self) -> impl Iterator<Item = Family<'_>> {
+        names().chain([DEFAULT]).filter_map(|name| self.db.cf_handle(name))
+    }
+}
+
+impl Store for RocksDb {
+    fn settings(&self) -> Vec<Setting> {
+        let choices = &self.choices;
+        let durability = match choices.synced {
+            false => "buffered: every commit in the log, with the system, not synced",
+            true => "synced: a commit returns once the log is synced, by one sync for all threads that wait",
+        };
+        vec![
+            Setting::new("engine", format!("RocksDB {}", self.version)),
+            Setting::new("isolation", "serializable: optimistic transactions at a snapshot, their writes compared"),
+            Setting::new("durability", durability),
+            Setting::new("cache", format!("{}, HyperClock", bytes_text(choices.cache_bytes))),
+            Setting::new("compression", choices.compression),
+            Setting::new("page", bytes_text(choices.page_bytes)),
+            Setting::new("index", choices.index_text()),
+            Setting::new("filters", choices.filter_text()),
+            Setting::new("write buffer", format!("{} for all tables", bytes_text(choices.write_buffer_bytes))),
+            Setting::new("reads", if choices.direct { "direct" } else { "through the system's page cache" }),
+            Setting::new("statistics", if choices.statistics { "on" } else { "off" }),
+        ]
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let form = ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        for name in [CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER] {
+            if !self.has_index(name)? {
+                let text = format!("the index {name} is missing: end the import first");
+                return Err(Failure::session("no_index", text));
+            }
+        }
+        Ok(Session::Flights(session::session(self, &form, clock)?))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(::tpcc::Database::form(self)?.is_none())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let sum = |property| {
+            let values = self.families().map(|family| self.db.property_int_value_cf(&family, property));
+            values.map(|value| value.ok().flatten().unwrap_or_default()).sum()
+        };
+        counters_of(&self.choices, &self.options, &self.cache, sum)
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        self.families().try_for_each(|family| self.db.flush_cf(&family)).map_err(broken)?;
+        self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(broken)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        self.families().try_for_each(|family| self.db.flush_cf(&family)).map_err(broken)?;
+        self.db.cancel_all_background_work(true);
+        Ok(())
+    }
+}
+
+impl ::tpcc::Database for RocksDb {
+    fn create(&self, form: &Form) -> Result<(), Failure> {
+        if let Some(name) = names().find(|name| self.db.cf_handle(name).is_some()) {
+            let text = format!("there is a column family {name} that is not of TPC-C: name a new directory");
+            return Err(Failure::session("other_tables", text));
+        }
+        // It is kept first, so that families which a crash leaves are known as ours, and clean removes them.
+        self.note(&about::form_key(), &about::encode_form(form))?;
+        names().try_for_each(|name| self.db.create_cf(name, &self.options)).map_err(broken)
+    }
+
+    fn form(&self) -> Result<Option<Form>, Failure> {
+        self.noted(&about::form_key())?.map(|value| about::decode_form(&value)).transpose()
+    }
+
+    fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {
+        Ok(Box::new(load::PartLoader::new(self, part)?))
+    }
+
+    fn is_loaded(&self, part: &Part) -> Result<bool, Failure> {
+        self.noted(&about::part_key(part)).map(|note| note.is_some())
+    }
+
+    fn make_indexes(&self) -> Result<(), Failure> {
+        load::make_indexes(self)
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, Failure> {
+        Ok(Box::new(view::Snapshot::new(&self.db)?))
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        // Families of these names may be somebody else's.
+        ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        for name in names() {
+            if self.db.cf_handle(name).is_some() {
+                self.db.drop_cf(name).map_err(broken)?;
+            }
+        }
+        // What says that they are ours goes last, so that after a crash clean removes the rest.
+        let mut noted = self.db.raw_iterator();
+        noted.seek_to_last();
+        while let Some(key) = noted.key() {
+            self.db.delete(key).map_err(broken)?;
+            noted.prev();
+        }
+        noted.status().map_err(broken)
+    }
+}
+
+#[cold]
+fn not_made() -> Failure {
+    Failure::session("no_store", "the database was not made: use init and import first")
+}

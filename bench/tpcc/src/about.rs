@@ -1,0 +1,43 @@
+//! What an engine that has bytes keeps about a database: what it was made with, and which parts were loaded. It stands in a table of
+//! its own, beside the nine.
+//!
+//! ```text
+//!   key                                  value
+//!   0                                    warehouses, seed, loaded
+//!   1, table, first warehouse, last      nothing: this part was loaded
+//! ```
+
+use crate::database::{Form, Part};
+use crate::transactions::wrong;
+use harness::Failure;
+use rows::{DecodeTuple as _, Tuple as _};
+
+/// The name of the table.
+pub const TABLE: &str = "tpcc";
+
+/// The key of what the database was made with.
+pub fn form_key() -> Vec<u8> {
+    (0_u8,).to_key()
+}
+
+/// The key of what is kept of a part.
+pub fn part_key(part: &Part) -> Vec<u8> {
+    (1_u8, part.table as u8, *part.warehouses.start(), *part.warehouses.end()).to_key()
+}
+
+/// What stands under [`form_key`].
+pub fn encode_form(form: &Form) -> Vec<u8> {
+    (form.warehouses, form.seed, form.loaded).to_key()
+}
+
+/// Reads what [`encode_form`] makes.
+///
+/// # Errors
+///
+/// The bytes are others.
+pub fn decode_form(value: &[u8]) -> Result<Form, Failure> {
+    let decoded = <(u32, u64, i64)>::decode(value);
+    let (warehouses, seed, loaded) =
+        decoded.map_err(|error| wrong(format!("the table `{TABLE}` is not of TPC-C: {error}")))?;
+    Ok(Form { warehouses, seed, loaded })
+}
