@@ -26,9 +26,10 @@ type Db = OptimisticTransactionDB<MultiThreaded>;
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// Rows that were flushed stay in memory until so much was written after them, so that a commit can compare its keys with those
-/// written since its snapshot. It is thousands of transactions; one that is older is tried again.
-const HISTORY_BYTES: i64 = 8 << 20;
+/// Rows of a table that were flushed stay in memory until this part of the write buffer was written after them, so that a commit can
+/// compare its keys with those written since its snapshot. Of 256 MiB it is 8 MiB, thousands of transactions; one that is older is
+/// tried again.
+const HISTORY_PART: u64 = 32;
 
 /// The log is not longer than so many write buffers: a table that is seldom written keeps it otherwise.
 const LOG_BUFFERS: u64 = 4;
@@ -71,7 +72,7 @@ fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
     options.set_db_write_buffer_size(all_bytes as usize);
     options.set_write_buffer_size((all_bytes / 4) as usize);
     options.set_max_total_wal_size(LOG_BUFFERS * all_bytes);
-    options.set_max_write_buffer_size_to_maintain(HISTORY_BYTES);
+    options.set_max_write_buffer_size_to_maintain((all_bytes / HISTORY_PART) as i64);
     // A commit looks for its keys in memory, where most of them are not.
     options.set_memtable_prefix_bloom_ratio(0.1);
     options.set_memtable_whole_key_filtering(true);

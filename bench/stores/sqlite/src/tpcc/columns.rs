@@ -241,7 +241,7 @@ impl<'r, 's> Columns<'r, 's> {
         self.text(&mut address.zip)
     }
 
-    /// Columns of a customer that transactions read whom only the account concerns.
+    /// The columns of the account of a customer, which are the first of its table.
     pub fn account(&mut self, row: &mut Customer) -> Result<(), Failure> {
         (row.warehouse, row.district, row.customer) = (self.take()?, self.take()?, self.take()?);
         self.text(&mut row.last)?;
