@@ -64,8 +64,10 @@ pub trait Rows {
         orders: RangeInclusive<u32>,
         lines: &mut Vec<OrderLine>,
     ) -> Result<(), Failure>;
-    /// Writes a line of an order.
-    fn put_order_line(&mut self, row: &OrderLine) -> Result<(), Failure>;
+    /// Adds a line of an order.
+    fn add_order_line(&mut self, row: &OrderLine) -> Result<(), Failure>;
+    /// Writes all lines of an order, which were delivered at the same time.
+    fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure>;
     /// Reads items. One that is not there becomes a row with the number 0.
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure>;
     /// Reads what warehouses have of items: pairs of a warehouse and an item.
@@ -174,7 +176,7 @@ impl Work {
             let amount = Cents::from(line.quantity) * item.price;
             sum += amount;
             let is_brand = has_original(&item.data) && has_original(&stock.data);
-            rows.put_order_line(&OrderLine {
+            rows.add_order_line(&OrderLine {
                 warehouse: of.warehouse,
                 district: of.district,
                 order: number,
@@ -291,8 +293,8 @@ impl Work {
             for line in lines.iter_mut() {
                 sum += line.amount;
                 line.delivered = Some(input.delivered);
-                rows.put_order_line(line)?;
             }
+            rows.put_delivered(lines)?;
             rows.customer(of, order.customer, Columns::All, customer)?;
             customer.balance += sum;
             customer.deliveries += 1;

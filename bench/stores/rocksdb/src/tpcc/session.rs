@@ -259,8 +259,12 @@ impl Rows for Open<'_> {
         found.status().map_err(broken)
     }
 
-    fn put_order_line(&mut self, row: &OrderLine) -> Result<(), Failure> {
+    fn add_order_line(&mut self, row: &OrderLine) -> Result<(), Failure> {
         self.put(Table::OrderLine, Row::OrderLine(row), 0)
+    }
+
+    fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure> {
+        lines.iter().try_for_each(|line| self.put(Table::OrderLine, Row::OrderLine(line), 0))
     }
 
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure> {

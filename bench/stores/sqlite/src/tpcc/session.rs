@@ -270,12 +270,18 @@ impl Rows for Open<'_> {
         Ok(())
     }
 
-    fn put_order_line(&mut self, row: &OrderLine) -> Result<(), Failure> {
-        // One that is not delivered is new.
-        let Some(delivered) = row.delivered else { return self.insert(Table::OrderLine, Row::OrderLine(row), 0) };
-        let sql = "UPDATE order_line SET ol_delivery_d = ?5 \
-                   WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3 AND ol_number = ?4";
-        self.change(Table::OrderLine, sql, (row.warehouse, row.district, row.order, row.line, delivered))
+    fn add_order_line(&mut self, row: &OrderLine) -> Result<(), Failure> {
+        self.insert(Table::OrderLine, Row::OrderLine(row), 0)
+    }
+
+    fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure> {
+        let Some(line) = lines.first() else { return Ok(()) };
+        let sql = "UPDATE order_line SET ol_delivery_d = ?4 WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3";
+        let key = (line.warehouse, line.district, line.order, line.delivered);
+        match self.statement(sql)?.execute(key).map_err(broken)? {
+            count if count == lines.len() => Ok(()),
+            _ => Err(missing(Table::OrderLine)),
+        }
     }
 
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure> {
