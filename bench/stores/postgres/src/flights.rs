@@ -1,7 +1,6 @@
 //! A session with many requests under way: several connections, several requests on each, one thread.
 //!
-//! A request costs a send and a receive; waiting for many connections at once is one call for all that are ready then. One
-//! connection needs no such call, its receive waits. Buffers are kept, so a request allocates nothing.
+//! `sockets` waits for the connections. Buffers are kept, so a request allocates nothing.
 //!
 //! The server works on what it got up to a Sync, then commits, answers and forgets errors; each Sync costs it a
 //! transaction and a send. So reads that go out together share one: a *group*. If one of them fails, the server skips the
@@ -11,32 +10,20 @@
 //! An answer is given to the caller when it is complete, the last one of a group only when the server says that the
 //! transaction is over: until then it may still fail.
 
-use crate::connection::{Connection, Moved};
+use crate::connection::Connection;
 use crate::error::Error;
+use crate::sockets::Sockets;
 use crate::statements::Statements;
 use crate::wire::{self, Malformed, Values};
 use harness::partitions::COUNTERS;
 use harness::request::{no_partitions, no_transactions};
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
-use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
-
-/// How long one receive waits on a session's only connection before it looks at the time again; the system may add the time
-/// between two ticks of its clock.
-const RECEIVE_LIMIT: Duration = Duration::from_millis(10);
-/// Answers looked for at once.
-const EVENTS_MAX: usize = 256;
-/// What we want to hear of every socket: that something came, or that the other end is closed. Once when it happens, not as
-/// long as it is so: the kernel then has not to look at the socket again.
-const INTEREST: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
-/// The other end is closed.
-const CLOSED: epoll::EventFlags = epoll::EventFlags::HUP.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ERR);
 
 /// The statements that requests are sent as.
 pub trait Requests {
@@ -82,17 +69,15 @@ pub struct Session<'s, S = Statements> {
     roomy: Vec<usize>,
     /// Lines with something to send.
     dirty: Vec<usize>,
-    /// `None` with a single line.
-    epoll: Option<OwnedFd>,
-    events: Vec<epoll::Event>,
+    /// Their connections, under the same numbers.
+    sockets: Sockets,
     under_way: usize,
     /// Why nothing can be asked any more.
     lost: Option<Failure>,
 }
 
-/// A connection with what is under way on it.
+/// What is under way on a connection.
 struct Line {
-    connection: Connection,
     /// What the server will answer, in this order.
     steps: VecDeque<Step>,
     under_way: usize,
@@ -100,8 +85,6 @@ struct Line {
     is_open: bool,
     is_dirty: bool,
     is_roomy: bool,
-    /// Whether the socket did not take all, and we asked to hear when it takes more.
-    is_choked: bool,
     /// Slots of requests that were not yet sent.
     unsent: Vec<u32>,
     /// Rows of the request that is being answered.
@@ -160,14 +143,7 @@ impl<'s, S: Requests> Session<'s, S> {
     ) -> Result<Self, Failure> {
         assert!(!connections.is_empty() && pipeline > 0, "a session can have one request under way at least");
         let slots = (0..connections.len() * pipeline).map(|_| Slot::new()).collect();
-        let lines: Vec<Line> = connections.into_iter().map(Line::new).collect();
-        let epoll = match lines.as_slice() {
-            [line] => {
-                line.connection.wait_at_most(Some(RECEIVE_LIMIT))?;
-                None
-            }
-            _ => Some(wait_for_all(&lines).map_err(no_epoll)?),
-        };
+        let lines: Vec<Line> = connections.iter().map(|_| Line::new()).collect();
         Ok(Self {
             statements,
             clock,
@@ -176,10 +152,9 @@ impl<'s, S: Requests> Session<'s, S> {
             idle: (0..lines.len()).rev().collect(),
             roomy: Vec::with_capacity(lines.len()),
             dirty: Vec::with_capacity(lines.len()),
-            events: Vec::with_capacity(EVENTS_MAX.min(lines.len())),
             lines,
             slots,
-            epoll,
+            sockets: Sockets::new(connections)?,
             under_way: 0,
             lost: None,
         })
@@ -216,30 +191,12 @@ impl<'s, S: Requests> Session<'s, S> {
         while let Some(index) = self.dirty.pop() {
             let line = &mut self.lines[index];
             line.is_dirty = false;
-            line.close();
+            line.close(self.sockets.connection(index));
             let now = self.clock.nanos();
             for slot in line.unsent.drain(..) {
                 self.slots[slot as usize].sent = now;
             }
-            // Until a choked socket takes more, all waits behind what it did not take.
-            if !line.is_choked {
-                self.send(index)?;
-            }
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn send(&mut self, index: usize) -> Result<(), Error> {
-        let line = &mut self.lines[index];
-        let is_choked = line.connection.send()? == Moved::Part;
-        if is_choked != line.is_choked {
-            line.is_choked = is_choked;
-            if let Some(epoll) = &self.epoll {
-                let more = if is_choked { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
-                epoll::modify(epoll, &line.connection, epoll::EventData::new_u64(index as u64), INTEREST | more)
-                    .map_err(|error| line.connection.lost(&std::io::Error::from(error).to_string()))?;
-            }
+            self.sockets.send(index)?;
         }
         Ok(())
     }
@@ -247,59 +204,12 @@ impl<'s, S: Requests> Session<'s, S> {
     /// Waits until answers come or `until` has come, and gives those that are complete to `served`; says how many.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
-        let Some(epoll) = &self.epoll else { return self.receive_alone(left, served) };
-        // Whole milliseconds are what the call for many waits for; what is left of them waits more exactly.
-        let mut wait = left.map(|left| timespec(Duration::from_millis(left.as_millis() as u64)));
-        if let Some(left) = left.filter(|left| *left < Duration::from_millis(1)) {
-            let mut sockets = [PollFd::new(epoll, PollFlags::IN)];
-            match rustix::event::poll(&mut sockets, Some(&timespec(left))) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(self.lines[0].connection.lost(&std::io::Error::from(error).to_string())),
-            }
-            wait = Some(timespec(Duration::ZERO));
-        }
-        self.events.clear();
-        match epoll::wait(epoll, rustix::buffer::spare_capacity(&mut self.events), wait.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(self.lines[0].connection.lost(&std::io::Error::from(error).to_string())),
-        }
+        self.sockets.wait(left)?;
         let mut count = 0;
-        for at in 0..self.events.len() {
-            let event = self.events[at];
-            let index = usize::try_from(event.data.u64()).expect("we numbered the lines");
-            if self.lines[index].is_choked {
-                self.send(index)?;
-            }
-            while let Some(moved) = self.lines[index].connection.receive(false)? {
-                count += self.answers(index, served)?;
-                // The next wait reports what comes later. The end of the connection is reported only once.
-                if moved == Moved::All && !{ event.flags }.intersects(CLOSED) {
-                    break;
-                }
-            }
+        while let Some(index) = self.sockets.next_arrival()? {
+            count += self.answers(index, served)?;
         }
         Ok(count)
-    }
-
-    /// [`Session::receive`] with a single line.
-    fn receive_alone(&mut self, left: Option<Duration>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
-        let line = &mut self.lines[0];
-        let may_wait = !line.is_choked && left.is_none_or(|left| left >= 2 * RECEIVE_LIMIT);
-        if !may_wait {
-            let out = if line.is_choked { PollFlags::OUT } else { PollFlags::empty() };
-            let mut sockets = [PollFd::new(&line.connection, PollFlags::IN | out)];
-            match rustix::event::poll(&mut sockets, left.map(timespec).as_ref()) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(line.connection.lost(&std::io::Error::from(error).to_string())),
-            }
-            if line.is_choked {
-                self.send(0)?;
-            }
-        }
-        match self.lines[0].connection.receive(may_wait)? {
-            Some(_) => self.answers(0, served),
-            None => Ok(0),
-        }
     }
 
     /// Takes the answers that are here on a line.
@@ -307,7 +217,7 @@ impl<'s, S: Requests> Session<'s, S> {
         let now = self.clock.nanos();
         let line = &mut self.lines[index];
         let before = line.under_way;
-        while line.take(&mut self.slots, now, served)? {}
+        while line.take(self.sockets.connection(index), &mut self.slots, now, served)? {}
         let (count, left) = (before - line.under_way, line.under_way);
         self.under_way -= count;
         if line.is_open && !line.is_dirty {
@@ -347,15 +257,16 @@ impl<S: Requests> Flights for Session<'_, S> {
         };
         let index = self.line_with_room();
         let line = &mut self.lines[index];
+        let connection = self.sockets.connection(index);
         let this = &mut self.slots[slot as usize];
         this.shape = shape;
         this.key.clear();
         this.key.extend_from_slice(key);
         let may_share = self.groups && matches!(shape, Shape::Row | Shape::Rows | Shape::Partition);
         if !may_share {
-            line.close();
+            line.close(connection);
         }
-        let out = &mut line.connection.outbox;
+        let out = &mut connection.outbox;
         let begin = out.len();
         self.statements.put(request, out);
         if may_share {
@@ -365,7 +276,7 @@ impl<S: Requests> Flights for Session<'_, S> {
         line.steps.push_back(Step::Answer(slot));
         line.is_open = true;
         if !may_share {
-            line.close();
+            line.close(connection);
         }
         line.unsent.push(slot);
         line.under_way += 1;
@@ -399,15 +310,13 @@ impl<S: Requests> Flights for Session<'_, S> {
 }
 
 impl Line {
-    fn new(connection: Connection) -> Self {
+    fn new() -> Self {
         Self {
-            connection,
             steps: VecDeque::new(),
             under_way: 0,
             is_open: false,
             is_dirty: false,
             is_roomy: false,
-            is_choked: false,
             unsent: Vec::new(),
             reply: Reply::new(),
             held: None,
@@ -416,24 +325,30 @@ impl Line {
 
     /// Ends the group, if one is open.
     #[inline]
-    fn close(&mut self) {
+    fn close(&mut self, connection: &mut Connection) {
         if self.is_open {
             self.is_open = false;
-            self.connection.outbox.extend_from_slice(&wire::SYNC);
+            connection.outbox.extend_from_slice(&wire::SYNC);
             self.steps.push_back(Step::Ready);
         }
     }
 
     /// Takes a message, if there is one.
     #[inline]
-    fn take(&mut self, slots: &mut [Slot], now: u64, served: &mut dyn FnMut(Served<'_>)) -> Result<bool, Error> {
-        let Some(frame) = self.connection.next_frame()? else { return Ok(false) };
+    fn take(
+        &mut self,
+        connection: &mut Connection,
+        slots: &mut [Slot],
+        now: u64,
+        served: &mut dyn FnMut(Served<'_>),
+    ) -> Result<bool, Error> {
+        let Some(frame) = connection.next_frame()? else { return Ok(false) };
         let front = self.steps.front().copied();
         match (frame.tag, front) {
             (backend::BIND_COMPLETE_TAG, Some(Step::Answer(_))) => {}
             (backend::DATA_ROW_TAG, Some(Step::Answer(slot))) => {
                 if let Err(Malformed(what)) = slots[slot as usize].take_row(frame.body, &mut self.reply) {
-                    return Err(self.connection.protocol(what));
+                    return Err(connection.protocol(what));
                 }
             }
             (backend::COMMAND_COMPLETE_TAG, Some(Step::Answer(slot))) => {
@@ -453,12 +368,12 @@ impl Line {
             }
             (backend::ERROR_RESPONSE_TAG, front) => {
                 let error = wire::server_error(frame.body);
-                self.refuse(error, front, slots)?;
+                self.refuse(connection, error, front, slots)?;
             }
             (backend::NOTICE_RESPONSE_TAG | backend::NOTIFICATION_RESPONSE_TAG | backend::PARAMETER_STATUS_TAG, _) => {}
             (other, _) => {
                 let what = format!("a message `{}` where none is expected", other.escape_ascii());
-                return Err(self.connection.protocol(&what));
+                return Err(connection.protocol(&what));
             }
         }
         Ok(true)
@@ -485,9 +400,15 @@ impl Line {
 
     /// The server refused the request at hand, or failed to commit the group that it answered.
     #[cold]
-    fn refuse(&mut self, error: crate::ServerError, front: Option<Step>, slots: &[Slot]) -> Result<(), Error> {
+    fn refuse(
+        &mut self,
+        connection: &mut Connection,
+        error: crate::ServerError,
+        front: Option<Step>,
+        slots: &[Slot],
+    ) -> Result<(), Error> {
         let is_over = error.ends_session();
-        let error = self.connection.refused(error);
+        let error = connection.refused(error);
         if is_over {
             return Err(error);
         }
@@ -495,7 +416,7 @@ impl Line {
             Some(Step::Answer(slot)) => {
                 self.steps.pop_front();
                 self.held = Some((slot, Err(error.into())));
-                self.ask_again(slots);
+                self.ask_again(connection, slots);
                 Ok(())
             }
             Some(Step::Ready) => match &mut self.held {
@@ -510,10 +431,10 @@ impl Line {
     }
 
     /// Asks again for what the server skips up to the end of the group at hand.
-    fn ask_again(&mut self, slots: &[Slot]) {
+    fn ask_again(&mut self, connection: &mut Connection, slots: &[Slot]) {
         while let Some(step @ Step::Answer(slot)) = self.steps.front().copied() {
             self.steps.pop_front();
-            self.connection.outbox.extend_from_slice(&slots[slot as usize].message);
+            connection.outbox.extend_from_slice(&slots[slot as usize].message);
             self.steps.push_back(step);
             self.is_open = true;
         }
@@ -576,20 +497,4 @@ fn take_partition_row(mut values: Values<'_>, is_scanned: bool, reply: &mut Repl
 fn number(values: &mut Values<'_>) -> Result<i64, Malformed> {
     let bytes = values.value()?.unwrap_or(&[0; 8]);
     Ok(i64::from_be_bytes(bytes.try_into().map_err(|_| Malformed("a number that has not eight bytes"))?))
-}
-
-fn wait_for_all(lines: &[Line]) -> rustix::io::Result<OwnedFd> {
-    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    for (index, line) in lines.iter().enumerate() {
-        epoll::add(&epoll, &line.connection, epoll::EventData::new_u64(index as u64), INTEREST)?;
-    }
-    Ok(epoll)
-}
-
-fn no_epoll(error: rustix::io::Errno) -> Failure {
-    Failure::session("system", format!("cannot wait for several connections: {}", std::io::Error::from(error)))
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    duration.try_into().unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
 }

@@ -3,7 +3,7 @@
 //!
 //! From the bottom up: `wire` knows the bytes of messages and no socket; `address` what a target says; `tls` encrypts
 //! a socket; `connection` is one session with a server, used by one thread, that waits for each answer; `statements` is the SQL of a table;
-//! `flights` has many requests under way on several connections, `loader` fills a table; `store` puts them together.
+//! `sockets` waits for several connections; `flights` has many requests under way on them, `loader` fills a table; `store` puts them together.
 //! `server` starts a PostgreSQL of our own for tests and comparisons; `comparison` is the one with pgbench.
 
 #![allow(
@@ -21,6 +21,7 @@ pub mod loader;
 mod partitions;
 mod row_access;
 pub mod server;
+mod sockets;
 pub mod statements;
 pub mod store;
 mod tls;
