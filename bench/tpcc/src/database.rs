@@ -13,6 +13,9 @@ pub struct Scheme {
     pub name: &'static str,
     /// Opens it.
     pub open: Open,
+    /// Opens what makes the same round trips and changes nothing, to show what the client costs by itself. It is made with
+    /// [`Database::create`] and forgotten when it is closed. `None`: there are no round trips, or nothing makes them.
+    pub simulate: Option<Open>,
 }
 
 /// Opens a database. Its tables are made by [`Database::create`].

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// `noop:`, whose transactions are drawn and forgotten.
-pub const SCHEME: Scheme = Scheme { name: "noop", open };
+pub const SCHEME: Scheme = Scheme { name: "noop", open, simulate: None };
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     target.options()?.finish()?;

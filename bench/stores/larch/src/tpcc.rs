@@ -19,7 +19,7 @@ use rows::Extractor;
 use std::sync::{Mutex, PoisonError};
 
 /// `larch:DIR`.
-pub const SCHEME: Scheme = Scheme { name: "larch", open };
+pub const SCHEME: Scheme = Scheme { name: "larch", open, simulate: None };
 
 /// Transactions that a thread has under way, unless something else is said.
 const DEPTH: usize = 128;

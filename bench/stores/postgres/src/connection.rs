@@ -361,7 +361,11 @@ impl Connection {
     }
 
     /// Waits for the next message.
-    fn wait(&mut self) -> Result<Frame<'_>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// A lost connection, or bytes that are no message.
+    pub(crate) fn wait(&mut self) -> Result<Frame<'_>, Error> {
         // Asked for twice, because a borrow that is returned lasts on the other way, too.
         while !self.inbox.has_next().map_err(|Malformed(what)| self.protocol(what))? {
             if self.receive(true)?.is_none() {

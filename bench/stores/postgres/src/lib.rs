@@ -4,7 +4,7 @@
 //! From the bottom up: `wire` knows the bytes of messages and no socket; `address` what a target says; `tls` encrypts
 //! a socket; `connection` is one session with a server, used by one thread, that waits for each answer; `statements` is the SQL of a table;
 //! `sockets` waits for several connections; `flights` has many requests under way on them, `loader` fills a table; `store` puts them together.
-//! `server` starts a PostgreSQL of our own for tests and comparisons; `comparison` is the one with pgbench.
+//! `server` starts a PostgreSQL of our own for tests and comparisons; `comparison` is the one with pgbench. `tpcc` is TPC-C.
 
 #![allow(
     clippy::disallowed_types,
@@ -25,6 +25,7 @@ mod sockets;
 pub mod statements;
 pub mod store;
 mod tls;
+mod tpcc;
 pub mod wire;
 
 pub use address::Address;
@@ -33,3 +34,4 @@ pub use error::{Error, ServerError};
 pub use partitions::SCHEME as PARTITIONS;
 pub use row_access::SCHEME as ROW_ACCESS;
 pub use store::SCHEME;
+pub use tpcc::{COCKROACH as TPCC_COCKROACH, POSTGRES as TPCC, YUGABYTE as TPCC_YUGABYTE};

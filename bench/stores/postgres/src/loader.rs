@@ -17,8 +17,9 @@ use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 /// Rows are sent when they are so many bytes: far more than a round trip costs, far less than a server's memory.
 const BATCH_BYTES: usize = 1 << 20;
 /// Pieces of a COPY that is as large as the table.
-const PIECE_BYTES: usize = 256 << 10;
-const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
+/// What the data begin with.
+pub(crate) const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// A session that loads: it gathers rows and writes them a batch at a time, each in a transaction of its own. While the
 /// server works on a batch, the next is gathered. A batch that is not written loses rows that were taken for done, and no new
@@ -129,12 +130,13 @@ pub fn copy_all(connection: &mut Connection, statements: &Statements, rows: &mut
 }
 
 /// Begins a message of data; gives the place of its length, which counts itself.
-fn begin_data(out: &mut Vec<u8>) -> usize {
+pub(crate) fn begin_data(out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&[b'd', 0, 0, 0, 0]);
     out.len() - 4
 }
 
-fn put_done(out: &mut Vec<u8>) {
+/// Ends the data.
+pub(crate) fn put_done(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'c', 0, 0, 0, 4]);
 }
 

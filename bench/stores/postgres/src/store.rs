@@ -222,6 +222,21 @@ fn settings(
     statements: &Statements,
     isolation: &str,
 ) -> Result<Vec<Setting>, Error> {
+    let mut settings = server_settings(control, isolation)?;
+    settings.push(Setting::new("key order", key_order(control, statements)?));
+    let (connections, pipeline) = (address.connections, address.pipeline);
+    settings.push(Setting::new(
+        "client",
+        format!(
+            "{} at {}, a thread: {connections} connections with {pipeline} requests each",
+            address.database, address.place
+        ),
+    ));
+    Ok(settings)
+}
+
+/// What does not depend on the table. The engine comes first.
+pub(crate) fn server_settings(control: &mut Connection, isolation: &str) -> Result<Vec<Setting>, Error> {
     let mut get = |name: &str| setting(control, name);
     let (fsync, commit) = (get("fsync")?, get("synchronous_commit")?);
     let durability = match (fsync.as_str(), commit.as_str()) {
@@ -252,15 +267,6 @@ fn settings(
     let engine = format!("PostgreSQL {}", control.parameter("server_version").unwrap_or("of unknown version"));
     settings.insert(0, Setting::new("engine", engine));
     settings.push(Setting::new("encryption", control.encryption()));
-    settings.push(Setting::new("key order", key_order(control, statements)?));
-    let (connections, pipeline) = (address.connections, address.pipeline);
-    settings.push(Setting::new(
-        "client",
-        format!(
-            "{} at {}, a thread: {connections} connections with {pipeline} requests each",
-            address.database, address.place
-        ),
-    ));
     Ok(settings)
 }
 

@@ -176,6 +176,12 @@ impl Binding<'_> {
         self.bytes(&value.to_be_bytes());
     }
 
+    /// The next parameter is a 32-bit number.
+    #[inline]
+    pub fn integer(&mut self, value: i32) {
+        self.bytes(&value.to_be_bytes());
+    }
+
     /// The next parameter is an array of texts:
     ///
     /// ```text
@@ -199,6 +205,12 @@ impl Binding<'_> {
         self.array(BIGINT_TYPE, values.iter().map(|value| value.to_be_bytes()));
     }
 
+    /// The next parameter is an array of 32-bit numbers.
+    pub fn integers(&mut self, values: &[i32]) {
+        const INTEGER_TYPE: u32 = 23;
+        self.array(INTEGER_TYPE, values.iter().map(|value| value.to_be_bytes()));
+    }
+
     fn array<V: AsRef<[u8]>>(&mut self, element_type: u32, values: impl ExactSizeIterator<Item = V>) {
         self.missing -= 1;
         let length_at = self.out.len();
@@ -210,6 +222,14 @@ impl Binding<'_> {
             put_bytes(self.out, value.as_ref());
         }
         patch_length(self.out, length_at, length_at + 4);
+    }
+
+    /// All parameters that are left have these values, with a length before each.
+    #[inline]
+    pub fn finish_with(mut self, values: &[u8]) {
+        self.missing = 0;
+        self.out.extend_from_slice(values);
+        self.finish();
     }
 
     /// All values are given.

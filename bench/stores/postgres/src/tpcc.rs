@@ -1,0 +1,326 @@
+//! TPC-C on PostgreSQL and on databases that speak its protocol: a table for each of the nine, in the schema that the user's search path
+//! begins with. Transactions go out as prepared statements on several connections.
+//!
+//! From the bottom up: `dialect` is in what the servers differ, `options` what a target says. `columns` are the columns of the tables
+//! with their values, `tables` the statements that make and remove them, `load` fills them and `view` reads them. `statements` are those
+//! of transactions, `work` is a transaction under way, and `session` has several of them.
+
+mod columns;
+mod dialect;
+mod load;
+mod options;
+mod session;
+mod statements;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod view;
+mod work;
+
+use crate::connection::Connection;
+use crate::error::{Error, SqlState};
+use crate::store::{counts, first_process, server_settings, used};
+use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
+use dialect::Dialect;
+use harness::{Clock, Counter, Failure, Session, Setting, Store, StoreUse, Target};
+use options::{Load, Options};
+use statements::Statements;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// `postgres://…`.
+pub const POSTGRES: Scheme = Scheme {
+    name: "postgres",
+    open: |target, setup| open(&dialect::POSTGRES, target, setup),
+    simulate: Some(|target, setup| simulate(&dialect::POSTGRES, target, setup)),
+};
+
+/// `cockroach://…`.
+pub const COCKROACH: Scheme = Scheme {
+    name: "cockroach",
+    open: |target, setup| open(&dialect::COCKROACH, target, setup),
+    simulate: Some(|target, setup| simulate(&dialect::COCKROACH, target, setup)),
+};
+
+/// `yugabyte://…`.
+pub const YUGABYTE: Scheme = Scheme {
+    name: "yugabyte",
+    open: |target, setup| open(&dialect::YUGABYTE, target, setup),
+    simulate: Some(|target, setup| simulate(&dialect::YUGABYTE, target, setup)),
+};
+
+/// An open database.
+struct Postgres {
+    dialect: &'static Dialect,
+    options: Options,
+    statements: Statements,
+    /// Connections of each thread.
+    connections: usize,
+    /// For everything that is not measured.
+    control: Mutex<Connection>,
+    settings: Vec<Setting>,
+    /// Counts when it was opened.
+    before: Vec<Counter>,
+    /// The first process of the server, if it is on this machine.
+    server: Option<u32>,
+    functions_are_made: Mutex<bool>,
+    /// What a simulation was made with.
+    simulated: Mutex<Option<Form>>,
+}
+
+fn open(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
+    Ok(Box::new(Postgres::new(dialect, options_of(dialect, target)?, setup)?))
+}
+
+/// Opens what makes the same round trips with constant rows. It needs no tables and makes none.
+fn simulate(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
+    let options = Options { form: options::Form::Constants, ..options_of(dialect, target)? };
+    Ok(Box::new(Postgres::new(dialect, options, setup)?))
+}
+
+fn options_of(dialect: &Dialect, target: &Target) -> Result<Options, Failure> {
+    Options::of(target, dialect, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+}
+
+/// How settings call what transactions are made of.
+fn form_text(form: options::Form) -> &'static str {
+    match form {
+        options::Form::Statements => "prepared statements, sent together",
+        options::Form::Functions => "a function of the server each",
+        options::Form::Constants => "simulated: the same round trips with constant rows",
+    }
+}
+
+impl Postgres {
+    fn new(dialect: &'static Dialect, options: Options, setup: &Setup) -> Result<Self, Failure> {
+        let mut control = Connection::open(&options.address)?;
+        control.query("SET client_min_messages = warning")?;
+        let connections = setup.connections.unwrap_or(options.address.connections as usize);
+        let mut settings = server_settings(&mut control, options.isolation.sql())?;
+        let version = control.parameter("server_version").unwrap_or("of unknown version");
+        settings[0] = Setting::new("engine", format!("{} {version}", dialect.name));
+        settings.push(Setting::new("transactions", form_text(options.form)));
+        let (database, place) = (&options.address.database, &options.address.place);
+        settings.push(Setting::new("client", format!("{database} at {place}, a thread: {connections} connections")));
+        // Other servers do not count all of it.
+        let before = counts(&mut control).unwrap_or_default();
+        let server = first_process(&mut control, &options.address);
+        let statements = Statements::new(dialect, options.isolation, options.form);
+        let control = Mutex::new(control);
+        let (functions_are_made, simulated) = (Mutex::default(), Mutex::default());
+        Ok(Self {
+            dialect,
+            options,
+            statements,
+            connections,
+            control,
+            settings,
+            before,
+            server,
+            functions_are_made,
+            simulated,
+        })
+    }
+
+    fn control(&self) -> MutexGuard<'_, Connection> {
+        // A connection whose user panicked between two messages tells so itself.
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn simulated(&self) -> MutexGuard<'_, Option<Form>> {
+        self.simulated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_simulation(&self) -> bool {
+        self.options.form == options::Form::Constants
+    }
+
+    /// A connection that can carry out transactions.
+    fn prepared(&self) -> Result<Connection, Error> {
+        let mut connection = Connection::open(&self.options.address)?;
+        let statements: Vec<(String, &str)> = self.statements.all().collect();
+        connection.prepare(statements.iter().map(|(name, sql)| (name.as_str(), *sql)))?;
+        Ok(connection)
+    }
+
+    /// Makes the functions that the statements call, before the first session needs them. Those that are there may be of another
+    /// version, whose results cannot be replaced.
+    fn make_functions(&self) -> Result<(), Error> {
+        let mut are_made = self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*are_made && !self.statements.functions().is_empty() {
+            self.control().query(&(statements::remove_functions() + &self.statements.functions().join("; ")))?;
+        }
+        *are_made = true;
+        Ok(())
+    }
+}
+
+/// A value that is `t` or `f`.
+fn is_true(control: &mut Connection, sql: &str) -> Result<bool, Error> {
+    Ok(control.value(sql)? == "t")
+}
+
+#[cold]
+fn not_made() -> Failure {
+    Failure::session("no_store", "the database was not made: use init and import first")
+}
+
+#[cold]
+fn nothing_there() -> Failure {
+    Failure::request("simulated", "a simulation has no rows")
+}
+
+impl Store for Postgres {
+    fn settings(&self) -> Vec<Setting> {
+        self.settings.clone()
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let form = ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        self.make_functions()?;
+        let connections = (0..self.connections).map(|_| self.prepared()).collect::<Result<_, _>>()?;
+        Ok(Session::Flights(Box::new(session::Transactions::new(&self.statements, connections, &form, clock)?)))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(::tpcc::Database::form(self)?.is_none())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let mut control = self.control();
+        let now = counts(&mut control).unwrap_or_default();
+        let before = |name| self.before.iter().find(|before| before.name == name).map_or(0, |before| before.value);
+        let mut counters: Vec<Counter> =
+            now.iter().map(|now| Counter::of(now.name, now.value.saturating_sub(before(now.name)))).collect();
+        let sizes: Vec<String> =
+            Table::ALL.iter().map(|table| format!("pg_total_relation_size(to_regclass('{}'))", table.name())).collect();
+        let size = format!("SELECT {}", sizes.join(" + "));
+        if let Some(bytes) = control.value(&size).ok().and_then(|bytes| bytes.parse().ok()) {
+            counters.push(Counter::now("bytes on disk", bytes));
+        }
+        counters
+    }
+
+    /// That of all processes of the server, if it is on this machine and they can be seen.
+    fn used(&self) -> StoreUse {
+        used(self.server)
+    }
+
+    /// Removes dead versions, looks how values are spread, and writes all pages; the last where this user may.
+    fn settle(&self) -> Result<(), Failure> {
+        if !self.dialect.has_vacuum || self.is_simulation() {
+            return Ok(());
+        }
+        let mut control = self.control();
+        let names = Table::ALL.map(Table::name).join(", ");
+        control.query(&format!("VACUUM (ANALYZE) {names}"))?;
+        match control.query("CHECKPOINT") {
+            Ok(_) => Ok(()),
+            Err(error) if error.sqlstate() == Some(SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl ::tpcc::Database for Postgres {
+    fn create(&self, form: &Form) -> Result<(), Failure> {
+        if self.is_simulation() {
+            *self.simulated() = Some(*form);
+            return Ok(());
+        }
+        let mut control = self.control();
+        for name in tables::all_names() {
+            if is_true(&mut control, &tables::is_there(name))? {
+                let text = format!(
+                    "there is a table {name} that is not of TPC-C: name another database, or a schema of its own with \
+                     search_path="
+                );
+                return Err(Failure::session("other_tables", text));
+            }
+        }
+        let made = control.query(&tables::create(self.dialect, form));
+        if made.is_err() {
+            // The transaction has failed, and waits for its end; what matters is why.
+            drop(control.query("ROLLBACK"));
+        }
+        made?;
+        Ok(())
+    }
+
+    fn form(&self) -> Result<Option<Form>, Failure> {
+        if self.is_simulation() {
+            return Ok(*self.simulated());
+        }
+        let mut control = self.control();
+        if !is_true(&mut control, &tables::is_there(tables::ABOUT))? {
+            return Ok(None);
+        }
+        let rows = control.query(&tables::form())?;
+        let number = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<i64>().ok();
+        let form = (|| {
+            let (seed, loaded) = (number(1)?.cast_unsigned(), number(2)?);
+            Some(Form { warehouses: number(0)?.try_into().ok()?, seed, loaded })
+        })();
+        let not_ours = || Failure::session("other_tables", format!("the table {} is not of TPC-C", tables::ABOUT));
+        form.ok_or_else(not_ours).map(Some)
+    }
+
+    fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {
+        if self.is_simulation() {
+            return Err(nothing_there());
+        }
+        let connection = Connection::open(&self.options.address)?;
+        Ok(match self.options.load {
+            Load::Copy => Box::new(load::Copying::begin(connection, part)?),
+            Load::Insert => Box::new(load::Inserting::begin(connection, part)?),
+        })
+    }
+
+    fn is_loaded(&self, part: &Part) -> Result<bool, Failure> {
+        Ok(!self.is_simulation() && is_true(&mut self.control(), &tables::is_loaded(part))?)
+    }
+
+    fn make_indexes(&self) -> Result<(), Failure> {
+        if self.is_simulation() {
+            return Ok(());
+        }
+        let mut control = self.control();
+        for table in Table::ALL {
+            if let Some(key) = columns::key(table)
+                && !is_true(&mut control, &tables::has_key(table))?
+            {
+                control.query(&tables::make_key(table, key))?;
+            }
+        }
+        for index in tables::make_indexes(self.dialect) {
+            control.query(&index)?;
+        }
+        Ok(())
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, Failure> {
+        if self.is_simulation() {
+            return Err(nothing_there());
+        }
+        Ok(Box::new(view::Snapshot::new(&self.options.address, self.dialect)?))
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        // Tables of these names may be somebody else's.
+        ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        if self.is_simulation() {
+            *self.simulated() = None;
+            return Ok(());
+        }
+        let mut control = self.control();
+        control.query(&statements::remove_functions())?;
+        // What says that they are ours goes last, so that after a crash clean removes the rest.
+        for name in tables::all_names() {
+            control.query(&format!("DROP TABLE IF EXISTS {name}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! In what PostgreSQL and the databases that speak its protocol differ, as far as TPC-C meets it. What is said of CockroachDB and
+//! YugabyteDB comes from their manuals: no server of theirs was there to try it.
+
+use super::options::Isolation;
+
+/// A kind of server.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Its name.
+    pub name: &'static str,
+    /// The port that is asked when none is named.
+    pub port: &'static str,
+    /// Whether rows lie in the order of their primary key, which therefore has to be there before the rows. Where they do not, the
+    /// index of the key is made faster when they are there.
+    pub has_keys_from_the_start: bool,
+    /// What makes a column be compared byte by byte.
+    pub bytes_collation: &'static str,
+    /// How the two small tables are kept whose rows change all the time.
+    pub hot_storage: &'static str,
+    /// The kind of index that finds payments by their warehouse.
+    pub history_index: &'static str,
+    /// Settings of sessions that carry out transactions.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// How several sessions see the same moment.
+    pub moment: Moment,
+    /// Makes deliveries of a warehouse, the parameter, wait for each other.
+    delivery_lock: &'static str,
+    /// Whether it has VACUUM and CHECKPOINT.
+    pub has_vacuum: bool,
+}
+
+/// How several sessions see the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// One exports its snapshot, and the others import it.
+    ExportedSnapshot,
+    /// All read as of a time.
+    SystemTime,
+    /// They do not: nothing may run while the database is checked.
+    None,
+}
+
+/// PostgreSQL.
+pub static POSTGRES: Dialect = Dialect {
+    name: "PostgreSQL",
+    port: "5432",
+    has_keys_from_the_start: false,
+    bytes_collation: " COLLATE \"C\"",
+    // New versions of a row find room on its page, and the index has no new entry for them.
+    hot_storage: " WITH (fillfactor = 10)",
+    history_index: "USING brin ",
+    settings: &[
+        // Statements are planned once.
+        ("plan_cache_mode", "force_generic_plan"),
+        // Each row is found by an index. A plan that reads whole tables, as looks good for small ones, would make serializable
+        // transactions conflict with everybody.
+        ("enable_seqscan", "off"),
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+        ("jit", "off"),
+    ],
+    moment: Moment::ExportedSnapshot,
+    delivery_lock: "SELECT 1 FROM (SELECT pg_advisory_xact_lock($1::int4, 1414549571)) AS locked",
+    has_vacuum: true,
+};
+
+/// CockroachDB, whose strings are compared byte by byte.
+pub static COCKROACH: Dialect =
+    Dialect { name: "CockroachDB", port: "26257", moment: Moment::SystemTime, ..ROWS_BY_KEY };
+
+/// YugabyteDB.
+pub static YUGABYTE: Dialect = Dialect {
+    name: "YugabyteDB",
+    port: "5433",
+    bytes_collation: " COLLATE \"C\"",
+    moment: Moment::None,
+    ..ROWS_BY_KEY
+};
+
+/// What CockroachDB and YugabyteDB have in common: a row lies where its primary key says.
+const ROWS_BY_KEY: Dialect = Dialect {
+    name: "",
+    port: "",
+    has_keys_from_the_start: true,
+    bytes_collation: "",
+    hot_storage: "",
+    history_index: "",
+    settings: &[],
+    moment: Moment::None,
+    // Advisory locks do nothing in CockroachDB, and YugabyteDB has none before 2025.
+    delivery_lock: "SELECT 1 FROM warehouse WHERE w_id = $1::int4 FOR UPDATE",
+    has_vacuum: false,
+};
+
+impl Dialect {
+    /// The statement that makes deliveries of a warehouse wait for each other, where they have to: read committed gives a delivery
+    /// that waited for another one the orders as they were before, and it would find none in place of the next.
+    pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
+        (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
+    }
+}

@@ -1,0 +1,124 @@
+//! Loads a part in one transaction, together with the note that it is loaded: by one COPY, or by an INSERT for each row, which shows
+//! what the COPY saves. A loader that is dropped closes its connection, and the server forgets what it sent.
+
+use super::columns;
+use super::tables::note_part;
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::loader::{HEADER, PIECE_BYTES, begin_data, put_done};
+use crate::wire::{self, SYNC, Statement};
+use ::tpcc::{Loader, Part, Row};
+use harness::Failure;
+
+/// Rows that are sent before their answers are waited for: an answer is about 30 bytes, and all have to fit where nobody reads them.
+const ROWS_UNANSWERED: u32 = 256;
+
+/// Takes the rows of a part as the data of a COPY.
+pub struct Copying {
+    connection: Connection,
+    part: Part,
+    columns: [u8; 2],
+    /// Where the length of the message that is being filled stands in the outbox.
+    length_at: usize,
+}
+
+impl Copying {
+    /// A loader of `part`.
+    pub fn begin(mut connection: Connection, part: &Part) -> Result<Self, Error> {
+        connection.query("BEGIN")?;
+        let (table, names) = (part.table.name(), columns::names(part.table));
+        connection.put_query(&format!("COPY {table} ({names}) FROM STDIN (FORMAT binary)"))?;
+        let length_at = begin_data(&mut connection.outbox);
+        connection.outbox.extend_from_slice(HEADER);
+        let columns = (columns::columns(part.table).len() as u16).to_be_bytes();
+        Ok(Self { connection, part: part.clone(), columns, length_at })
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        wire::patch_length(&mut self.connection.outbox, self.length_at, self.length_at);
+        self.connection.flush()?;
+        self.length_at = begin_data(&mut self.connection.outbox);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        let out = &mut self.connection.outbox;
+        out.extend_from_slice(&u16::MAX.to_be_bytes());
+        wire::patch_length(out, self.length_at, self.length_at);
+        put_done(out);
+        self.connection.flush()?;
+        self.connection.finish_query()?;
+        commit(&mut self.connection, &self.part)
+    }
+}
+
+/// Notes that the part is loaded, and makes both take effect.
+fn commit(connection: &mut Connection, part: &Part) -> Result<(), Error> {
+    connection.query(&note_part(part))?;
+    connection.query("COMMIT").map(drop)
+}
+
+impl Loader for Copying {
+    fn row(&mut self, row: Row<'_>) -> Result<(), Failure> {
+        let out = &mut self.connection.outbox;
+        out.extend_from_slice(&self.columns);
+        columns::put(row, out);
+        if out.len() >= PIECE_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
+        Ok(self.end()?)
+    }
+}
+
+/// Takes the rows of a part and inserts them one by one.
+pub struct Inserting {
+    connection: Connection,
+    part: Part,
+    insert: Statement,
+    /// Values of a row.
+    values: Vec<u8>,
+    unanswered: u32,
+}
+
+impl Inserting {
+    /// A loader of `part`.
+    pub fn begin(mut connection: Connection, part: &Part) -> Result<Self, Error> {
+        let (table, names) = (part.table.name(), columns::names(part.table));
+        let count = columns::columns(part.table).len() as u16;
+        let values = (1..=count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
+        let sql = format!("INSERT INTO {table} ({names}) VALUES ({values})");
+        connection.prepare([("insert", sql.as_str())])?;
+        connection.query("BEGIN")?;
+        let insert = Statement::new("insert", count);
+        Ok(Self { connection, part: part.clone(), insert, values: Vec::new(), unanswered: 0 })
+    }
+
+    fn answered(&mut self) -> Result<(), Error> {
+        self.unanswered = 0;
+        self.connection.outbox.extend_from_slice(&SYNC);
+        self.connection.flush()?;
+        self.connection.finish_query().map(drop)
+    }
+}
+
+impl Loader for Inserting {
+    fn row(&mut self, row: Row<'_>) -> Result<(), Failure> {
+        self.values.clear();
+        columns::put(row, &mut self.values);
+        self.insert.bind(&mut self.connection.outbox).finish_with(&self.values);
+        self.unanswered += 1;
+        if self.unanswered == ROWS_UNANSWERED {
+            self.answered()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
+        self.answered()?;
+        Ok(commit(&mut self.connection, &self.part)?)
+    }
+}

@@ -1,0 +1,456 @@
+//! The statements of transactions. Each connection prepares all of them, and `work` says which are sent together.
+//!
+//! A statement does as much as the server can do without an answer of ours, so that a transaction is one round trip, and a new order
+//! two. Values that depend on others are computed where the row is written, which holds at every isolation level: read committed looks
+//! at the newest version of a row that it waited for.
+//!
+//! ```text
+//!                 round trip 1                                        round trip 2
+//! new order       BEGIN; district; stock of all lines                 order with lines; COMMIT or ROLLBACK
+//! payment         warehouse, district, customer and history
+//! order status    BEGIN READ ONLY; customer, order, lines; COMMIT
+//! delivery        all ten districts; at read committed after a lock
+//! stock level     BEGIN READ ONLY; lines and stock; COMMIT
+//! ```
+//!
+//! With functions of the server, each line but BEGIN and COMMIT is a call of one function, and the function of a new order does all of
+//! it. The constant rows of a simulation have the types of the real ones, and as many come.
+
+use super::dialect::Dialect;
+use super::options::{Form, Isolation};
+use crate::wire::{Binding, Statement};
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Begins a transaction.
+    Begin,
+    /// Begins one that only reads.
+    BeginReading,
+    /// Ends it.
+    Commit,
+    /// Forgets it.
+    RollBack,
+    /// Gives an order its number.
+    District,
+    /// Takes items from stocks.
+    Stock,
+    /// Adds an order.
+    Order,
+    /// All of a new order but its end.
+    NewOrder,
+    /// A customer of a number pays.
+    PaymentByNumber,
+    /// A customer of a name pays.
+    PaymentByName,
+    /// The newest order of a customer of a number.
+    StatusByNumber,
+    /// The newest order of a customer of a name.
+    StatusByName,
+    /// Makes deliveries of a warehouse wait for each other.
+    DeliveryLock,
+    /// Delivers the oldest order of each district.
+    Delivery,
+    /// Counts items whose stock is low.
+    Level,
+}
+
+/// A statement, before it is prepared.
+struct Definition {
+    kind: Kind,
+    name: &'static str,
+    /// The types of its parameters.
+    parameters: &'static [&'static str],
+    /// The types of its results, each with a value that a simulation gives.
+    results: &'static [(&'static str, &'static str)],
+    sql: String,
+    /// How many rows a simulation gives: what its constants are selected from.
+    rows: &'static str,
+}
+
+/// The statements, by their kinds.
+pub struct Statements {
+    all: Vec<(Kind, String, Statement)>,
+    by_kind: [Option<usize>; 15],
+    /// What they are made of.
+    pub form: Form,
+    /// What makes the functions that they call.
+    functions: Vec<String>,
+}
+
+impl Statements {
+    /// Those for a server.
+    pub fn new(dialect: &Dialect, isolation: Isolation, form: Form) -> Self {
+        let (mut all, mut by_kind, mut functions) = (Vec::new(), [None; 15], Vec::new());
+        let mut put = |kind: Kind, sql: String, parameters: usize| {
+            let name = all.len().to_string();
+            by_kind[kind as usize] = Some(all.len());
+            let parameters = u16::try_from(parameters).expect("a statement has a few parameters");
+            all.push((kind, sql, Statement::new(&name, parameters)));
+        };
+        for (kind, sql) in [
+            (Kind::Begin, "BEGIN"),
+            (Kind::BeginReading, "BEGIN READ ONLY"),
+            (Kind::Commit, "COMMIT"),
+            (Kind::RollBack, "ROLLBACK"),
+        ] {
+            put(kind, sql.to_owned(), 0);
+        }
+        if let (Some(lock), Form::Statements | Form::Functions) = (dialect.delivery_lock(isolation), form) {
+            put(Kind::DeliveryLock, lock.to_owned(), 1);
+        }
+        for definition in definitions() {
+            let is_of_function = definition.kind == Kind::NewOrder;
+            let is_of_statements = matches!(definition.kind, Kind::District | Kind::Stock | Kind::Order);
+            let sql = match form {
+                Form::Functions if is_of_statements => continue,
+                Form::Statements | Form::Constants if is_of_function => continue,
+                Form::Statements => definition.sql.clone(),
+                Form::Constants => definition.constants(),
+                Form::Functions => {
+                    functions.push(definition.function());
+                    definition.call()
+                }
+            };
+            put(definition.kind, sql, definition.parameters.len());
+        }
+        Self { all, by_kind, form, functions }
+    }
+
+    /// Whether there is a statement of this kind.
+    #[inline]
+    pub fn has(&self, kind: Kind) -> bool {
+        self.by_kind[kind as usize].is_some()
+    }
+
+    /// Begins the message of a statement of this kind.
+    #[inline]
+    pub fn bind<'o>(&self, kind: Kind, out: &'o mut Vec<u8>) -> Binding<'o> {
+        let at = self.by_kind[kind as usize].expect("transactions use the statements of their form");
+        self.all[at].2.bind(out)
+    }
+
+    /// Name and SQL of each, to be prepared.
+    pub fn all(&self) -> impl Iterator<Item = (String, &str)> {
+        self.all.iter().enumerate().map(|(number, (_, sql, _))| (number.to_string(), sql.as_str()))
+    }
+
+    /// What makes the functions that the statements call.
+    pub fn functions(&self) -> &[String] {
+        &self.functions
+    }
+}
+
+impl Definition {
+    fn call(&self) -> String {
+        let parameters =
+            (1..=self.parameters.len()).zip(self.parameters).map(|(number, of)| format!("${number}::{of}"));
+        format!("SELECT * FROM {}({})", function_name(self.name), parameters.collect::<Vec<_>>().join(", "))
+    }
+
+    fn function(&self) -> String {
+        // Columns of the result have names that no column of a table has.
+        let results = self.results.iter().enumerate().map(|(at, (of, _))| format!("r{} {of}", at + 1));
+        let body = match self.kind {
+            Kind::NewOrder => self.sql.clone(),
+            _ => format!("BEGIN RETURN QUERY {}; END", self.sql),
+        };
+        format!(
+            "CREATE OR REPLACE FUNCTION {}({}) RETURNS TABLE ({}) LANGUAGE plpgsql AS $function$ {body} $function$",
+            function_name(self.name),
+            self.parameters.join(", "),
+            results.collect::<Vec<_>>().join(", ")
+        )
+    }
+
+    fn constants(&self) -> String {
+        let results = self.results.iter().map(|(of, value)| format!("CAST({value} AS {of})"));
+        let mut results = results.collect::<Vec<_>>().join(", ");
+        if results.is_empty() {
+            "1".clone_into(&mut results);
+        }
+        // A parameter whose type nothing says has none.
+        let given = (1..=self.parameters.len()).zip(self.parameters).map(|(number, of)| format!("${number}::{of}"));
+        let given = given.collect::<Vec<_>>().join(", ");
+        format!("SELECT {results} FROM (SELECT {given}) AS given{}", self.rows)
+    }
+}
+
+fn function_name(name: &str) -> String {
+    format!("tpcc_{name}")
+}
+
+/// What removes the functions, if they are there.
+pub fn remove_functions() -> String {
+    let names = definitions()
+        .map(|definition| format!("{}({})", function_name(definition.name), definition.parameters.join(", ")));
+    names.map(|name| format!("DROP FUNCTION IF EXISTS {name}; ")).into_iter().collect()
+}
+
+/// The number of the customer in the middle of those with a name, rounded up, in the order of first names.
+const BY_NAME: &str = "(SELECT (array_agg(c_id ORDER BY c_first, c_id))[((count(*) + 1) >> 1)::int4] FROM customer";
+
+fn payment(who: &str) -> String {
+    format!(
+        "WITH c AS (UPDATE customer SET c_balance = c_balance - $3, c_ytd_payment = c_ytd_payment + $3, \
+         c_payment_cnt = c_payment_cnt + 1, c_data = CASE c_credit WHEN 'GC' THEN c_data ELSE \
+         left(c_id::text || ' ' || c_d_id::text || ' ' || c_w_id::text || $8::text || c_data, 500) END \
+         WHERE c_w_id = $4 AND c_d_id = $5 AND c_id = {who} \
+         RETURNING c_id, c_first, c_last, c_street_1, c_city, c_zip, c_discount, c_balance, \
+         CASE c_credit WHEN 'GC' THEN NULL ELSE left(c_data, 200) END AS seen), \
+         d AS (UPDATE district SET d_ytd = d_ytd + $3 WHERE d_w_id = $1 AND d_id = $2 \
+         RETURNING d_name, d_street_1, d_city, d_zip), \
+         w AS (UPDATE warehouse SET w_ytd = w_ytd + $3 WHERE w_id = $1 RETURNING w_name, w_street_1, w_city, w_zip), \
+         h AS (INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
+         SELECT c_id, $5::int4, $4::int4, $2::int4, $1::int4, $7::timestamptz, $3::int8, w_name || '    ' || d_name \
+         FROM c, d, w RETURNING h_c_id) \
+         SELECT w_street_1, w_city, w_zip, d_street_1, d_city, d_zip, c_street_1, c_city, c_zip, \
+         c_id, c_first, c_last, c_discount, c_balance, seen::text FROM c, d, w"
+    )
+}
+
+const PAYMENT_RESULTS: &[(&str, &str)] = &[
+    ("varchar", "'a street of it'"),
+    ("varchar", "'a city of it'"),
+    ("bpchar", "'123411111'"),
+    ("varchar", "'a street of it'"),
+    ("varchar", "'a city of it'"),
+    ("bpchar", "'123411111'"),
+    ("varchar", "'a street of it'"),
+    ("varchar", "'a city of it'"),
+    ("bpchar", "'123411111'"),
+    ("int4", "1"),
+    ("varchar", "'Firstname'"),
+    ("varchar", "'BARBARBAR'"),
+    ("int4", "500"),
+    ("int8", "-1000"),
+    ("text", "NULL"),
+];
+
+fn status(who: &str) -> String {
+    format!(
+        "SELECT c_id, c_first, c_last, c_balance, o_id, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, \
+         ol_delivery_d IS NOT NULL \
+         FROM (SELECT c_id, c_first, c_last, c_balance FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {who}) AS c \
+         CROSS JOIN LATERAL (SELECT o_id, o_carrier_id FROM orders \
+         WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = c.c_id ORDER BY o_id DESC LIMIT 1) AS o \
+         JOIN order_line ON ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = o.o_id ORDER BY ol_number"
+    )
+}
+
+const STATUS_RESULTS: &[(&str, &str)] = &[
+    ("int4", "1"),
+    ("varchar", "'Firstname'"),
+    ("varchar", "'BARBARBAR'"),
+    ("int8", "-1000"),
+    ("int4", "3001"),
+    ("int4", "NULL"),
+    ("int4", "4711"),
+    ("int4", "1"),
+    ("int4", "5"),
+    ("int8", "12345"),
+    ("bool", "false"),
+];
+
+/// What a stock is after the items of a line were taken from it.
+const TAKEN: &str = "s_quantity = s_quantity - l.quantity + CASE WHEN s_quantity >= l.quantity + 10 THEN 0 ELSE 91 END, \
+    s_ytd = s_ytd + l.quantity, s_order_cnt = s_order_cnt + 1, \
+    s_remote_cnt = s_remote_cnt + CASE WHEN l.w = $1 THEN 0 ELSE 1 END";
+
+/// What an order line is given of the stock, in a district.
+fn district_info(district: &str) -> String {
+    let cases: String = (1..=9).map(|number| format!("WHEN {number} THEN s_dist_{number:02} ")).collect();
+    format!("CASE {district} {cases}ELSE s_dist_10 END")
+}
+
+/// Where an order is entered: the district has its number, the warehouse and the customer what it costs.
+const ENTERED: &str = "UPDATE district SET d_next_o_id = d_next_o_id + 1 FROM warehouse, customer \
+    WHERE d_w_id = $1 AND d_id = $2 AND w_id = $1 AND c_w_id = $1 AND c_d_id = $2 AND c_id = $3 \
+    RETURNING (d_next_o_id - 1)::int4, d_tax, w_tax, c_discount, c_last, c_credit";
+
+/// The body of the function that does all of a new order but its end.
+fn new_order() -> String {
+    let (info, entered) = (district_info("$2"), ENTERED.replace("c_last", "c_last::varchar"));
+    format!(
+        "DECLARE l record; goods record; info bpchar; BEGIN \
+         {entered} INTO r1, r2, r3, r4, r5, r6; \
+         INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local) \
+         VALUES ($1, $2, r1, $3, $4, NULL, cardinality($6), $5); \
+         INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES ($1, $2, r1); \
+         FOR l IN SELECT * FROM unnest($6, $7, $8) WITH ORDINALITY AS given (w, i, quantity, number) \
+         ORDER BY w, i, number LOOP \
+         SELECT i_name, i_price, i_data LIKE '%ORIGINAL%' AS is_original INTO goods FROM item WHERE i_id = l.i; \
+         CONTINUE WHEN NOT FOUND; \
+         UPDATE stock SET {TAKEN} WHERE s_w_id = l.w AND s_i_id = l.i \
+         RETURNING s_quantity, goods.is_original AND s_data LIKE '%ORIGINAL%', {info} INTO STRICT r8, r9, info; \
+         INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
+         ol_quantity, ol_amount, ol_dist_info) \
+         VALUES ($1, $2, r1, l.number, l.i, l.w, NULL, l.quantity, l.quantity * goods.i_price, info); \
+         r7 := l.number; r10 := goods.i_price; r11 := goods.i_name; RETURN NEXT; \
+         END LOOP; END"
+    )
+}
+
+/// All statements that differ between the forms.
+fn definitions() -> [Definition; 10] {
+    let numbered = "$6::int4".to_owned();
+    let named = |warehouse: &str, district: &str, name: &str| {
+        format!("{BY_NAME} WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_last = {name})")
+    };
+    let payment_of = |kind, name, parameters, who: &str| Definition {
+        kind,
+        name,
+        parameters,
+        results: PAYMENT_RESULTS,
+        sql: payment(who),
+        rows: "",
+    };
+    let status_of = |kind, name, parameters, who: &str| Definition {
+        kind,
+        name,
+        parameters,
+        results: STATUS_RESULTS,
+        sql: status(who),
+        rows: ", generate_series(1, 10)",
+    };
+    [
+        Definition {
+            kind: Kind::District,
+            name: "district",
+            parameters: &["int4", "int4", "int4"],
+            results: &[
+                ("int4", "3001"),
+                ("int4", "1000"),
+                ("int4", "1000"),
+                ("int4", "500"),
+                ("varchar", "'BARBARBAR'"),
+                ("bpchar", "'GC'"),
+            ],
+            sql: ENTERED.to_owned(),
+            rows: "",
+        },
+        Definition {
+            kind: Kind::Stock,
+            name: "stock",
+            parameters: &["int4", "int4", "int4[]", "int4[]", "int4[]"],
+            results: &[
+                ("int4", "w"),
+                ("int4", "i"),
+                ("int4", "50"),
+                ("bpchar", "'abcdefghijklmnopqrstuvwx'"),
+                ("bool", "false"),
+                ("int8", "5000"),
+                ("varchar", "'the name of an item'"),
+            ],
+            sql: format!(
+                "UPDATE stock SET {TAKEN} FROM unnest($3::int4[], $4::int4[], $5::int4[]) AS l (w, i, quantity) \
+                 JOIN item ON i_id = l.i WHERE s_w_id = l.w AND s_i_id = l.i \
+                 RETURNING s_w_id, s_i_id, s_quantity, {}, s_data LIKE '%ORIGINAL%' AND i_data LIKE '%ORIGINAL%', \
+                 i_price, i_name",
+                district_info("$2::int4")
+            ),
+            // Constant rows have no missing item but the one that orders ask for which are rolled back.
+            rows: ", unnest($3::int4[], $4::int4[], $5::int4[]) AS l (w, i, quantity) WHERE i <= 100000",
+        },
+        Definition {
+            kind: Kind::Order,
+            name: "order",
+            parameters: &[
+                "int4",
+                "int4",
+                "int4",
+                "int4",
+                "timestamptz",
+                "int4",
+                "int4",
+                "int4[]",
+                "int4[]",
+                "int4[]",
+                "int4[]",
+                "int8[]",
+                "text[]",
+            ],
+            results: &[],
+            sql: "WITH o AS (INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local) \
+                  VALUES ($1::int4, $2::int4, $3::int4, $4::int4, $5::timestamptz, NULL, $6::int4, $7::int4) RETURNING o_id), \
+                  n AS (INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES ($1::int4, $2::int4, $3::int4) RETURNING no_o_id) \
+                  INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
+                  ol_quantity, ol_amount, ol_dist_info) \
+                  SELECT $1::int4, $2::int4, $3::int4, l.number, l.i, l.w, NULL, l.quantity, l.amount, l.info \
+                  FROM unnest($8::int4[], $9::int4[], $10::int4[], $11::int4[], $12::int8[], $13::text[]) \
+                  AS l (number, i, w, quantity, amount, info)"
+                .to_owned(),
+            rows: "",
+        },
+        Definition {
+            kind: Kind::NewOrder,
+            name: "new_order",
+            parameters: &["int4", "int4", "int4", "timestamptz", "int4", "int4[]", "int4[]", "int4[]"],
+            results: &[
+                ("int4", ""),
+                ("int4", ""),
+                ("int4", ""),
+                ("int4", ""),
+                ("varchar", ""),
+                ("bpchar", ""),
+                ("int4", ""),
+                ("int4", ""),
+                ("bool", ""),
+                ("int8", ""),
+                ("varchar", ""),
+            ],
+            sql: new_order(),
+            rows: "",
+        },
+        payment_of(
+            Kind::PaymentByNumber,
+            "payment_by_number",
+            &["int4", "int4", "int8", "int4", "int4", "int4", "timestamptz", "text"],
+            &numbered,
+        ),
+        payment_of(
+            Kind::PaymentByName,
+            "payment_by_name",
+            &["int4", "int4", "int8", "int4", "int4", "text", "timestamptz", "text"],
+            &named("$4", "$5", "$6::text"),
+        ),
+        status_of(Kind::StatusByNumber, "status_by_number", &["int4", "int4", "int4"], "$3::int4"),
+        status_of(
+            Kind::StatusByName,
+            "status_by_name",
+            &["int4", "int4", "text"],
+            &named("$1", "$2", "$3::text"),
+        ),
+        Definition {
+            kind: Kind::Delivery,
+            name: "delivery",
+            parameters: &["int4", "int4", "timestamptz"],
+            results: &[("int4", "district"), ("int4", "2101")],
+            sql: "WITH oldest AS (SELECT district, (SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = district \
+                  ORDER BY no_o_id LIMIT 1) AS number FROM generate_series(1, 10) AS districts (district)), \
+                  gone AS (DELETE FROM new_order USING oldest WHERE no_w_id = $1 AND no_d_id = district AND no_o_id = number \
+                  RETURNING no_d_id, no_o_id), \
+                  o AS (UPDATE orders SET o_carrier_id = $2 FROM gone WHERE o_w_id = $1 AND o_d_id = no_d_id AND o_id = no_o_id \
+                  RETURNING o_d_id, o_c_id), \
+                  l AS (UPDATE order_line SET ol_delivery_d = $3 FROM gone \
+                  WHERE ol_w_id = $1 AND ol_d_id = no_d_id AND ol_o_id = no_o_id RETURNING ol_d_id, ol_amount), \
+                  s AS (SELECT ol_d_id, sum(ol_amount)::int8 AS amount FROM l GROUP BY ol_d_id), \
+                  c AS (UPDATE customer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1 \
+                  FROM o JOIN s ON ol_d_id = o_d_id WHERE c_w_id = $1 AND c_d_id = o_d_id AND c_id = o_c_id RETURNING c_d_id) \
+                  SELECT no_d_id, no_o_id FROM gone JOIN c ON c_d_id = no_d_id"
+                .to_owned(),
+            rows: ", generate_series(1, 10) AS districts (district)",
+        },
+        Definition {
+            kind: Kind::Level,
+            name: "stock_level",
+            parameters: &["int4", "int4", "int4"],
+            results: &[("int8", "17")],
+            sql: "SELECT count(*) FROM (SELECT DISTINCT ol_i_id FROM district JOIN order_line ON ol_w_id = $1 AND ol_d_id = $2 \
+                  AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id WHERE d_w_id = $1 AND d_id = $2) AS sold \
+                  JOIN stock ON s_w_id = $1 AND s_i_id = ol_i_id WHERE s_quantity < $3"
+                .to_owned(),
+            rows: "",
+        },
+    ]
+}

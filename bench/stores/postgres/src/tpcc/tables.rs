@@ -1,0 +1,101 @@
+//! The statements that make, note, index and remove the tables.
+//!
+//! Two tables of our own say what the database is: `tpcc_about` keeps what it was made with, `tpcc_parts` which parts are loaded.
+//! `tpcc_about` comes first and goes last, so that tables which a crash leaves are known as ours where a server does not make and
+//! remove tables in transactions.
+
+use super::columns::{self, BYTES_COLLATION};
+use super::dialect::Dialect;
+use ::tpcc::{Form, Part, Table};
+
+/// The table that keeps what the database was made with.
+pub const ABOUT: &str = "tpcc_about";
+/// The table of parts that are loaded.
+pub const PARTS: &str = "tpcc_parts";
+
+/// All that is made and may be somebody else's, if it is there already.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    Table::ALL.map(Table::name).into_iter().chain([PARTS, ABOUT])
+}
+
+/// Makes all tables, empty.
+pub fn create(dialect: &Dialect, form: &Form) -> String {
+    let mut sql = format!(
+        "BEGIN; CREATE TABLE {ABOUT} (warehouses int4 NOT NULL, seed int8 NOT NULL, loaded int8 NOT NULL); \
+         INSERT INTO {ABOUT} VALUES ({}, {}, {}); \
+         CREATE TABLE {PARTS} (part varchar(100) PRIMARY KEY); ",
+        form.warehouses,
+        form.seed.cast_signed(),
+        form.loaded
+    );
+    for table in Table::ALL {
+        let mut parts: Vec<String> =
+            columns::columns(table).iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+        if let (true, Some(key)) = (dialect.has_keys_from_the_start, columns::key(table)) {
+            parts.push(format!("PRIMARY KEY ({key})"));
+        }
+        let columns = parts.join(", ").replace(BYTES_COLLATION, dialect.bytes_collation);
+        let storage = match table {
+            Table::Warehouse | Table::District => dialect.hot_storage,
+            _ => "",
+        };
+        sql += &format!("CREATE TABLE {} ({columns}){storage}; ", table.name());
+    }
+    sql + "COMMIT"
+}
+
+/// What the database was made with.
+pub fn form() -> String {
+    format!("SELECT warehouses, seed, loaded FROM {ABOUT}")
+}
+
+/// Whether there is a table: `t` or `f`.
+pub fn is_there(name: &str) -> String {
+    format!("SELECT to_regclass('{name}') IS NOT NULL")
+}
+
+fn part_name(part: &Part) -> String {
+    format!("{} {} {}", part.table.name(), part.warehouses.start(), part.warehouses.end())
+}
+
+/// Notes that a part is loaded.
+pub fn note_part(part: &Part) -> String {
+    format!("INSERT INTO {PARTS} VALUES ('{}')", part_name(part))
+}
+
+/// Whether a part is loaded: `t` or `f`.
+pub fn is_loaded(part: &Part) -> String {
+    format!("SELECT EXISTS (SELECT 1 FROM {PARTS} WHERE part = '{}')", part_name(part))
+}
+
+/// Whether a table has a primary key: `t` or `f`.
+pub fn has_key(table: Table) -> String {
+    format!("SELECT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = '{}'::regclass AND indisprimary)", table.name())
+}
+
+/// Gives a table its primary key.
+pub fn make_key(table: Table, key: &str) -> String {
+    format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", table.name())
+}
+
+/// The indexes that are no primary keys; those that are there stay.
+pub fn make_indexes(dialect: &Dialect) -> [String; 3] {
+    let brin = dialect.history_index;
+    [
+        "CREATE INDEX IF NOT EXISTS customers_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id)".to_owned(),
+        "CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)".to_owned(),
+        // Only the check reads payments, so they are not made dearer by an entry for each.
+        format!("CREATE INDEX IF NOT EXISTS payments_by_warehouse ON history {brin}(h_w_id)"),
+    ]
+}
+
+/// The rows of a warehouse, whose number is the parameter, in the order of their keys; of payments, in the order of customers.
+pub fn rows(table: Table) -> String {
+    let (names, name) = (columns::names(table), table.name());
+    let (warehouse, order) = match table {
+        Table::Item => return format!("SELECT {names} FROM {name} WHERE $1::int4 = 0 ORDER BY i_id"),
+        Table::History => ("h_w_id", "h_c_d_id, h_c_id"),
+        _ => (columns::columns(table)[0].0, columns::key(table).expect("only payments have no key")),
+    };
+    format!("SELECT {names} FROM {name} WHERE {warehouse} = $1 ORDER BY {order}")
+}

@@ -1,0 +1,486 @@
+//! A transaction under way on a connection: which statements go out together, what their rows say, and what the terminal shows. It
+//! knows no socket. Its memory is used again, so that a transaction allocates nothing.
+
+use super::columns::{MICROS_2000, bytes, int, long, optional_int, signed_int, text};
+use super::options::Form;
+use super::statements::{Kind, Statements};
+use crate::wire::{Malformed, SYNC, Values};
+use ::tpcc::Text;
+use ::tpcc::input::{self, Input, Line, NO_ITEM, Who};
+use ::tpcc::schema::{Cents, DISTRICTS, MOST_LINES};
+use ::tpcc::screen::Screen;
+use ::tpcc::transactions::{NO_SUCH_ITEM, total, wrong};
+use harness::{Failure, Outcome};
+use std::io::Write as _;
+
+const LINES: usize = MOST_LINES as usize;
+
+/// A transaction.
+pub struct Work {
+    input: Input,
+    /// What the server answers, in this order.
+    steps: Vec<Kind>,
+    /// The step that is being answered.
+    at: usize,
+    /// Whether the last round trip is under way.
+    is_last: bool,
+    /// Rows of the statement that counts.
+    rows: u32,
+    order: Entered,
+    /// The lines in the order in which their stocks are locked, so that two orders never wait for each other.
+    sorted: [u8; LINES],
+    /// How many lines before this one have the same stock: one statement takes from each stock once.
+    turns: [u8; LINES],
+    /// Lines whose item is there.
+    found: [Option<Found>; LINES],
+    /// Of a delivery, the orders by district.
+    delivered: [u32; DISTRICTS as usize],
+    /// What a payment writes of itself.
+    note: Vec<u8>,
+    /// What the terminal shows.
+    pub screen: Screen,
+}
+
+/// What the server said of a new order.
+#[derive(Clone, Debug, Default)]
+struct Entered {
+    number: u32,
+    taxes: u32,
+    discount: u32,
+    last: Text<16>,
+    has_good_credit: bool,
+}
+
+/// What the server said of a line.
+#[derive(Clone, Debug)]
+struct Found {
+    quantity: i32,
+    district_info: Text<24>,
+    is_brand: bool,
+    price: Cents,
+    name: Text<24>,
+}
+
+/// What comes after a round trip.
+pub enum Next {
+    /// Another one, whose messages were put.
+    Round,
+    /// Nothing.
+    Done(Outcome),
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            input: Input::Delivery(input::Delivery { warehouse: 0, carrier: 0, delivered: 0 }),
+            steps: Vec::with_capacity(2 + LINES),
+            at: 0,
+            is_last: true,
+            rows: 0,
+            order: Entered::default(),
+            sorted: [0; LINES],
+            turns: [0; LINES],
+            found: [const { None }; LINES],
+            delivered: [0; DISTRICTS as usize],
+            note: Vec::new(),
+            screen: Screen::default(),
+        }
+    }
+}
+
+impl Work {
+    /// Begins the transaction that `input` asks for: puts the messages of its first round trip.
+    pub fn begin(&mut self, input: Input, statements: &Statements, out: &mut Vec<u8>) {
+        self.input = input;
+        self.steps.clear();
+        (self.at, self.rows, self.is_last) = (0, 0, true);
+        self.screen.clear();
+        match &self.input {
+            Input::NewOrder(_) => {
+                self.is_last = false;
+                self.put(Kind::Begin, statements, out);
+                match statements.form {
+                    Form::Functions => self.put_function(statements, out),
+                    Form::Statements | Form::Constants => self.put_stock(statements, out),
+                }
+            }
+            Input::Payment(_) => self.put_payment(statements, out),
+            Input::OrderStatus(_) => {
+                self.put(Kind::BeginReading, statements, out);
+                self.put_status(statements, out);
+                self.put(Kind::Commit, statements, out);
+            }
+            Input::Delivery(_) => self.put_delivery(statements, out),
+            Input::StockLevel(_) => {
+                self.put(Kind::BeginReading, statements, out);
+                self.put_level(statements, out);
+                self.put(Kind::Commit, statements, out);
+            }
+        }
+        out.extend_from_slice(&SYNC);
+    }
+
+    /// Forgets the transaction, after an error that the server did not end it with: puts the messages of that.
+    pub fn roll_back(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        self.steps.clear();
+        self.at = 0;
+        self.put(Kind::RollBack, statements, out);
+        out.extend_from_slice(&SYNC);
+    }
+
+    /// Puts a statement without parameters.
+    fn put(&mut self, kind: Kind, statements: &Statements, out: &mut Vec<u8>) {
+        statements.bind(kind, out).finish();
+        self.steps.push(kind);
+    }
+
+    fn put_stock(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+        let mut binding = statements.bind(Kind::District, out);
+        binding.integer(input.warehouse.cast_signed());
+        binding.integer(input.district.cast_signed());
+        binding.integer(input.customer.cast_signed());
+        binding.finish();
+        self.steps.push(Kind::District);
+
+        let lines = input.lines();
+        let count = lines.len();
+        self.found[..count].fill(None);
+        for (at, sorted) in self.sorted[..count].iter_mut().enumerate() {
+            *sorted = at as u8;
+        }
+        let stock_of = |at: &u8| (lines[usize::from(*at)].supplied_by, lines[usize::from(*at)].item, *at);
+        self.sorted[..count].sort_unstable_by_key(stock_of);
+        let mut turns = 0;
+        for at in 0..count {
+            let is_same = |before: &usize| place(&lines[*before]) == place(&lines[at]);
+            self.turns[at] = (0..at).filter(is_same).count() as u8;
+            turns = turns.max(self.turns[at] + 1);
+        }
+        for turn in 0..turns {
+            let mut columns = [[0_i32; LINES]; 3];
+            let mut put = 0;
+            for at in self.sorted[..count].iter().map(|at| usize::from(*at)).filter(|at| self.turns[*at] == turn) {
+                let Line { supplied_by, item, quantity } = lines[at];
+                for (column, value) in columns.iter_mut().zip([supplied_by, item, quantity]) {
+                    column[put] = value.cast_signed();
+                }
+                put += 1;
+            }
+            let mut binding = statements.bind(Kind::Stock, out);
+            binding.integer(input.warehouse.cast_signed());
+            binding.integer(input.district.cast_signed());
+            columns.iter().for_each(|column| binding.integers(&column[..put]));
+            binding.finish();
+            self.steps.push(Kind::Stock);
+        }
+    }
+
+    fn put_function(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+        let lines = input.lines();
+        self.found[..lines.len()].fill(None);
+        let mut binding = statements.bind(Kind::NewOrder, out);
+        binding.integer(input.warehouse.cast_signed());
+        binding.integer(input.district.cast_signed());
+        binding.integer(input.customer.cast_signed());
+        binding.number(input.entered - MICROS_2000);
+        binding.integer(input.is_all_local().into());
+        for value in [|line: &Line| line.supplied_by, |line: &Line| line.item, |line: &Line| line.quantity] {
+            let mut column = [0; LINES];
+            for (to, line) in column.iter_mut().zip(lines) {
+                *to = value(line).cast_signed();
+            }
+            binding.integers(&column[..lines.len()]);
+        }
+        binding.finish();
+        self.steps.push(Kind::NewOrder);
+    }
+
+    /// The order with those of its lines whose items are there.
+    fn put_order(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+        let mut columns = [[0_i32; LINES]; 4];
+        let mut amounts = [0_i64; LINES];
+        let mut infos = [b"".as_slice(); LINES];
+        let mut count = 0;
+        for (at, (line, found)) in input.lines().iter().zip(&self.found).enumerate() {
+            let Some(found) = found else { continue };
+            for (column, value) in columns.iter_mut().zip([at as u32 + 1, line.item, line.supplied_by, line.quantity]) {
+                column[count] = value.cast_signed();
+            }
+            amounts[count] = Cents::from(line.quantity) * found.price;
+            infos[count] = found.district_info.as_bytes();
+            count += 1;
+        }
+        let mut binding = statements.bind(Kind::Order, out);
+        binding.integer(input.warehouse.cast_signed());
+        binding.integer(input.district.cast_signed());
+        binding.integer(self.order.number.cast_signed());
+        binding.integer(input.customer.cast_signed());
+        binding.number(input.entered - MICROS_2000);
+        binding.integer(input.lines().len() as i32);
+        binding.integer(input.is_all_local().into());
+        columns.iter().for_each(|column| binding.integers(&column[..count]));
+        binding.numbers(&amounts[..count]);
+        binding.texts(infos[..count].iter().copied());
+        binding.finish();
+        self.steps.push(Kind::Order);
+    }
+
+    fn put_payment(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        let Input::Payment(input) = &self.input else { unreachable!("it is a payment") };
+        let kind = if input.customer.is_name() { Kind::PaymentByName } else { Kind::PaymentByNumber };
+        self.note.clear();
+        let (district, warehouse, amount) = (input.district, input.warehouse, input.amount);
+        write!(self.note, " {district} {warehouse} {}.{:02}|", amount / 100, amount % 100).expect("memory takes all");
+        let mut binding = statements.bind(kind, out);
+        binding.integer(warehouse.cast_signed());
+        binding.integer(district.cast_signed());
+        binding.number(amount);
+        binding.integer(input.customer_warehouse.cast_signed());
+        binding.integer(input.customer_district.cast_signed());
+        match &input.customer {
+            Who::Number(number) => binding.integer(number.cast_signed()),
+            Who::LastName(name) => binding.bytes(name.as_bytes()),
+        }
+        binding.number(input.paid - MICROS_2000);
+        binding.bytes(&self.note);
+        binding.finish();
+        self.steps.push(kind);
+    }
+
+    fn put_status(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        let Input::OrderStatus(input) = &self.input else { unreachable!("it is an order status") };
+        let kind = if input.customer.is_name() { Kind::StatusByName } else { Kind::StatusByNumber };
+        let mut binding = statements.bind(kind, out);
+        binding.integer(input.warehouse.cast_signed());
+        binding.integer(input.district.cast_signed());
+        match &input.customer {
+            Who::Number(number) => binding.integer(number.cast_signed()),
+            Who::LastName(name) => binding.bytes(name.as_bytes()),
+        }
+        binding.finish();
+        self.steps.push(kind);
+    }
+
+    fn put_delivery(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        let Input::Delivery(input) = &self.input else { unreachable!("it is a delivery") };
+        let input::Delivery { warehouse, carrier, delivered } = *input;
+        self.delivered = [0; DISTRICTS as usize];
+        let locks = statements.has(Kind::DeliveryLock);
+        if locks {
+            self.put(Kind::Begin, statements, out);
+            let mut binding = statements.bind(Kind::DeliveryLock, out);
+            binding.integer(warehouse.cast_signed());
+            binding.finish();
+            self.steps.push(Kind::DeliveryLock);
+        }
+        let mut binding = statements.bind(Kind::Delivery, out);
+        binding.integer(warehouse.cast_signed());
+        binding.integer(carrier.cast_signed());
+        binding.number(delivered - MICROS_2000);
+        binding.finish();
+        self.steps.push(Kind::Delivery);
+        if locks {
+            self.put(Kind::Commit, statements, out);
+        }
+    }
+
+    fn put_level(&mut self, statements: &Statements, out: &mut Vec<u8>) {
+        let Input::StockLevel(input) = &self.input else { unreachable!("it is a stock level") };
+        let mut binding = statements.bind(Kind::Level, out);
+        binding.integer(input.warehouse.cast_signed());
+        binding.integer(input.district.cast_signed());
+        binding.integer(input.threshold);
+        binding.finish();
+        self.steps.push(Kind::Level);
+    }
+
+    /// A statement was answered.
+    #[inline]
+    pub fn answered(&mut self) -> Result<(), Malformed> {
+        self.at += 1;
+        if self.at > self.steps.len() { Err(Malformed("an answer to nothing")) } else { Ok(()) }
+    }
+
+    /// Takes a row of the statement that is being answered.
+    pub fn row(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let values = &mut Values::new(body)?;
+        let kind = self.steps.get(self.at).ok_or(Malformed("a row of nothing"))?;
+        match kind {
+            Kind::District => self.take_order(values),
+            Kind::Stock => self.take_stock(values),
+            Kind::NewOrder => {
+                self.take_order(values)?;
+                let at = int(values)?.wrapping_sub(1) as usize;
+                let quantity = signed_int(values)?;
+                self.take_line(at, quantity, &Text::EMPTY, values)
+            }
+            Kind::PaymentByNumber | Kind::PaymentByName => self.take_payment(values),
+            Kind::StatusByNumber | Kind::StatusByName => self.take_status(values),
+            Kind::Delivery => {
+                let (district, order) = (int(values)?, int(values)?);
+                let to = (district as usize).checked_sub(1).and_then(|at| self.delivered.get_mut(at));
+                *to.ok_or(Malformed("a delivery in a district that no warehouse has"))? = order;
+                Ok(())
+            }
+            Kind::Level => {
+                self.rows += 1;
+                self.screen.number(long(values)?);
+                Ok(())
+            }
+            // A lock says that it is there; so does the order of a simulation.
+            Kind::DeliveryLock | Kind::Order => Ok(()),
+            Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
+                Err(Malformed("a row of a statement that gives none"))
+            }
+        }
+    }
+
+    fn take_order(&mut self, values: &mut Values<'_>) -> Result<(), Malformed> {
+        self.rows += 1;
+        self.order.number = int(values)?;
+        self.order.taxes = int(values)?.wrapping_add(int(values)?);
+        self.order.discount = int(values)?;
+        text(values, &mut self.order.last)?;
+        self.order.has_good_credit = bytes(values)? == b"GC";
+        Ok(())
+    }
+
+    fn take_stock(&mut self, values: &mut Values<'_>) -> Result<(), Malformed> {
+        let of = (int(values)?, int(values)?);
+        let turn = self.steps[..self.at].iter().filter(|kind| **kind == Kind::Stock).count();
+        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+        let is_it = |at: &usize| place(&input.lines()[*at]) == of && usize::from(self.turns[*at]) == turn;
+        let at = (0..input.lines().len()).find(is_it).ok_or(Malformed("a stock that was not asked for"))?;
+        let quantity = signed_int(values)?;
+        let mut info = Text::EMPTY;
+        text(values, &mut info)?;
+        self.take_line(at, quantity, &info, values)
+    }
+
+    /// What is the same in both forms of a line.
+    fn take_line(
+        &mut self,
+        at: usize,
+        quantity: i32,
+        info: &Text<24>,
+        values: &mut Values<'_>,
+    ) -> Result<(), Malformed> {
+        let is_brand = flag(values)?;
+        let price = long(values)?;
+        let mut name = Text::EMPTY;
+        text(values, &mut name)?;
+        let to = self.found.get_mut(at).ok_or(Malformed("a line that no order has"))?;
+        *to = Some(Found { quantity, district_info: info.clone(), is_brand, price, name });
+        Ok(())
+    }
+
+    fn take_payment(&mut self, values: &mut Values<'_>) -> Result<(), Malformed> {
+        self.rows += 1;
+        for _ in 0..9 {
+            self.screen.text(bytes(values)?);
+        }
+        self.screen.number(long(values)?);
+        self.screen.text(bytes(values)?);
+        self.screen.text(bytes(values)?);
+        self.screen.number(long(values)?);
+        self.screen.number(long(values)?);
+        if let Some(seen) = values.value()? {
+            self.screen.text(seen);
+        }
+        Ok(())
+    }
+
+    fn take_status(&mut self, values: &mut Values<'_>) -> Result<(), Malformed> {
+        self.rows += 1;
+        let (number, first, last, balance) = (long(values)?, bytes(values)?, bytes(values)?, long(values)?);
+        let (order, carrier) = (long(values)?, optional_int(values)?);
+        if self.rows == 1 {
+            self.screen.number(number);
+            self.screen.text(first);
+            self.screen.text(last);
+            self.screen.number(balance);
+            self.screen.number(order);
+            self.screen.number(carrier.unwrap_or(0).into());
+        }
+        for _ in 0..4 {
+            self.screen.number(long(values)?);
+        }
+        self.screen.number(flag(values)?.into());
+        Ok(())
+    }
+
+    /// What comes after a round trip that did not fail.
+    pub fn next(&mut self, statements: &Statements, out: &mut Vec<u8>) -> Result<Next, Failure> {
+        let is_new_order = matches!(self.input, Input::NewOrder(_));
+        if is_new_order && !self.is_last {
+            let is_complete = self.show_order()?;
+            self.steps.clear();
+            (self.at, self.is_last) = (0, true);
+            if statements.form != Form::Functions {
+                self.put_order(statements, out);
+            }
+            self.put(if is_complete { Kind::Commit } else { Kind::RollBack }, statements, out);
+            out.extend_from_slice(&SYNC);
+            return Ok(Next::Round);
+        }
+        match self.input {
+            Input::NewOrder(_) => {
+                let is_rolled_back = self.steps.last() == Some(&Kind::RollBack);
+                return Ok(Next::Done(if is_rolled_back { Outcome::NotFound } else { Outcome::Ok }));
+            }
+            Input::Delivery(_) => self.delivered.iter().for_each(|order| self.screen.number((*order).into())),
+            Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) if self.rows == 0 => {
+                return Err(wrong("a row that the transaction needs is missing"));
+            }
+            Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) => {}
+        }
+        Ok(Next::Done(Outcome::Ok))
+    }
+
+    /// Shows a new order; says whether all its items are there.
+    fn show_order(&mut self) -> Result<bool, Failure> {
+        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+        if self.rows == 0 {
+            return Err(wrong("the warehouse, the district or the customer of an order is missing"));
+        }
+        let Entered { number, taxes, discount, last, has_good_credit } = &self.order;
+        self.screen.number((*number).into());
+        self.screen.text(last.as_bytes());
+        self.screen.number((*has_good_credit).into());
+        let mut sum = 0;
+        for (line, found) in input.lines().iter().zip(&self.found) {
+            let Some(found) = found else {
+                if line.item != NO_ITEM {
+                    return Err(wrong(format!("item {} or its stock is missing", line.item)));
+                }
+                self.screen.text(NO_SUCH_ITEM);
+                return Ok(false);
+            };
+            let amount = Cents::from(line.quantity) * found.price;
+            sum += amount;
+            self.screen.text(found.name.as_bytes());
+            self.screen.number(found.quantity.into());
+            self.screen.number(found.is_brand.into());
+            self.screen.number(found.price);
+            self.screen.number(amount);
+        }
+        self.screen.number(total(sum, *discount, *taxes));
+        Ok(true)
+    }
+}
+
+/// The stock of a line.
+fn place(line: &Line) -> (u32, u32) {
+    (line.supplied_by, line.item)
+}
+
+fn flag(values: &mut Values<'_>) -> Result<bool, Malformed> {
+    match bytes(values)? {
+        [0] => Ok(false),
+        [1] => Ok(true),
+        _ => Err(Malformed("a truth value that is neither true nor false")),
+    }
+}
