@@ -44,7 +44,13 @@ pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_
 pub const PARTITIONS: [kv::Scheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
 
 /// The databases that TPC-C runs on and that need no other engine.
-pub const TPCC: [tpcc::Scheme; 2] = [store_larch::TPCC, tpcc::noop::SCHEME];
+pub const TPCC: [tpcc::Scheme; 5] = [
+    store_larch::TPCC,
+    store_postgres::TPCC,
+    store_postgres::TPCC_COCKROACH,
+    store_postgres::TPCC_YUGABYTE,
+    tpcc::noop::SCHEME,
+];
 
 /// All of these. No server is started to compare clients of key-value drivers.
 pub const STORES: Stores<'static> =

@@ -54,7 +54,7 @@ pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cos
 pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {
-        Measurement::Targets => ended(print(&targets::list(schemes)).map(|()| true)),
+        Measurement::Targets => ended(print(&targets::list(schemes, stores.tpcc)).map(|()| true)),
         Measurement::Ycsb(args) => match ycsb_command::run(args, schemes) {
             Ok(ycsb_command::Ending::Interrupted) => ExitCode::from(130),
             Ok(ycsb_command::Ending::Failed) => ExitCode::from(3),

@@ -101,8 +101,8 @@ fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
 }
 
-/// The list, as text.
-pub fn list(schemes: &[Scheme]) -> String {
+/// The list, as text: key-value stores, then databases of TPC-C.
+pub fn list(schemes: &[Scheme], tpcc: &[tpcc::Scheme]) -> String {
     let built = |known: &Known| schemes.iter().find(|scheme| scheme.name == known.scheme);
     let form = KNOWN.iter().map(|known| known.form.len()).max().unwrap_or_default();
     let mut text = format!("{:form$}  {:9}  {:8}  what it is\n", "target", "built", "run here");
@@ -118,6 +118,7 @@ pub fn list(schemes: &[Scheme]) -> String {
     for own in schemes.iter().filter(|scheme| KNOWN.iter().all(|known| known.scheme != scheme.name)) {
         put(&mut text, format_args!("{:form$}  {:9}  {:8}  {}\n", own.form, "built", "run", own.about));
     }
+    put_tpcc(&mut text, tpcc);
     text.push_str("\noptions, after `?` and between `&`, as in larch:DIR?cache=64MiB&durability=synced\n");
     for scheme in schemes.iter().filter(|scheme| !scheme.options.is_empty()) {
         put(&mut text, format_args!("  {}\n", scheme.name));
@@ -126,6 +127,20 @@ pub fn list(schemes: &[Scheme]) -> String {
         }
     }
     text
+}
+
+/// What `larch bench tpcc` runs on.
+fn put_tpcc(text: &mut String, tpcc: &[tpcc::Scheme]) {
+    let is_run = |scheme: &&tpcc::Scheme| {
+        let known = KNOWN.iter().find(|known| known.scheme == scheme.name);
+        !known.is_some_and(|known| matches!(known.availability, Availability::Not(_)))
+    };
+    let (run, not): (Vec<_>, Vec<_>) = tpcc.iter().partition(is_run);
+    let names = |schemes: &[&tpcc::Scheme]| schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
+    put(text, format_args!("\nTPC-C runs on {}\n", names(&run)));
+    if !not.is_empty() {
+        put(text, format_args!("  and, as their manuals say, on {}: not run here, {NO_SERVER}\n", names(&not)));
+    }
 }
 
 fn put(text: &mut String, more: std::fmt::Arguments<'_>) {

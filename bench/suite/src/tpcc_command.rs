@@ -54,22 +54,42 @@ pub fn run(command: &TpccCommand, schemes: &[Scheme]) -> Result<Ending, Failure>
 /// A database that was opened.
 struct Open {
     database: Box<dyn Database>,
-    /// It keeps nothing.
-    is_noop: bool,
+    /// It keeps nothing, and is made by who opens it.
+    keeps_nothing: bool,
     /// Its directory, if it is in one.
     place: Option<PathBuf>,
 }
 
-fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
+/// The target that was named, and its scheme.
+fn find<'s>(schemes: &'s [Scheme], args: &TpccTargetArgs) -> Result<(Target, &'s Scheme), Failure> {
     let target = Target::parse(&args.target)?;
     let name = canonical(&target.scheme);
     let known = || schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
     let scheme = schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
         usage(format!("target `{}`: this binary has no TPC-C for `{name}`, but for {}", target.shown(), known()))
     })?;
-    let is_noop = scheme.name == tpcc::noop::SCHEME.name;
-    let place = if is_noop { None } else { target.directory().ok().map(Path::to_owned) };
-    Ok(Open { database: (scheme.open)(&target, setup)?, is_noop, place: place.filter(|place| place.is_dir()) })
+    Ok((target, scheme))
+}
+
+fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
+    let (target, scheme) = find(schemes, args)?;
+    let keeps_nothing = scheme.name == tpcc::noop::SCHEME.name;
+    let place = if keeps_nothing { None } else { target.directory().ok().map(Path::to_owned) };
+    Ok(Open { database: (scheme.open)(&target, setup)?, keeps_nothing, place: place.filter(|place| place.is_dir()) })
+}
+
+/// Opens what makes the round trips of the target with constant rows.
+fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
+    let (target, scheme) = find(schemes, args)?;
+    let simulate = scheme.simulate.ok_or_else(|| {
+        let with: Vec<&str> = schemes.iter().filter(|one| one.simulate.is_some()).map(|one| one.name).collect();
+        usage(format!(
+            "--simulate: `{}` has no round trips to a server; only {} can be simulated",
+            target.shown(),
+            with.join(", ")
+        ))
+    })?;
+    Ok(Open { database: simulate(&target, setup)?, keeps_nothing: true, place: None })
 }
 
 /// Closes the database after `done`, whose failure is the one that is told.
@@ -254,7 +274,11 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failu
     let stop = Stop::catch()?;
     let metrics = metrics::serve(args.metrics.as_deref())?;
     let connections = args.connections.map(|all| all.div_ceil(args.threads) as usize);
-    let open = open(schemes, &args.at, &Setup { opening: Opening::Existing, connections })?;
+    let setup = Setup { opening: Opening::Existing, connections };
+    let open = match args.simulate {
+        true => open_simulated(schemes, &args.at, &setup)?,
+        false => open(schemes, &args.at, &setup)?,
+    };
     let ended = measure(&open, args, metrics.as_ref(), &stop);
     closed(open, ended)
 }
@@ -275,7 +299,7 @@ fn plan(args: &TpccRunArgs, mode: Mode, warehouses: u32) -> Plan {
 
 fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: &Stop) -> Result<Ending, Failure> {
     let database = &*open.database;
-    if open.is_noop {
+    if open.keeps_nothing {
         let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
         database.create(&Form { warehouses, seed: 1, loaded: now() })?;
     }
@@ -290,7 +314,8 @@ fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: 
     let seed = args.seed.unwrap_or_else(|| now().cast_unsigned());
     let terminals = Terminals { rules: &rules, warehouses: 1..=warehouses, seed };
     let plan = plan(args, mode, warehouses);
-    let name = format!("tpcc {}", mode.name());
+    let what = if args.simulate { "tpcc simulated" } else { "tpcc" };
+    let name = format!("{what} {}", mode.name());
     if let Some(metrics) = metrics {
         metrics.begin(&name, &args.at.target, &database.counters());
     }
@@ -334,6 +359,9 @@ fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: 
     run.price = args.price;
     run.warnings = mode.deviations().into_iter().map(str::to_owned).collect();
     let error = error.or(checks.wrong);
+    if args.simulate {
+        run.warnings.push("simulated: the server gave constant rows and changed nothing".to_owned());
+    }
     run.error = error.clone();
     let printed = print(&format!("{summary}\n{}", text::text(&run)));
     let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&run]));

@@ -129,6 +129,13 @@ fn wrong_arguments_are_refused_with_a_way_out() {
     let many = ["import", "--target", "larch:db", "--warehouses", "10000000"];
     tpcc(&session, &many).fails(3, &["has room for", "make fewer warehouses"]);
     tpcc(&session, &["run", "--target", "noop:"]).fails(2, &["--warehouses: say how many"]);
+    let simulate = ["run", "--simulate", "--warehouses", "1", "--target"];
+    for target in ["larch:db", "noop:"] {
+        let refused = tpcc(&session, &[&simulate[..], &[target]].concat());
+        refused.fails(2, &["--simulate: ", target, "only postgres, cockroach, yugabyte"]);
+    }
+    tpcc(&session, &["run", "--target", "postgres://nobody@127.0.0.1:1/none?isolation=some"])
+        .fails(2, &["isolation=some"]);
     tpcc(&session, &["run", "--target", "sqlite:db"]).fails(2, &["no TPC-C for `sqlite`", "larch"]);
     tpcc(&session, &["run", "--target", "larch:nowhere"]).fails(3, &["no database in nowhere"]);
     tpcc(&session, &["run", "--target", "larch:db?cache=much"]).fails(2, &["cache"]);

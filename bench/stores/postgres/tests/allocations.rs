@@ -1,20 +1,24 @@
-//! A request allocates nothing: not when it is taken, sent, answered or given back.
+//! A request and a transaction of TPC-C allocate nothing: not when they are taken, sent, answered or given back.
 
 #![allow(clippy::disallowed_types, reason = "the requests are real")]
 
-use harness::{Clock, Fields, Opening, Request, Session, Store, Strings, Table};
+use harness::{Clock, Fields, Opening, Request, Session, Store, Strings, Table, Target};
 use kit::allocations::{Counting, Thread};
 use store_postgres::server::{Server, ServerOptions};
 use store_postgres::store::Postgres;
+use tpcc::{Form, Setup, Ticket, Transaction};
 
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
 
+fn server() -> Server {
+    let settings = vec![("fsync".to_owned(), "off".to_owned())];
+    Server::start(&ServerOptions { settings, ..ServerOptions::default() }).unwrap_or_else(|error| panic!("{error}"))
+}
+
 #[test]
 fn requests_allocate_nothing() {
-    let settings = vec![("fsync".to_owned(), "off".to_owned())];
-    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() })
-        .unwrap_or_else(|error| panic!("{error}"));
+    let server = server();
     for (connections, pipeline) in [(1, 1), (3, 1), (2, 8)] {
         let url = format!("{}&connections={connections}&pipeline={pipeline}", server.url("postgres"));
         let address = store_postgres::Address::from_environment(&url).expect("a good address");
@@ -57,5 +61,40 @@ fn requests_allocate_nothing() {
         let before = Thread::so_far().count;
         round(2_400);
         assert_eq!(Thread::so_far().count - before, 0, "{connections} connections, {pipeline} requests on each");
+    }
+}
+
+#[test]
+fn transactions_of_tpcc_allocate_nothing() {
+    let server = server();
+    for connections in [1, 3] {
+        let target = Target::parse(&server.url("postgres")).expect("it is a target");
+        let setup = Setup { opening: Opening::Existing, connections: Some(connections) };
+        let simulate = store_postgres::TPCC.simulate.expect("there is one");
+        let database = simulate(&target, &setup).unwrap_or_else(|failure| panic!("{failure}"));
+        database.create(&Form { warehouses: 2, seed: 1, loaded: 0 }).expect("it makes nothing");
+        let Session::Flights(mut session) = database.session(Clock::start()).expect("the server runs") else {
+            panic!("it has flights")
+        };
+        let mut free: Vec<u32> = (0..connections as u32).collect();
+        let mut round = |seeds: std::ops::Range<u64>| {
+            for seed in seeds {
+                let transaction = Transaction::ALL[seed as usize % 5];
+                let ticket = Ticket { seed, warehouse: 1, district: 1, transaction, is_even: false };
+                while free.is_empty() {
+                    let waited = session.wait(None, &mut |served| {
+                        assert!(served.result.is_ok(), "{served:?}");
+                        free.push(served.slot);
+                    });
+                    waited.expect("the session lives");
+                }
+                let slot = free.pop().expect("one is free");
+                session.start(slot, &Request::Transaction(&ticket.to_bytes())).expect("the session lives");
+            }
+        };
+        round(0..1_000);
+        let before = Thread::so_far().count;
+        round(1_000..2_000);
+        assert_eq!(Thread::so_far().count - before, 0, "{connections} connections");
     }
 }

@@ -16,6 +16,9 @@ Examples:
   larch bench tpcc run --target larch:db --warmup 3m --time 20m --out tpcc.json
   larch bench tpcc check --target larch:db
   larch bench tpcc run --target noop: --warehouses 15000 --warmup 30s --time 60s
+  larch bench tpcc import --target 'postgres://localhost/tpcc' --warehouses 10
+  larch bench tpcc run --target 'postgres://localhost/tpcc?isolation=read_committed' --connections 16 --mode nowait
+  larch bench tpcc run --target 'postgres://localhost/tpcc' --simulate --warehouses 10 --connections 16 --mode nowait
   larch bench tpcc clean --target larch:db
 
 Exit codes: 0 all was done; 1 nothing was measured, or a consistency condition does not hold; 2 wrong arguments; 3 the database
@@ -39,7 +42,7 @@ pub enum TpccCommand {
 /// The database.
 #[derive(Clone, Debug, Args)]
 pub struct TpccTargetArgs {
-    /// The database: larch:DIR, noop:; `larch bench targets` lists them
+    /// The database: larch:DIR, postgres://user@host/database, noop:; `larch bench targets` says which a binary has
     #[arg(long)]
     pub target: String,
 }
@@ -119,6 +122,9 @@ pub struct TpccRunArgs {
     /// Warehouses that have terminals [default: all of the database]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub warehouses: Option<u32>,
+    /// Makes the same round trips to the server with constant rows, without tables: it shows what the client costs by itself
+    #[arg(long)]
+    pub simulate: bool,
     /// How terminals work
     #[arg(long, value_enum, default_value = "spec")]
     pub mode: ModeArg,

@@ -21,9 +21,12 @@ fn a_scheme_that_is_not_built_names_the_command_that_builds_it() {
 
 #[test]
 fn the_list_says_of_each_scheme_what_it_is() {
-    let list = list(&[noop::SCHEME]);
+    let unseen = tpcc::Scheme { name: "yugabyte", ..tpcc::noop::SCHEME };
+    let list = list(&[noop::SCHEME], &[tpcc::noop::SCHEME, unseen]);
     let line = |start: &str| list.lines().find(|line| line.starts_with(start)).expect("a line of it").to_owned();
     assert!(line("noop:").contains(" built "), "{list}");
     assert!(line("redb:").contains("not built") && line("redb:").contains("cargo x bench --with redb"), "{list}");
     assert!(line("scylla:").contains("not run here"), "{list}");
+    assert_eq!(line("TPC-C"), "TPC-C runs on noop");
+    assert!(line("  and, as").contains(" on yugabyte: not run here"), "{list}");
 }

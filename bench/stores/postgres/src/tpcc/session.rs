@@ -116,13 +116,13 @@ impl<'s> Transactions<'s> {
                 }
                 backend::ERROR_RESPONSE_TAG => {
                     let error = wire::server_error(frame.body);
-                    let ends_session = error.ends_session();
-                    let error = connection.refused(error);
-                    if ends_session {
-                        return Err(error);
+                    if error.ends_session() {
+                        return Err(connection.refused(error));
                     }
-                    // A rollback that fails does not hide why it was sent.
-                    line.failed.get_or_insert(error.into());
+                    if !line.work.wants(error.sqlstate) {
+                        // A rollback that fails does not hide why it was sent.
+                        line.failed.get_or_insert(connection.refused(error).into());
+                    }
                     Ok(())
                 }
                 backend::NOTICE_RESPONSE_TAG | backend::NOTIFICATION_RESPONSE_TAG | backend::PARAMETER_STATUS_TAG => {

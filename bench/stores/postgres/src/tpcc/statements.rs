@@ -13,12 +13,16 @@
 //! stock level     BEGIN READ ONLY; lines and stock; COMMIT
 //! ```
 //!
-//! With functions of the server, each line but BEGIN and COMMIT is a call of one function, and the function of a new order does all of
-//! it. The constant rows of a simulation have the types of the real ones, and as many come.
+//! With functions of the server, each transaction is one round trip that calls one function. Behind that of a new order comes a second
+//! one, which fails if an item was missing: so the rows of the first are there, and what it wrote is not. The constant rows of a simulation have the types of the real ones, and as many come.
 
 use super::dialect::Dialect;
 use super::options::{Form, Isolation};
+use crate::error::SqlState;
 use crate::wire::{Binding, Statement};
+
+/// What the function at the end of a new order fails with if an item is missing.
+pub const ITEM_IS_MISSING: SqlState = SqlState(*b"TPC01");
 
 /// What a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,8 @@ pub enum Kind {
     Order,
     /// All of a new order but its end.
     NewOrder,
+    /// Its end.
+    NewOrderEnd,
     /// A customer of a number pays.
     PaymentByNumber,
     /// A customer of a name pays.
@@ -54,6 +60,9 @@ pub enum Kind {
     /// Counts items whose stock is low.
     Level,
 }
+
+/// How many kinds there are.
+const KINDS: usize = Kind::Level as usize + 1;
 
 /// A statement, before it is prepared.
 struct Definition {
@@ -71,7 +80,7 @@ struct Definition {
 /// The statements, by their kinds.
 pub struct Statements {
     all: Vec<(Kind, String, Statement)>,
-    by_kind: [Option<usize>; 15],
+    by_kind: [Option<usize>; KINDS],
     /// What they are made of.
     pub form: Form,
     /// What makes the functions that they call.
@@ -81,7 +90,7 @@ pub struct Statements {
 impl Statements {
     /// Those for a server.
     pub fn new(dialect: &Dialect, isolation: Isolation, form: Form) -> Self {
-        let (mut all, mut by_kind, mut functions) = (Vec::new(), [None; 15], Vec::new());
+        let (mut all, mut by_kind, mut functions) = (Vec::new(), [None; KINDS], Vec::new());
         let mut put = |kind: Kind, sql: String, parameters: usize| {
             let name = all.len().to_string();
             by_kind[kind as usize] = Some(all.len());
@@ -100,7 +109,7 @@ impl Statements {
             put(Kind::DeliveryLock, lock.to_owned(), 1);
         }
         for definition in definitions() {
-            let is_of_function = definition.kind == Kind::NewOrder;
+            let is_of_function = matches!(definition.kind, Kind::NewOrder | Kind::NewOrderEnd);
             let is_of_statements = matches!(definition.kind, Kind::District | Kind::Stock | Kind::Order);
             let sql = match form {
                 Form::Functions if is_of_statements => continue,
@@ -152,7 +161,7 @@ impl Definition {
         // Columns of the result have names that no column of a table has.
         let results = self.results.iter().enumerate().map(|(at, (of, _))| format!("r{} {of}", at + 1));
         let body = match self.kind {
-            Kind::NewOrder => self.sql.clone(),
+            Kind::NewOrder | Kind::NewOrderEnd => self.sql.clone(),
             _ => format!("BEGIN RETURN QUERY {}; END", self.sql),
         };
         format!(
@@ -280,7 +289,7 @@ fn new_order() -> String {
          FOR l IN SELECT * FROM unnest($6, $7, $8) WITH ORDINALITY AS given (w, i, quantity, number) \
          ORDER BY w, i, number LOOP \
          SELECT i_name, i_price, i_data LIKE '%ORIGINAL%' AS is_original INTO goods FROM item WHERE i_id = l.i; \
-         CONTINUE WHEN NOT FOUND; \
+         IF NOT FOUND THEN PERFORM set_config('tpcc.item_is_missing', 'yes', true); CONTINUE; END IF; \
          UPDATE stock SET {TAKEN} WHERE s_w_id = l.w AND s_i_id = l.i \
          RETURNING s_quantity, goods.is_original AND s_data LIKE '%ORIGINAL%', {info} INTO STRICT r8, r9, info; \
          INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
@@ -292,7 +301,7 @@ fn new_order() -> String {
 }
 
 /// All statements that differ between the forms.
-fn definitions() -> [Definition; 10] {
+fn definitions() -> [Definition; 11] {
     let numbered = "$6::int4".to_owned();
     let named = |warehouse: &str, district: &str, name: &str| {
         format!("{BY_NAME} WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_last = {name})")
@@ -400,6 +409,18 @@ fn definitions() -> [Definition; 10] {
                 ("varchar", ""),
             ],
             sql: new_order(),
+            rows: "",
+        },
+        Definition {
+            kind: Kind::NewOrderEnd,
+            name: "new_order_end",
+            parameters: &[],
+            results: &[("bool", "")],
+            sql: format!(
+                "BEGIN IF current_setting('tpcc.item_is_missing', true) = 'yes' THEN \
+                 RAISE EXCEPTION 'an item is missing' USING ERRCODE = '{ITEM_IS_MISSING}'; END IF; \
+                 r1 := true; RETURN NEXT; END"
+            ),
             rows: "",
         },
         payment_of(

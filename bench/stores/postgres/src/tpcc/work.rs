@@ -3,7 +3,8 @@
 
 use super::columns::{MICROS_2000, bytes, int, long, optional_int, signed_int, text};
 use super::options::Form;
-use super::statements::{Kind, Statements};
+use super::statements::{ITEM_IS_MISSING, Kind, Statements};
+use crate::error::SqlState;
 use crate::wire::{Malformed, SYNC, Values};
 use ::tpcc::Text;
 use ::tpcc::input::{self, Input, Line, NO_ITEM, Who};
@@ -24,6 +25,8 @@ pub struct Work {
     at: usize,
     /// Whether the last round trip is under way.
     is_last: bool,
+    /// Whether the server has rolled a new order back, as is wanted of it when an item is missing.
+    is_rolled_back: bool,
     /// Rows of the statement that counts.
     rows: u32,
     order: Entered,
@@ -76,6 +79,7 @@ impl Default for Work {
             steps: Vec::with_capacity(2 + LINES),
             at: 0,
             is_last: true,
+            is_rolled_back: false,
             rows: 0,
             order: Entered::default(),
             sorted: [0; LINES],
@@ -93,17 +97,21 @@ impl Work {
     pub fn begin(&mut self, input: Input, statements: &Statements, out: &mut Vec<u8>) {
         self.input = input;
         self.steps.clear();
-        (self.at, self.rows, self.is_last) = (0, 0, true);
+        (self.at, self.rows) = (0, 0);
+        (self.is_last, self.is_rolled_back) = (true, false);
         self.screen.clear();
         match &self.input {
-            Input::NewOrder(_) => {
-                self.is_last = false;
-                self.put(Kind::Begin, statements, out);
-                match statements.form {
-                    Form::Functions => self.put_function(statements, out),
-                    Form::Statements | Form::Constants => self.put_stock(statements, out),
+            Input::NewOrder(_) => match statements.form {
+                Form::Functions => {
+                    self.put_function(statements, out);
+                    self.put(Kind::NewOrderEnd, statements, out);
                 }
-            }
+                Form::Statements | Form::Constants => {
+                    self.is_last = false;
+                    self.put(Kind::Begin, statements, out);
+                    self.put_stock(statements, out);
+                }
+            },
             Input::Payment(_) => self.put_payment(statements, out),
             Input::OrderStatus(_) => {
                 self.put(Kind::BeginReading, statements, out);
@@ -297,6 +305,13 @@ impl Work {
         self.steps.push(Kind::Level);
     }
 
+    /// Whether it is wanted that a statement fails so.
+    pub fn wants(&mut self, refused: SqlState) -> bool {
+        let is_end = self.steps.get(self.at) == Some(&Kind::NewOrderEnd);
+        self.is_rolled_back = is_end && refused == ITEM_IS_MISSING;
+        self.is_rolled_back
+    }
+
     /// A statement was answered.
     #[inline]
     pub fn answered(&mut self) -> Result<(), Malformed> {
@@ -331,7 +346,7 @@ impl Work {
                 Ok(())
             }
             // A lock says that it is there; so does the order of a simulation.
-            Kind::DeliveryLock | Kind::Order => Ok(()),
+            Kind::DeliveryLock | Kind::Order | Kind::NewOrderEnd => Ok(()),
             Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
                 Err(Malformed("a row of a statement that gives none"))
             }
@@ -414,22 +429,21 @@ impl Work {
 
     /// What comes after a round trip that did not fail.
     pub fn next(&mut self, statements: &Statements, out: &mut Vec<u8>) -> Result<Next, Failure> {
-        let is_new_order = matches!(self.input, Input::NewOrder(_));
-        if is_new_order && !self.is_last {
-            let is_complete = self.show_order()?;
-            self.steps.clear();
-            (self.at, self.is_last) = (0, true);
-            if statements.form != Form::Functions {
-                self.put_order(statements, out);
-            }
-            self.put(if is_complete { Kind::Commit } else { Kind::RollBack }, statements, out);
-            out.extend_from_slice(&SYNC);
-            return Ok(Next::Round);
-        }
         match self.input {
+            Input::NewOrder(_) if !self.is_last => {
+                let is_complete = self.show_order()?;
+                self.steps.clear();
+                (self.at, self.is_last, self.is_rolled_back) = (0, true, !is_complete);
+                self.put_order(statements, out);
+                self.put(if is_complete { Kind::Commit } else { Kind::RollBack }, statements, out);
+                out.extend_from_slice(&SYNC);
+                return Ok(Next::Round);
+            }
             Input::NewOrder(_) => {
-                let is_rolled_back = self.steps.last() == Some(&Kind::RollBack);
-                return Ok(Next::Done(if is_rolled_back { Outcome::NotFound } else { Outcome::Ok }));
+                if statements.form == Form::Functions && self.show_order()? == self.is_rolled_back {
+                    return Err(wrong("an order was not rolled back as it should be"));
+                }
+                return Ok(Next::Done(if self.is_rolled_back { Outcome::NotFound } else { Outcome::Ok }));
             }
             Input::Delivery(_) => self.delivered.iter().for_each(|order| self.screen.number((*order).into())),
             Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) if self.rows == 0 => {
