@@ -19,7 +19,7 @@ mod work;
 
 use crate::connection::Connection;
 use crate::error::{Error, SqlState};
-use crate::store::{counts, first_process, server_settings, used};
+use crate::store::{counts, first_process, server_settings, setting, used};
 use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
 use dialect::Dialect;
 use harness::{Clock, Counter, Failure, Session, Setting, Store, StoreUse, Target};
@@ -92,13 +92,18 @@ fn form_text(form: options::Form) -> &'static str {
 
 impl Postgres {
     fn new(dialect: &'static Dialect, options: Options, setup: &Setup) -> Result<Self, Failure> {
-        let mut control = Connection::open(&options.address)?;
+        // What it says of its settings has to hold for transactions.
+        let mut control = Connection::open(&options.for_transactions)?;
         control.query("SET client_min_messages = warning")?;
         let connections = setup.connections.unwrap_or(options.address.connections as usize);
-        let mut settings = server_settings(&mut control, options.isolation.sql())?;
+        let isolation = setting(&mut control, "default_transaction_isolation")?;
+        let mut settings = server_settings(&mut control, &isolation)?;
         let version = control.parameter("server_version").unwrap_or("of unknown version");
         settings[0] = Setting::new("engine", format!("{} {version}", dialect.name));
         settings.push(Setting::new("transactions", form_text(options.form)));
+        let of_sessions = options.for_transactions.settings.iter().filter(|(name, _)| name != "application_name");
+        let of_sessions: Vec<String> = of_sessions.map(|(name, value)| format!("{name} {value}")).collect();
+        settings.push(Setting::new("sessions", of_sessions.join(", ")));
         let (database, place) = (&options.address.database, &options.address.place);
         settings.push(Setting::new("client", format!("{database} at {place}, a thread: {connections} connections")));
         // Other servers do not count all of it.
@@ -136,7 +141,7 @@ impl Postgres {
 
     /// A connection that can carry out transactions.
     fn prepared(&self) -> Result<Connection, Error> {
-        let mut connection = Connection::open(&self.options.address)?;
+        let mut connection = Connection::open(&self.options.for_transactions)?;
         let statements: Vec<(String, &str)> = self.statements.all().collect();
         connection.prepare(statements.iter().map(|(name, sql)| (name.as_str(), *sql)))?;
         Ok(connection)

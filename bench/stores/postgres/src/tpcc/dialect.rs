@@ -57,6 +57,8 @@ pub static POSTGRES: Dialect = Dialect {
         ("enable_seqscan", "off"),
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
+        // A scan by way of a bitmap does not tell the index which of its entries are dead, and a row that is updated all the time has many.
+        ("enable_bitmapscan", "off"),
         ("jit", "off"),
     ],
     moment: Moment::ExportedSnapshot,

@@ -49,8 +49,10 @@ pub enum Form {
 /// What a target says.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the server is; its settings are those of sessions that carry out transactions.
+    /// Where the server is.
     pub address: Address,
+    /// The same with the settings of sessions that carry out transactions.
+    pub for_transactions: Address,
     /// How transactions are kept apart.
     pub isolation: Isolation,
     /// How rows are loaded.
@@ -98,8 +100,9 @@ impl Options {
             let text = "default_transaction_isolation: say isolation=serializable, repeatable_read or read_committed";
             return Err(Failure::session("target", text));
         }
-        address.settings.splice(0..0, ours);
-        Ok(Self { address, isolation, load, form })
+        let mut for_transactions = address.clone();
+        for_transactions.settings.splice(0..0, ours);
+        Ok(Self { address, for_transactions, isolation, load, form })
     }
 }
 

@@ -194,7 +194,8 @@ fn a_target_says_how_and_nothing_that_does_not_hold() {
     let all = options("cockroach://h:1/d?isolation=read_committed&load=insert&functions=1&work_mem=1MB");
     let all = all.expect("it is a good one");
     assert_eq!((all.isolation.sql(), all.load, all.form), ("read committed", Load::Insert, options::Form::Functions));
-    let settings = all.address.settings;
+    assert_eq!(all.address.settings.last(), Some(&("work_mem".to_owned(), "1MB".to_owned())));
+    let settings = all.for_transactions.settings;
     assert!(settings.contains(&("default_transaction_isolation".to_owned(), "read committed".to_owned())));
     assert!(settings.contains(&("work_mem".to_owned(), "1MB".to_owned())));
     assert!(!settings.iter().any(|(name, _)| name == "isolation"), "the server does not know it");
