@@ -15,12 +15,14 @@ use std::process::{Command, ExitCode};
 const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
-const MEASURES: [&str; 19] = [
+const MEASURES: [&str; 21] = [
     "targets",
     "ycsb",
     "rows",
     "kv",
     "tpcc",
+    "worker",
+    "merge",
     "report",
     "picture",
     "compare",

@@ -82,7 +82,7 @@ impl Noted {
         let mut sums = pieces.next().unwrap_or_default().to_vec();
         for piece in pieces {
             for (sum, noted) in sums.iter_mut().zip(piece) {
-                sum.value += noted.value;
+                sum.value = sum.value.saturating_add(noted.value);
             }
         }
         sums
@@ -142,9 +142,11 @@ impl Measure {
         let optional = |of: fn(&Self) -> &Option<Times>| {
             all.iter().any(|one| of(one).is_some()).then(|| Times::sum(all.iter().filter_map(|one| of(one).as_ref())))
         };
-        let mut failures = BTreeMap::new();
+        let sum = |of: fn(&Self) -> u64| all.iter().fold(0_u64, |sum, one| sum.saturating_add(of(one)));
+        let mut failures: BTreeMap<String, u64> = BTreeMap::new();
         for (name, count) in all.iter().flat_map(|one| &one.failures) {
-            *failures.entry(name.clone()).or_default() += count;
+            let sum = failures.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*count);
         }
         Self {
             name: all.first().map(|one| one.name.clone()).unwrap_or_default(),
@@ -152,12 +154,12 @@ impl Measure {
             response: optional(|one| &one.response),
             waited: optional(|one| &one.waited),
             failed: Times::sum(all.iter().map(|one| &one.failed)),
-            oks: all.iter().map(|one| one.oks).sum(),
-            not_found: all.iter().map(|one| one.not_found).sum(),
-            batched: all.iter().map(|one| one.batched).sum(),
+            oks: sum(|one| one.oks),
+            not_found: sum(|one| one.not_found),
+            batched: sum(|one| one.batched),
             failures,
-            rows: all.iter().map(|one| one.rows).sum(),
-            bytes: all.iter().map(|one| one.bytes).sum(),
+            rows: sum(|one| one.rows),
+            bytes: sum(|one| one.bytes),
         }
     }
 }
@@ -212,7 +214,7 @@ pub struct Counted {
 impl Interval {
     /// Operations that were done, a second.
     pub fn per_second(&self) -> f64 {
-        per_second(self.operations, self.to_nanos - self.from_nanos)
+        per_second(self.operations, self.to_nanos.saturating_sub(self.from_nanos))
     }
 }
 

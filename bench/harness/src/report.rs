@@ -9,6 +9,7 @@ pub mod csv;
 pub mod environment;
 pub mod hdr_log;
 pub mod live;
+pub mod merge;
 pub mod text;
 
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use environment::Environment;
 use crate::cost::Million;
 use crate::measured::Measured;
 use crate::run::Plan;
+use crate::share::Share;
 use crate::store::Setting;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -53,6 +55,9 @@ pub struct Run {
     pub workload: Vec<Pair>,
     /// The seed of everything that is drawn.
     pub seed: u64,
+    /// Its share of a run that several processes made together, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// How it was run.
     pub plan: Plan,
     /// Processor time an operation costs on a store that does nothing, in nanoseconds, if that was measured.
@@ -112,6 +117,7 @@ impl Run {
             settings: Vec::new(),
             workload: Vec::new(),
             seed: 0,
+            share: None,
             plan: plan.clone(),
             noop_nanos: None,
             settled_nanos: None,

@@ -206,10 +206,23 @@ pub fn run<W: Workload>(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(&Interval),
 ) -> Result<Measured, RunError> {
+    run_from(store, workload, plan, stop, &mut || {}, watch)
+}
+
+/// The same, but the clients begin when `begin` returns. It is called once all of them have their sessions, so that it can wait
+/// for clients of other processes.
+pub fn run_from<W: Workload>(
+    store: &dyn Store,
+    workload: &W,
+    plan: &Plan,
+    stop: &AtomicBool,
+    begin: &mut dyn FnMut(),
+    watch: &mut dyn FnMut(&Interval),
+) -> Result<Measured, RunError> {
     plan.check()?;
     let desk = Desk::new(workload.kinds().len(), workload.counts().len());
     let crew = Crew { store, workload, plan, desk: &desk, clock: Clock::start() };
-    std::thread::scope(|scope| crew.run(scope, stop, watch))
+    std::thread::scope(|scope| crew.run(scope, stop, begin, watch))
 }
 
 impl Plan {
@@ -272,12 +285,16 @@ impl<'r, W: Workload> Crew<'r, W> {
         self,
         scope: &'scope Scope<'scope, 'r>,
         stop: &AtomicBool,
+        begin: &mut dyn FnMut(),
         watch: &mut dyn FnMut(&Interval),
     ) -> Result<Measured, RunError> {
         let mut threads = Vec::new();
         let started = self.start(scope, &mut threads, stop);
         let result = match started {
-            Ok(opened) => self.measure(opened, &threads, stop, watch),
+            Ok(opened) => {
+                begin();
+                self.measure(opened, &threads, stop, watch)
+            }
             Err(error) => Err(error),
         };
         self.halt(&threads);

@@ -53,8 +53,9 @@ impl Count for u32 {
 }
 
 impl Count for u64 {
+    /// Counts of files, which may say anything, are added too.
     fn add(&mut self, count: u64) {
-        *self += count;
+        *self = self.saturating_add(count);
     }
 }
 
@@ -119,7 +120,7 @@ impl<C: Count> Tally<C> {
         for (bucket, count) in self.counts() {
             put(&mut times.packed, (bucket - before) as u64);
             put(&mut times.packed, count);
-            times.count += count;
+            times.count = times.count.saturating_add(count);
             before = bucket;
         }
         times.packed.shrink_to_fit();
@@ -162,6 +163,15 @@ impl Times {
         let mut tally = Tally::<u64>::new();
         for value in histogram.iter_recorded() {
             tally.record_many(value.value_iterated_to(), value.count_at_value());
+        }
+        tally.times()
+    }
+
+    /// So many times of 0.
+    pub(crate) fn zeros(count: u64) -> Self {
+        let mut tally = Tally::<u64>::new();
+        if count > 0 {
+            tally.record_many(0, count);
         }
         tally.times()
     }

@@ -171,6 +171,12 @@ pub trait Database: Send + Sync {
         StoreUse::InProcess
     }
 
+    /// Makes the history of runs if it is not there. Processes that begin at the same time need not do it at the same time, which not
+    /// every database can.
+    fn make_jobs(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Writes a job that has begun into the table of runs, which is made if it is not there. Returns the number that it was given.
     fn begin_job(&self, job: &Job) -> Result<i64, Failure>;
 

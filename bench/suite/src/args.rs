@@ -3,14 +3,16 @@
 mod compare;
 pub mod kv;
 mod rows;
+mod together;
 pub mod tpcc;
 
 pub use compare::{CompareArgs, RegressArgs, RoundArgs, TrialsArgs};
 pub use kv::KvArgs;
 pub use rows::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs, YBIO};
+pub use together::{TogetherArgs, WorkerArgs};
 
 use clap::{Args, Subcommand, ValueEnum};
-use harness::{MOST_CLIENTS, MOST_THREADS};
+use harness::{Failure, MOST_CLIENTS, MOST_THREADS};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,9 +24,21 @@ Examples:
   larch bench ycsb run --workload c -p recordcount=1000000 --target larch:db --rate 20000 --time 30s --out c.json
   larch bench ycsb all -p recordcount=100000 --target 'postgres://me@localhost/bench?connections=16' --threads 16 --time 10s
   larch bench ycsb run --workload a --target noop: --operations 10000000
+  larch bench ycsb run --workload a --target noop: --threads 8 --time 10s --workers localhost:7001,localhost:7002
 
 Exit codes: 0 all was measured; 1 nothing was, or rows were not what they should be; 2 wrong arguments; 3 the store failed,
 or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  larch bench tpcc run --target noop: --warehouses 8 --share 1/2 --out a.json   (on one machine, or in one shell)
+  larch bench tpcc run --target noop: --warehouses 8 --share 2/2 --out b.json   (at the same time on another)
+  larch bench merge a.json b.json --out both.json
+
+Histograms are added, so that quantiles are those of all requests. Results of other workloads, targets, lengths or modes are
+refused. `larch bench worker` with `--workers` does the same for processes that begin together.
+
+Exit codes: 0 merged; 2 wrong arguments, or results that differ; 3 the result could not be written.";
 
 /// What can be measured.
 #[derive(Debug, Subcommand)]
@@ -53,6 +67,12 @@ pub enum Measurement {
     Regress(RegressArgs),
     /// Show how often a comparison sees a difference where there is none, and how often a slow-down that is there
     CompareTrials(TrialsArgs),
+    /// Merge results of processes that made a run together: their times, counts and costs as one result
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(MergeArgs),
+    /// Wait for a coordinator, `--workers` of another process, and do shares of its runs
+    #[command(after_help = together::WORKER_EXAMPLES)]
+    Worker(WorkerArgs),
     /// Make pictures of a chart of a page, for documents
     Picture(PictureArgs),
     /// Compare Larch with other engines on rows that fit in memory
@@ -119,9 +139,10 @@ pub struct YcsbArgs {
     /// at most 1024
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CLIENTS as i64))]
     pub threads: Option<u32>,
-    /// Threads that the clients share, for stores that can have many requests under way on one thread
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
-    pub workers: u32,
+    /// Threads that the clients share, for stores that can have many requests under way on one thread [default: 1]; `--workers N`
+    /// says the same
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
+    pub client_threads: Option<u32>,
     /// Operations a second of all clients together, each with its time on a schedule, so that a stall is counted
     #[arg(long, value_name = "OPS", value_parser = rate)]
     pub rate: Option<f64>,
@@ -170,6 +191,35 @@ pub struct YcsbArgs {
     /// Prints no line while it runs
     #[arg(short, long, conflicts_with = "status")]
     pub quiet: bool,
+    /// The processes that do it.
+    #[command(flatten)]
+    pub together: TogetherArgs,
+}
+
+impl YcsbArgs {
+    /// Threads that the clients share. A number that `--workers` names is theirs, as it was before there were other processes.
+    ///
+    /// # Errors
+    ///
+    /// It is no number of threads, or there are two.
+    pub fn threads_of_clients(&self) -> Result<usize, Failure> {
+        let usage = |text: String| Failure::session("target", text);
+        match (self.together.number(), self.client_threads) {
+            (None, threads) => Ok(threads.unwrap_or(1) as usize),
+            (Some(number), None) => match number.parse() {
+                Ok(threads) if (1..=MOST_THREADS).contains(&threads) => Ok(threads),
+                _ => Err(usage(format!("--workers {number}: these are 1 to {MOST_THREADS} threads"))),
+            },
+            (Some(_), Some(_)) => Err(usage("--workers N and --client-threads say the same: leave one out".to_owned())),
+        }
+    }
+
+    /// The processes that do it, without such a number.
+    pub fn processes(&self) -> TogetherArgs {
+        let is_number = self.together.number().is_some();
+        let workers = if is_number { Vec::new() } else { self.together.workers.clone() };
+        TogetherArgs { workers, ..self.together.clone() }
+    }
 }
 
 /// Options of `larch bench report`.
@@ -184,6 +234,17 @@ pub struct ReportArgs {
     /// What an hour of a processor costs, in any currency [default: the price that a result was measured with, if there is one]
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
+}
+
+/// Options of `larch bench merge`.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Results that `--out` of a benchmark has written, one of each process
+    #[arg(required = true, value_name = "FILE.json")]
+    pub results: Vec<PathBuf>,
+    /// Writes the whole result as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub out: Option<PathBuf>,
 }
 
 /// Options of `larch bench picture`.

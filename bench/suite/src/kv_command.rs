@@ -5,42 +5,61 @@
 mod lines;
 
 use crate::args::kv::{HdrUnits, KvArgs, LatencyType};
+use crate::ending::{Ended, Ending, Ran};
 use crate::stop::Stop;
 use crate::targets::canonical;
+use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say};
 use harness::report::live::{self, Shown};
 use harness::report::{self, Pair, hdr_log};
-use harness::{Failure, Interval, Length, Measure, Measured, Pace, Plan, Prometheus, RunError, Store, Target};
+use harness::{Failure, Interval, Length, Measure, Measured, Pace, Plan, Share, Store, Target};
 use kv::{Content, Database, Mode, Options, RowSize, Scheme, ServerOptions, Setup, Work, Workload};
+use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All was measured.
-    Good,
-    /// Nothing was, rows were not as they were written, or a limit of errors was reached.
-    Bad,
-    /// The database failed before the end.
-    Failed,
-    /// ^C.
-    Interrupted,
-}
 
 fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
 
+/// What a run is, before a database is open.
+struct Asked<'s> {
+    options: Options,
+    target: Target,
+    scheme: &'s Scheme,
+    /// What was asked for and has no effect.
+    notes: Vec<String>,
+}
+
+impl<'s> Asked<'s> {
+    fn new(args: &KvArgs, schemes: &'s [Scheme]) -> Result<Self, Failure> {
+        let options = args.options(now()).map_err(usage)?;
+        let text = match (&args.target, &args.nodes) {
+            (Some(target), _) => target.clone(),
+            (None, nodes) => format!("cassandra://{}", nodes.as_deref().unwrap_or_default()),
+        };
+        let target = Target::parse(&text)?;
+        let scheme = find(schemes, &target)?;
+        Ok(Self { notes: notes(args, scheme), options, target, scheme })
+    }
+
+    fn is_mixed(&self) -> bool {
+        self.options.mode == Mode::Mixed
+    }
+
+    fn name(&self) -> String {
+        format!("kv {}", self.options.mode.name())
+    }
+}
+
+/// Nanoseconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
+
 /// Does what `args` say.
 pub fn run(args: &KvArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let options = args.options(i64::try_from(now).unwrap_or(i64::MAX)).map_err(usage)?;
-    let text = match (&args.target, &args.nodes) {
-        (Some(target), _) => target.clone(),
-        (None, nodes) => format!("cassandra://{}", nodes.as_deref().unwrap_or_default()),
-    };
-    let target = Target::parse(&text)?;
-    let scheme = find(schemes, &target)?;
+    let asked = Asked::new(args, schemes)?;
     let files = [("--out", &args.out), ("-hdr-latency-file", &args.hdr_latency_file)];
     for (name, path) in files.iter().filter_map(|(name, path)| Some((name, path.as_deref()?))) {
         results::check_one(name, path)?;
@@ -48,17 +67,81 @@ pub fn run(args: &KvArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     if args.out.is_some() && args.out == args.hdr_latency_file {
         return Err(usage("--out and -hdr-latency-file name one file: one would replace the other"));
     }
-    let setup = setup(args, &options);
-    let notes = notes(args, scheme);
-    notes.iter().for_each(|note| say(&format!("larch: {note}")));
+    let workers = Workers::of(&args.together, &asked.target)?;
+    asked.notes.iter().for_each(|note| say(&format!("larch: {note}")));
     let stop = Stop::catch()?;
     let metrics = metrics::serve(args.metrics.as_deref())?;
-    let database = (scheme.open)(&target, &setup)?;
-    let ended = measure(&*database, scheme, &target, args, &options, &setup, notes, metrics.as_ref(), &stop);
+    let shown = match (args.measure_latency, args.latency_type) {
+        (false, _) => Shown::Nothing,
+        (true, LatencyType::Raw) => Shown::Service,
+        (true, LatencyType::FixedCoordinatedOmission) => Shown::Response,
+    };
+    let setup = setup(args, &asked.options, Share::WHOLE);
+    let mut intro = lines::block(&lines::configuration(args, &asked.options, &setup, asked.scheme));
+    if !args.quiet {
+        intro.push_str(&format!("\n{}", live::head(shown)));
+    }
+    let printed = RefCell::new(Ok(()));
+    let put = |text: &str| {
+        let mut printed = printed.borrow_mut();
+        if printed.is_ok() {
+            *printed = print(text);
+        }
+    };
+    let mut watch = |interval: &Interval| {
+        if let Some(metrics) = &metrics {
+            metrics.add(interval);
+        }
+        if !args.quiet {
+            put(&live::line(interval, shown));
+        }
+    };
+    let ran = match workers {
+        None => {
+            let (share, metrics) = (args.together.own_share(), metrics.as_ref());
+            let begin = &mut || put(&intro);
+            measured_as(args, &asked, Process { share, stop: &stop, metrics, begin, watch: &mut watch })?
+        }
+        Some(workers) => {
+            put(&intro);
+            if let Some(metrics) = &metrics {
+                metrics.begin(&asked.name(), &asked.target.text, &[]);
+            }
+            let mut told = crate::workers::args_of_process();
+            if args.start_timestamp == 0 && asked.options.start_timestamp != 0 {
+                told.push(format!("--start-timestamp={}", asked.options.start_timestamp));
+            }
+            workers.run(&told, &stop, &mut watch)?
+        }
+    };
+    printed.into_inner()?;
+    let text = lines::results(&ran.run.measured, args.measure_latency, asked.is_mixed());
+    let printed = print(&text);
+    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&ran.run]));
+    let logged = args.hdr_latency_file.as_deref().map_or(Ok(()), |path| {
+        let log = hdr(&ran.run, args.hdr_latency_units, asked.is_mixed());
+        results::write(path, log.as_bytes())
+    });
+    for warning in ran.run.warnings.iter().filter(|warning| !asked.notes.contains(warning)) {
+        say(&format!("larch: {warning}"));
+    }
+    ran.say_what_failed();
+    printed.and(written).and(logged)?;
+    Ok(ran.ending())
+}
+
+/// Opens the database and lets the clients of one process work.
+pub fn measured(args: &KvArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Ran, Failure> {
+    measured_as(args, &Asked::new(args, schemes)?, process)
+}
+
+fn measured_as(args: &KvArgs, asked: &Asked<'_>, process: Process<'_>) -> Result<Ran, Failure> {
+    let database = (asked.scheme.open)(&asked.target, &setup(args, &asked.options, process.share))?;
+    let ended = measure(&*database, args, asked, process);
     let closed = database.close();
-    let ending = ended?;
+    let ran = ended?;
     closed?;
-    Ok(ending)
+    Ok(ran)
 }
 
 fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
@@ -73,8 +156,9 @@ fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failur
     })
 }
 
-fn setup(args: &KvArgs, options: &Options) -> Setup {
+fn setup(args: &KvArgs, options: &Options, share: Share) -> Setup {
     let content = options.mode.content();
+    let concurrency = share.stretch(options.concurrency).len().max(1);
     Setup {
         keyspace: args.keyspace.clone().unwrap_or_else(|| Setup::default().keyspace),
         table: match content {
@@ -82,8 +166,8 @@ fn setup(args: &KvArgs, options: &Options) -> Setup {
             Content::Counters => format!("{}_counters", args.table),
         },
         content,
-        concurrency: options.concurrency,
-        threads: (args.threads as usize).min(options.concurrency),
+        concurrency,
+        threads: (args.threads as usize).min(concurrency),
         connections: args.connection_count as usize,
         page_rows: args.page_size,
         timeout: args.timeout,
@@ -148,56 +232,25 @@ fn plan(args: &KvArgs, options: &Options, setup: &Setup) -> Plan {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "all of it decides one run")]
-fn measure(
-    database: &dyn Database,
-    scheme: &Scheme,
-    target: &Target,
-    args: &KvArgs,
-    options: &Options,
-    setup: &Setup,
-    notes: Vec<String>,
-    metrics: Option<&Prometheus>,
-    stop: &Stop,
-) -> Result<Ending, Failure> {
-    if args.truncate_table {
+fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: Process<'_>) -> Result<Ran, Failure> {
+    let Asked { options, target, scheme, notes } = asked;
+    let share = process.share;
+    let setup = setup(args, options, share);
+    if args.truncate_table && share.is_first() {
         say(&format!("larch: truncating the table {}", setup.table));
         database.truncate()?;
     }
-    let configuration = lines::configuration(args, options, setup, scheme);
-    print(&lines::block(&configuration))?;
-    let shown = match (args.measure_latency, args.latency_type) {
-        (false, _) => Shown::Nothing,
-        (true, LatencyType::Raw) => Shown::Service,
-        (true, LatencyType::FixedCoordinatedOmission) => Shown::Response,
-    };
-    let (plan, name) = (plan(args, options, setup), format!("kv {}", options.mode.name()));
-    let work = Work::new(options.clone());
-    let mut printed = if args.quiet { Ok(()) } else { print(&format!("\n{}", live::head(shown))) };
-    let mut watch = |interval: &Interval| {
-        if let Some(metrics) = metrics {
-            metrics.add(interval);
-        }
-        if !args.quiet && printed.is_ok() {
-            printed = print(&live::line(interval, shown));
-        }
-    };
+    let whole = plan(args, options, &setup);
+    let plan = share.plan(&whole).map_err(usage)?;
+    let (work, name) = (Work::new(options.clone()), asked.name());
     let store: &dyn Store = database;
-    if let Some(metrics) = metrics {
+    if let Some(metrics) = process.metrics {
         metrics.begin(&name, &target.text, &store.counters());
     }
-    let ended = harness::run(store, &work, &plan, stop.flag(), &mut watch);
-    let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
-    let (measured, mut error) = match ended {
-        Ok(measured) => (measured, None),
-        Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
-        Err(RunError::Plan(text)) => return Err(usage(text)),
-        Err(error) => match error.partial() {
-            Some(partial) => (partial.clone(), Some(error.to_string())),
-            None => return Err(Failure::session("run", error.to_string())),
-        },
-    };
-    printed?;
+    let Process { stop, begin, watch, .. } = process;
+    let part = share.part(&work, whole.clients);
+    let ended = harness::run_from(store, &part, &plan, stop.flag(), begin, watch);
+    let Ended { measured, mut error, is_lost } = Ended::of(ended)?;
     let findings = work.findings();
     let is_noop = scheme.name == kv::noop::SCHEME.name;
     let (missing, warning) = if is_noop { (None, None) } else { missing(options, &measured) };
@@ -209,34 +262,18 @@ fn measure(
         true => error,
         false => wrong.or(findings.limit).or(error).or(missing),
     };
-    let text = lines::results(&measured, args.measure_latency, options.mode == Mode::Mixed);
     let mut run = report::Run::new(name, &target.text, &plan, measured);
     run.settings = database.settings().into_iter().map(Pair::from).collect();
+    let configuration = lines::configuration(args, options, &self::setup(args, options, Share::WHOLE), scheme);
     run.workload = configuration.iter().map(|(name, value)| Pair::new(name.trim(), value)).collect();
     run.seed = options.seed;
+    run.share = (!share.is_whole()).then_some(share);
     run.price = args.price;
-    run.warnings = notes;
-    run.warnings.extend(warning.clone());
-    run.noop_nanos = noop_nanos(scheme, options, setup, &run.measured, error.is_some());
-    run.error = error.clone();
-    let printed = print(&text);
-    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&run]));
-    let logged = args.hdr_latency_file.as_deref().map_or(Ok(()), |path| {
-        let log = hdr(&run, args.hdr_latency_units, options.mode == Mode::Mixed);
-        results::write(path, log.as_bytes())
-    });
-    for (kind, text) in &run.measured.failures {
-        say(&format!("larch: {kind}: {text}"));
-    }
-    warning.iter().chain(&error).for_each(|text| say(&format!("larch: {text}")));
-    printed.and(written).and(logged)?;
-    Ok(match run.measured {
-        _ if is_lost => Ending::Failed,
-        Measured { interrupted: true, .. } => Ending::Interrupted,
-        Measured { operations: 0, .. } => Ending::Bad,
-        _ if error.is_some() => Ending::Bad,
-        _ => Ending::Good,
-    })
+    run.warnings.clone_from(notes);
+    run.warnings.extend(warning);
+    run.noop_nanos = noop_nanos(scheme, options, &setup, &run.measured, error.is_some());
+    run.error = error;
+    Ok(Ran { run, is_lost })
 }
 
 /// What is said of reads that met no row: an error if none met one.

@@ -4,8 +4,10 @@
 pub mod args;
 mod client_cost;
 mod compare_command;
+mod ending;
 mod kv_command;
 mod machine_kind;
+mod merge_command;
 pub mod metrics;
 mod peers;
 mod picture_command;
@@ -20,11 +22,14 @@ pub mod stop;
 pub mod targets;
 mod tpcc_command;
 mod trials_command;
+mod worker_command;
+mod workers;
 mod ycsb_command;
 
 pub use args::Measurement;
 pub use peers::{DISK, bytes_under};
 
+use ending::Ending;
 use harness::{Failure, Scheme};
 use std::io::Write as _;
 use std::path::Path;
@@ -55,26 +60,13 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {
         Measurement::Targets => ended(print(&targets::list(schemes, stores.tpcc)).map(|()| true)),
-        Measurement::Ycsb(args) => match ycsb_command::run(args, schemes) {
-            Ok(ycsb_command::Ending::Interrupted) => ExitCode::from(130),
-            Ok(ycsb_command::Ending::Failed) => ExitCode::from(3),
-            done => ended(done.map(|ending| ending == ycsb_command::Ending::Good)),
-        },
-        Measurement::Rows(command) => match rows_command::run(command, stores.row_access) {
-            Ok(rows_command::Ending::Interrupted) => ExitCode::from(130),
-            done => ended(done.map(|ending| ending == rows_command::Ending::Good)),
-        },
-        Measurement::Kv(args) => match kv_command::run(args, stores.partitions) {
-            Ok(kv_command::Ending::Interrupted) => ExitCode::from(130),
-            Ok(kv_command::Ending::Failed) => ExitCode::from(3),
-            done => ended(done.map(|ending| ending == kv_command::Ending::Good)),
-        },
-        Measurement::Tpcc(command) => match tpcc_command::run(command, stores.tpcc) {
-            Ok(tpcc_command::Ending::Interrupted) => ExitCode::from(130),
-            Ok(tpcc_command::Ending::Failed) => ExitCode::from(3),
-            done => ended(done.map(|ending| ending == tpcc_command::Ending::Good)),
-        },
+        Measurement::Ycsb(args) => exit_code(ycsb_command::run(args, schemes)),
+        Measurement::Rows(command) => exit_code(rows_command::run(command, stores.row_access)),
+        Measurement::Kv(args) => exit_code(kv_command::run(args, stores.partitions)),
+        Measurement::Tpcc(command) => exit_code(tpcc_command::run(command, stores.tpcc)),
         Measurement::Picture(args) => ended(picture_command::run(args).map(|()| true)),
+        Measurement::Merge(args) => ended(merge_command::run(args).map(|()| true)),
+        Measurement::Worker(args) => exit_code(worker_command::run(args, stores)),
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
         Measurement::Compare(args) => ended(compare_command::run(args)),
         Measurement::Regress(args) => ended(regress_command::run(args)),
@@ -98,6 +90,11 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     }
 }
 
+/// The exit code of a command that makes a run.
+fn exit_code(done: Result<Ending, Failure>) -> ExitCode {
+    done.map_or_else(|failure| ended(Err(failure)), Ending::code)
+}
+
 /// The exit code of a command that did what it should (`true`), missed a goal (`false`) or failed.
 pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     match done {
@@ -107,7 +104,7 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
             say(&format!("larch: {failure}"));
             ExitCode::from(match failure.kind {
                 "target" => 2,
-                rounds::INTERRUPTED => 130,
+                stop::INTERRUPTED => 130,
                 _ => 3,
             })
         }

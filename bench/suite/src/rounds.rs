@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
 
 use crate::args::RoundArgs;
-use crate::stop::Stop;
+use crate::stop::{INTERRUPTED, Stop};
 use harness::Failure;
 use harness::report::{Report, Run};
 use kit::Scratch;
@@ -127,9 +127,6 @@ impl<'a> Rounds<'a> {
         }
     }
 }
-
-/// The kind of the failure that ^C is.
-pub const INTERRUPTED: &str = "interrupted";
 
 fn interrupted() -> Failure {
     Failure::session(INTERRUPTED, "interrupted; nothing was compared")

@@ -6,35 +6,26 @@
     reason = "sessions are threads of a real machine, never simulated"
 )]
 
+mod report;
+
+pub use report::Report;
+
 use crate::args::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs};
+use crate::ending::Ending;
 use crate::metrics::{self, Batches};
 use crate::stop::Stop;
 use crate::targets::canonical;
+use crate::workers::{Process, Workers};
 use crate::{print, results, say};
-use harness::cost::{Meter, Million};
-use harness::report::{Environment, Pair, without_password};
-use harness::{Failure, Prometheus, Target};
+use harness::cost::Meter;
+use harness::report::Pair;
+use harness::{Failure, Target};
 use row_access::run::{Manner, Ran, Ranges};
 use row_access::setup::Ended;
-use row_access::{
-    Access, Database, Job, Opening, RunParameters, Scheme, SetupParameters, Statement, history, parameters,
-};
-use serde::Serialize;
-use std::path::Path;
+use row_access::{Access, Database, Opening, RunParameters, Scheme, SetupParameters, Statement, history, parameters};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It was done.
-    Good,
-    /// No row was accessed.
-    Bad,
-    /// ^C.
-    Interrupted,
-}
 
 /// Lines of a session are printed at most so often, unless ybio's are asked for.
 const LINE_EVERY: Duration = Duration::from_millis(500);
@@ -119,39 +110,103 @@ fn setup(args: &SetupArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
 }
 
 fn run_sessions(args: &RunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
-    let mut parameters = RunParameters::default();
-    set_all(args.options(), &args.parameters, |name, text| parameters.set(name, text))?;
+    let sessions = sessions(args)?;
     if let Some(out) = &args.out {
         results::check_one("--out", out)?;
     }
-    let sessions: Vec<RunParameters> = numbers(parameters.tab_num, args.tables)?
-        .into_iter()
-        .map(|tab_num| RunParameters { tab_num, ..parameters.clone() })
-        .flat_map(|table| std::iter::repeat_n(table, args.sessions as usize))
-        .collect();
+    let workers = Workers::of(&args.together, &Target::parse(&args.at.target)?)?;
+    if workers.is_some() && args.metrics.is_some() {
+        return Err(Failure::session(
+            "target",
+            "--metrics shows sessions of this process: leave it out with --workers",
+        ));
+    }
     let stop = Stop::catch()?;
     let metrics = metrics::serve(args.metrics.as_deref())?;
-    let database = open(schemes, &args.at.target, Opening::Existing)?;
-    let ended = measure(&*database, &sessions, args, &stop, metrics.as_ref());
-    let closed = database.close();
-    let (ending, text) = ended?;
-    closed?;
-    print(&text)?;
-    Ok(if stop.is_pressed() { Ending::Interrupted } else { ending })
+    let (report, lost) = match workers {
+        None => {
+            let (share, metrics) = (args.together.own_share(), metrics.as_ref());
+            let process = Process { share, stop: &stop, metrics, begin: &mut || {}, watch: &mut |_| {} };
+            (measured_by(args, &sessions, schemes, process)?, None)
+        }
+        Some(workers) => together(&workers, &stop)?,
+    };
+    if let Some(out) = &args.out {
+        results::write(out, report.json().as_bytes())?;
+    }
+    print(&report.text())?;
+    if let Some(failure) = lost {
+        say(&format!("larch: {failure}"));
+        return Ok(Ending::Failed);
+    }
+    Ok(match stop.is_pressed() {
+        true => Ending::Interrupted,
+        false if report.rows() == 0 => Ending::Bad,
+        false => Ending::Good,
+    })
 }
 
-/// Runs all sessions side by side. Returns what is printed of it.
+/// The parameters of all sessions.
+fn sessions(args: &RunArgs) -> Result<Vec<RunParameters>, Failure> {
+    let mut parameters = RunParameters::default();
+    set_all(args.options(), &args.parameters, |name, text| parameters.set(name, text))?;
+    let tables = numbers(parameters.tab_num, args.tables)?;
+    let tables = tables.into_iter().map(|tab_num| RunParameters { tab_num, ..parameters.clone() });
+    Ok(tables.flat_map(|table| std::iter::repeat_n(table, args.sessions as usize)).collect())
+}
+
+/// What all workers did, and why one of them is lost.
+fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>), Failure> {
+    let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, &mut |_| {})?;
+    let settings = results.settings();
+    results.warning().iter().for_each(|warning| say(&format!("larch: {warning}")));
+    let reports: Vec<(String, Report)> = results.parts.into_iter().map(|part| (part.address, part.result)).collect();
+    match (Report::merged(&reports), results.lost) {
+        (Ok(report), lost) => Ok((report.with_settings(settings), lost)),
+        (Err(_), Some(failure)) => Err(failure),
+        (Err(why), None) => Err(Failure::session("worker", why)),
+    }
+}
+
+/// Lets the sessions of one process work.
+pub fn measured(args: &RunArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Report, Failure> {
+    measured_by(args, &sessions(args)?, schemes, process)
+}
+
+fn measured_by(
+    args: &RunArgs,
+    sessions: &[RunParameters],
+    schemes: &[Scheme],
+    process: Process<'_>,
+) -> Result<Report, Failure> {
+    let own = process.share.stretch(sessions.len());
+    if own.is_empty() {
+        let text = format!("{} sessions cannot be shared among {} processes", sessions.len(), process.share.of());
+        return Err(Failure::session("target", text));
+    }
+    let database = open(schemes, &args.at.target, Opening::Existing)?;
+    let ended = measure(&*database, &sessions[own.clone()], own.start, args, process);
+    let closed = database.close();
+    let report = ended?;
+    closed?;
+    Ok(report)
+}
+
+/// Runs sessions side by side, of which the first has this number among those of all processes.
 fn measure(
     database: &dyn Database,
     sessions: &[RunParameters],
+    first: usize,
     args: &RunArgs,
-    stop: &Stop,
-    metrics: Option<&Prometheus>,
-) -> Result<(Ending, String), Failure> {
+    process: Process<'_>,
+) -> Result<Report, Failure> {
+    let Process { share, stop, metrics, begin: begin_together, .. } = process;
     let line_every = if args.is_compat() { Duration::ZERO } else { LINE_EVERY };
     let manner =
         |session| Manner { compat: args.is_compat(), in_server: args.in_server, seed: args.seed, session, line_every };
-    let path = access_path(database, &sessions[0], &manner(0))?;
+    let path = access_path(database, &sessions[0], &manner(first as u64))?;
+    database.make_jobs()?;
+    begin_together();
     let pages_before = database.page_reads();
     if let Some(metrics) = metrics {
         metrics.begin("rows", &args.at.target, &[]);
@@ -162,7 +217,7 @@ fn measure(
         begin.wait();
         let quiet = |_: &str| {};
         let say: &dyn Fn(&str) = if args.quiet { &quiet } else { &say };
-        let manner = manner(number as u64);
+        let manner = manner((first + number) as u64);
         match metrics {
             None => row_access::run::run(database, parameters, &manner, stop.flag(), say),
             Some(metrics) => {
@@ -173,14 +228,9 @@ fn measure(
     });
     let pages = database.page_reads().zip(pages_before).map(|(after, before)| after.saturating_sub(before));
     let ran = ended.into_iter().collect::<Result<Vec<Ran>, Failure>>()?;
-    let mut report = Report::new(database, sessions, args, &ran, pages, path);
-    report.million = meter.million(report.rows, database.used(), args.price);
-    if let Some(out) = &args.out {
-        let json = serde_json::to_vec_pretty(&report).expect("names are texts");
-        results::write(out, &json)?;
-    }
-    let ending = if report.rows == 0 { Ending::Bad } else { Ending::Good };
-    Ok((ending, report.text(&ran)))
+    let settings = database.settings().into_iter().map(Pair::from).collect();
+    let share = (!share.is_whole()).then_some(share);
+    Ok(Report::new(args, share, settings, &ran, (pages, meter.cost(database.used())), path))
 }
 
 /// How the database finds the rows of a range, and of one that is updated if the run updates rows.
@@ -197,147 +247,6 @@ fn access_path(database: &dyn Database, parameters: &RunParameters, manner: &Man
         text.push_str(&database.access_path(&access, Statement::Update, first, last)?);
     }
     Ok(text)
-}
-
-/// The result of a run, as a file has it.
-#[derive(Debug, Serialize)]
-struct Report {
-    format: &'static str,
-    version: u32,
-    environment: Environment,
-    target: String,
-    settings: Vec<Pair>,
-    /// ybio's keys and ranges.
-    compat: bool,
-    in_server: bool,
-    seed: u64,
-    sessions: Vec<SessionReport>,
-    /// Rows of all sessions.
-    rows: u64,
-    /// From the first begin to the last end.
-    seconds: f64,
-    rows_per_second: f64,
-    page_reads: Option<u64>,
-    page_reads_per_second: Option<f64>,
-    /// What an hour of a processor costs.
-    price: Option<f64>,
-    /// What a million rows cost.
-    million: Million,
-    access_path: String,
-}
-
-#[derive(Debug, Serialize)]
-struct SessionReport {
-    job: Job,
-    rows_per_second: Option<i64>,
-    updated: u64,
-    repeated_batches: u64,
-    missing_rows: u64,
-    batch_micros: BatchTimes,
-}
-
-#[derive(Debug, Serialize)]
-struct BatchTimes {
-    mean: f64,
-    p50: f64,
-    p99: f64,
-    max: f64,
-}
-
-impl Report {
-    fn new(
-        database: &dyn Database,
-        sessions: &[RunParameters],
-        args: &RunArgs,
-        ran: &[Ran],
-        page_reads: Option<u64>,
-        access_path: String,
-    ) -> Self {
-        assert_eq!(sessions.len(), ran.len());
-        let rows = ran.iter().map(|ran| ran.job.num_rows.unwrap_or(0).unsigned_abs()).sum();
-        let begin = ran.iter().map(|ran| ran.job.start_time).min();
-        let end = ran.iter().filter_map(|ran| ran.job.end_time).max();
-        let seconds = begin.zip(end).map_or(0.0, |(begin, end)| end.since(begin).as_secs_f64()).max(1e-6);
-        let micros = |nanos: u64| nanos as f64 / 1e3;
-        let session = |ran: &Ran| SessionReport {
-            job: ran.job.clone(),
-            rows_per_second: ran.job.riops(),
-            updated: ran.updated,
-            repeated_batches: ran.repeated,
-            missing_rows: ran.missing,
-            batch_micros: BatchTimes {
-                mean: ran.times.mean() / 1e3,
-                p50: micros(ran.times.quantile(0.5)),
-                p99: micros(ran.times.quantile(0.99)),
-                max: micros(ran.times.max()),
-            },
-        };
-        Self {
-            format: "larch-rows-result",
-            version: 1,
-            environment: Environment::gather(results::VERSION, Path::new(".")),
-            target: without_password(&args.at.target),
-            settings: database.settings().into_iter().map(Pair::from).collect(),
-            compat: args.is_compat(),
-            in_server: args.in_server,
-            seed: args.seed,
-            sessions: ran.iter().map(session).collect(),
-            rows,
-            seconds,
-            rows_per_second: rows as f64 / seconds,
-            page_reads,
-            page_reads_per_second: page_reads.map(|pages| pages as f64 / seconds),
-            price: args.price,
-            million: Million::default(),
-            access_path,
-        }
-    }
-
-    fn text(&self, ran: &[Ran]) -> String {
-        let mut text = format!("{}\n", self.access_path);
-        let mut jobs: Vec<Job> = ran.iter().map(|ran| ran.job.clone()).collect();
-        jobs.sort_by_key(|job| std::cmp::Reverse(job.job_id));
-        text.push_str(&history::table(&jobs));
-        let sessions = ran.len();
-        text.push_str(&format!(
-            "\nrows a second: {:.0} in {sessions} session{}\n",
-            self.rows_per_second,
-            if sessions == 1 { "" } else { "s" }
-        ));
-        text.push_str(&match self.page_reads_per_second {
-            Some(pages) => format!("page reads a second: {pages:.0}\n"),
-            None => "page reads a second: this database does not count them\n".to_owned(),
-        });
-        if let Some(million) = self.million.text() {
-            text.push_str(&format!("a million rows: {million}\n"));
-        }
-        for session in self.sessions.iter().filter(|session| session.batch_micros.max > 0.0) {
-            let BatchTimes { mean, p50, p99, max } = session.batch_micros;
-            text.push_str(&format!(
-                "job {}, a batch: mean {mean:.0} us, 50 % within {p50:.0} us, 99 % within {p99:.0} us, longest {max:.0} us\n",
-                session.job.job_id
-            ));
-        }
-        let missing: u64 = self.sessions.iter().map(|session| session.missing_rows).sum();
-        if missing > 0 {
-            let why = match self.compat {
-                true => "keys of ybio begin behind the number of batches",
-                false => "the table has fewer than tab_rows, or it was set up with --compat",
-            };
-            text.push_str(&format!("{missing} rows of the ranges were not there: {why}\n"));
-        }
-        let repeated: u64 = self.sessions.iter().map(|session| session.repeated_batches).sum();
-        if repeated > 0 {
-            text.push_str(&format!("{repeated} batches were begun again, because another session was in their way\n"));
-        }
-        if self.compat {
-            text.push_str("--compat: the ranges of ybio, which leave out the last rows of the table\n");
-        }
-        if self.rows == 0 {
-            text.push_str("no row was accessed: set the table up first, with as many rows as tab_rows\n");
-        }
-        text
-    }
 }
 
 fn print_history(args: &ResultsArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {

@@ -4,10 +4,13 @@
 
 use crate::say;
 use harness::Failure;
-use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
+use os::sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+/// The kind of the failure that ^C is.
+pub const INTERRUPTED: &str = "interrupted";
 
 /// Whether ^C was pressed.
 #[derive(Clone, Debug)]
@@ -39,9 +42,14 @@ impl Stop {
         self.temporary.set(temporary.to_owned()).expect("there is one temporary directory");
     }
 
-    /// One that is never pressed.
+    /// One that ^C does not press.
     pub fn never() -> Self {
         Self { pressed: Arc::default(), temporary: Arc::default() }
+    }
+
+    /// Ends the run as ^C does.
+    pub fn press(&self) {
+        self.pressed.store(true, Ordering::Relaxed);
     }
 
     /// Whether it was.
@@ -52,5 +60,43 @@ impl Stop {
     /// What a run looks at.
     pub fn flag(&self) -> &AtomicBool {
         &self.pressed
+    }
+}
+
+/// ^C in a process that makes one run after the other. It ends a run in good order and the process after it; where no run goes on,
+/// it ends the process.
+#[derive(Clone, Debug, Default)]
+pub struct Breaks {
+    run: Arc<Mutex<Option<Stop>>>,
+    is_pressed: Arc<AtomicBool>,
+}
+
+impl Breaks {
+    /// Catches ^C, and being asked to end, from now on.
+    pub fn catch() -> Result<Self, Failure> {
+        let breaks = Self::default();
+        let (run, is_pressed) = (breaks.run.clone(), breaks.is_pressed.clone());
+        ctrlc::set_handler(move || {
+            let was_pressed = is_pressed.swap(true, Ordering::Relaxed);
+            match &*run.lock() {
+                Some(run) if !was_pressed => run.press(),
+                _ => std::process::exit(130),
+            }
+        })
+        .map_err(|error| Failure::session("signal", format!("cannot catch ^C: {error}")))?;
+        Ok(breaks)
+    }
+
+    /// What ends the run that begins now.
+    pub fn begin(&self) -> Stop {
+        let stop = Stop::never();
+        *self.run.lock() = Some(stop.clone());
+        stop
+    }
+
+    /// The run is over. Whether the process is to end.
+    pub fn end(&self) -> bool {
+        *self.run.lock() = None;
+        self.is_pressed.load(Ordering::Relaxed)
     }
 }

@@ -92,6 +92,13 @@ pub fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Fa
     Err(Failure::session("target", format!("target `{}`: {why}", target.shown())))
 }
 
+/// Whether processes can have the same `target` at the same time: a server that runs by itself, or one that keeps nothing.
+pub fn is_one_for_all(target: &Target) -> bool {
+    let name = canonical(&target.scheme);
+    let is_server = KNOWN.iter().any(|known| known.scheme == name && known.form.contains("://"));
+    name == harness::noop::SCHEME.name || (is_server && target.place.starts_with("//"))
+}
+
 /// The name of a scheme that may have been written by another one.
 pub fn canonical(scheme: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)

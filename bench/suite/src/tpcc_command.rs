@@ -3,15 +3,20 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "an import is timed by the machine's clock")]
 
 mod checking;
+#[cfg(test)]
+mod tests;
 
 use self::checking::Checks;
 use crate::args::tpcc::{CheckArgs, FormArgs, ImportArgs, InitArgs, TpccCommand, TpccRunArgs, TpccTargetArgs};
-use crate::stop::Stop;
+use crate::ending::{Ended, Ending, Ran};
+use crate::stop::{INTERRUPTED, Stop};
 use crate::targets::canonical;
+use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say};
 use harness::report::text::{bytes, grouped};
 use harness::report::{self, Pair, text};
-use harness::{Failure, Interval, Length, Measured, Opening, Plan, Prometheus, RunError, Target};
+use harness::{Failure, Interval, Length, Opening, Plan, Share, Target};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,19 +27,6 @@ use tpcc::summary::Summary;
 use tpcc::terminal::Terminals;
 use tpcc::transactions::now;
 use tpcc::{Database, Drawing, Form, Scheme, Setup};
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All was done.
-    Good,
-    /// Nothing was measured, or a condition does not hold.
-    Bad,
-    /// The database failed before the end.
-    Failed,
-    /// ^C.
-    Interrupted,
-}
 
 fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
@@ -145,7 +137,7 @@ fn import(args: &ImportArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let open = open(schemes, &args.at, &setup(Opening::OrCreate))?;
     let done = load(&open, args, &stop);
     match closed(open, done) {
-        Err(failure) if failure.kind == "interrupted" => Ok(Ending::Interrupted),
+        Err(failure) if failure.kind == INTERRUPTED => Ok(Ending::Interrupted),
         done => done.map(|()| Ending::Good),
     }
 }
@@ -237,7 +229,7 @@ fn check(args: &CheckArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let open = open(schemes, &args.at, &setup(Opening::Existing))?;
     let checked = check_all(&*open.database, args, &stop);
     match closed(open, checked) {
-        Err(failure) if failure.kind == "interrupted" => Ok(Ending::Interrupted),
+        Err(failure) if failure.kind == INTERRUPTED => Ok(Ending::Interrupted),
         done => done,
     }
 }
@@ -264,6 +256,21 @@ fn not_made() -> Failure {
     usage("there is no database of TPC-C: use import first")
 }
 
+/// The summary of a run of TPC-C; `None`: it is one of something else.
+pub fn summary(run: &report::Run) -> Option<String> {
+    let value = |name: &str| run.workload.iter().find(|pair| pair.name == name).map(|pair| pair.value.as_str());
+    let name = run.name.strip_prefix(NAME)?;
+    let mode = Some(name.strip_prefix(SIMULATED).unwrap_or(name)).filter(|mode| value("mode") == Some(mode))?;
+    let (mode, _) = Mode::ALL.into_iter().find(|(_, name)| *name == mode)?;
+    let warehouses = value("warehouses")?.parse().ok()?;
+    Some(Summary { mode, warehouses, measured: &run.measured }.text())
+}
+
+/// What names of its runs begin with.
+const NAME: &str = "tpcc ";
+/// What follows it if a server gave constant rows.
+const SIMULATED: &str = "simulated ";
+
 /// How late a thread may serve terminals that wait, so that it wakes up once for many.
 const SLACK: Duration = Duration::from_micros(800);
 
@@ -271,16 +278,64 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failu
     if let Some(out) = &args.out {
         results::check_one("--out", out)?;
     }
+    let workers = Workers::of(&args.together, &Target::parse(&args.at.target)?)?;
     let stop = Stop::catch()?;
     let metrics = metrics::serve(args.metrics.as_deref())?;
+    let mut watch = |interval: &Interval| {
+        if let Some(metrics) = &metrics {
+            metrics.add(interval);
+        }
+        if !args.quiet {
+            say(&text::line(interval));
+        }
+    };
+    let ran = match workers {
+        None => {
+            let (begin, share) = (&mut || {}, args.together.own_share());
+            measured(
+                args,
+                schemes,
+                Process { share, stop: &stop, metrics: metrics.as_ref(), begin, watch: &mut watch },
+            )?
+        }
+        Some(workers) => {
+            if let Some(metrics) = &metrics {
+                metrics.begin(&name(args), &args.at.target, &[]);
+            }
+            let mut told = crate::workers::args_of_process();
+            if args.seed.is_none() {
+                told.push(format!("--seed={}", new_seed()));
+            }
+            workers.run(&told, &stop, &mut watch)?
+        }
+    };
+    let printed = print(&format!("{}\n{}", summary(&ran.run).unwrap_or_default(), text::text(&ran.run)));
+    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&ran.run]));
+    ran.say_what_failed();
+    printed.and(written)?;
+    Ok(ran.ending())
+}
+
+/// Opens the database and lets the terminals of one process work.
+pub fn measured(args: &TpccRunArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Ran, Failure> {
     let connections = args.connections.map(|all| all.div_ceil(args.threads) as usize);
     let setup = Setup { opening: Opening::Existing, connections };
     let open = match args.simulate {
         true => open_simulated(schemes, &args.at, &setup)?,
         false => open(schemes, &args.at, &setup)?,
     };
-    let ended = measure(&open, args, metrics.as_ref(), &stop);
+    let ended = measure(&open, args, process);
     closed(open, ended)
+}
+
+/// Two runs on one database must not enter the same payments.
+fn new_seed() -> u64 {
+    now().cast_unsigned()
+}
+
+fn name(args: &TpccRunArgs) -> String {
+    let simulated = if args.simulate { SIMULATED } else { "" };
+    format!("{NAME}{simulated}{}", Mode::from(args.mode).name())
 }
 
 /// How the terminals of `args` are run.
@@ -297,7 +352,7 @@ fn plan(args: &TpccRunArgs, mode: Mode, warehouses: u32) -> Plan {
     }
 }
 
-fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: &Stop) -> Result<Ending, Failure> {
+fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran, Failure> {
     let database = &*open.database;
     if open.keeps_nothing {
         let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
@@ -310,71 +365,60 @@ fn measure(open: &Open, args: &TpccRunArgs, metrics: Option<&Prometheus>, stop: 
     }
     let mode = Mode::from(args.mode);
     let rules = Rules { mode, drawing: Drawing::of(&form) };
-    // Two runs on one database must not enter the same payments.
-    let seed = args.seed.unwrap_or_else(|| now().cast_unsigned());
-    let terminals = Terminals { rules: &rules, warehouses: 1..=warehouses, seed };
-    let plan = plan(args, mode, warehouses);
-    let what = if args.simulate { "tpcc simulated" } else { "tpcc" };
-    let name = format!("{what} {}", mode.name());
-    if let Some(metrics) = metrics {
+    let seed = args.seed.unwrap_or_else(new_seed);
+    let whole = plan(args, mode, warehouses);
+    let share = process.share;
+    let (own, plan) = share_of(share, warehouses, &whole)?;
+    let terminals = Terminals { rules: &rules, warehouses: own.clone(), seed };
+    let name = name(args);
+    if let Some(metrics) = process.metrics {
         metrics.begin(&name, &args.at.target, &database.counters());
     }
-    let mut watch = |interval: &Interval| {
-        if let Some(metrics) = metrics {
-            metrics.add(interval);
-        }
-        if !args.quiet {
-            say(&text::line(interval));
-        }
-    };
-    let mut run = || harness::run(database, &terminals, &plan, stop.flag(), &mut watch);
+    let Process { stop, begin, watch, .. } = process;
+    let mut run = || harness::run_from(database, &terminals, &plan, stop.flag(), begin, watch);
     let (ended, checks) = match args.check {
         true => checking::beside(database, &form, stop.flag(), run),
         false => (run(), Checks::default()),
     };
-    let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
-    let (measured, error) = match ended {
-        Ok(measured) => (measured, None),
-        Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
-        Err(RunError::Plan(text)) => return Err(usage(text)),
-        Err(error) => match error.partial() {
-            Some(partial) => (partial.clone(), Some(error.to_string())),
-            None => return Err(Failure::session("run", error.to_string())),
-        },
-    };
-    let summary = Summary { mode, warehouses, measured: &measured }.text();
+    let Ended { measured, error, is_lost } = Ended::of(ended)?;
     let mut run = report::Run::new(name, &args.at.target, &plan, measured);
     run.settings = database.settings().into_iter().map(Pair::from).collect();
     run.workload = vec![
         Pair::new("mode", mode.name()),
         Pair::new("warehouses", warehouses.to_string()),
         Pair::new("warehouses of the database", form.warehouses.to_string()),
-        Pair::new("terminals", plan.clients.to_string()),
+        Pair::new("terminals", whole.clients.to_string()),
         Pair::new("seed of the database", form.seed.to_string()),
     ];
     if args.check {
-        run.workload.push(Pair::new("consistent snapshots during the run", checks.passed.to_string()));
+        run.settings.push(Pair::new("consistent snapshots during the run", checks.passed.to_string()));
     }
     run.seed = seed;
     run.price = args.price;
     run.warnings = mode.deviations().into_iter().map(str::to_owned).collect();
-    let error = error.or(checks.wrong);
     if args.simulate {
         run.warnings.push("simulated: the server gave constant rows and changed nothing".to_owned());
     }
-    run.error = error.clone();
-    let printed = print(&format!("{summary}\n{}", text::text(&run)));
-    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&run]));
-    for (kind, text) in &run.measured.failures {
-        say(&format!("larch: {kind}: {text}"));
+    run.error = error.or(checks.wrong);
+    if !share.is_whole() {
+        run.share = Some(share);
+        let text = format!("{} to {}", own.start(), own.end());
+        run.settings.push(Pair::new(format!("warehouses of share {share}"), text));
     }
-    error.iter().for_each(|text| say(&format!("larch: {text}")));
-    printed.and(written)?;
-    Ok(match run.measured {
-        _ if is_lost => Ending::Failed,
-        Measured { interrupted: true, .. } => Ending::Interrupted,
-        Measured { operations: 0, .. } => Ending::Bad,
-        _ if error.is_some() => Ending::Bad,
-        _ => Ending::Good,
-    })
+    Ok(Ran { run, is_lost })
+}
+
+/// The warehouses of a share, and how its terminals are run. They are those that its warehouses have in the whole run.
+fn share_of(share: Share, warehouses: u32, whole: &Plan) -> Result<(RangeInclusive<u32>, Plan), Failure> {
+    let own = share.stretch(warehouses as usize);
+    let clients = harness::share::dealt(whole.clients as u64, warehouses as usize, &own) as usize;
+    if own.is_empty() || clients == 0 {
+        let text = format!(
+            "{warehouses} warehouses with {} terminals cannot be shared among {} processes: each needs one of its own",
+            whole.clients,
+            share.of()
+        );
+        return Err(usage(text));
+    }
+    Ok((own.start as u32 + 1..=own.end as u32, Plan { clients, ..whole.clone() }))
 }

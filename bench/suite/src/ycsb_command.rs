@@ -6,26 +6,15 @@ mod phase;
 mod tests;
 
 use crate::args::{Action, Exporter, YcsbArgs};
+use crate::ending::{Ending, Ran};
 use crate::stop::Stop;
+use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say, slowed, targets};
 use harness::report::without_password;
 use harness::{Failure, Opening, Prometheus, Scheme, Store, Target};
 use phase::{Done, Phase, Setup, Work};
 use std::path::Path;
 use ycsb::{Format, Properties, Settings};
-
-/// How a command of YCSB ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All was measured.
-    Good,
-    /// Something was wrong with what was measured: nothing was, or rows were not what they should have been.
-    Bad,
-    /// The store failed before the end.
-    Failed,
-    /// ^C.
-    Interrupted,
-}
 
 /// Does what `args` say.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
@@ -57,15 +46,45 @@ fn on_target(action: Action, args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -
     for warning in &phases[0].settings.warnings {
         say(&format!("larch: {warning}"));
     }
+    let workers = Workers::of(&args.processes(), &target)?;
+    if action == Action::All && (workers.is_some() || args.together.share.is_some()) {
+        return Err(usage("several processes can do a `load` or a `run` together, but not `all`"));
+    }
     let metrics = metrics::serve(args.metrics.as_deref())?;
     let mut session =
         Measuring { args, scheme, target, stop, metrics: metrics.as_ref(), store: None, done: Vec::new() };
-    let ended = session.all(&phases);
+    let ended = match workers {
+        None => session.all(&phases),
+        Some(workers) => session.together(&phases[0], &workers),
+    };
     let closed = session.store.take().map_or(Ok(()), |store| store.close());
     let told = session.tell(action);
     let ending = ending(&session.done);
     ended.and(closed).and(told)?;
     Ok(ending)
+}
+
+/// Does one process's part of a load or a run.
+pub fn measured(args: &YcsbArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Ran, Failure> {
+    let action = args.action.filter(|action| *action != Action::All);
+    let action = action.ok_or_else(|| usage("several processes can do a `load` or a `run` together"))?;
+    let target = Target::parse(args.target.as_deref().ok_or_else(|| usage("name the store: --target"))?)?;
+    let scheme = targets::find(schemes, &target)?;
+    check_options(action, args)?;
+    let phase = phases(action, args)?.remove(0);
+    phase::check_together(&phase)?;
+    phase::check(&phase, args)?;
+    // The first share empties the table; the others find it empty.
+    let recreate = args.recreate && process.share.is_first();
+    let (args, stop) = (&YcsbArgs { recreate, ..args.clone() }, process.stop);
+    let mut session = Measuring { args, scheme, target, stop, metrics: None, store: None, done: Vec::new() };
+    session.open(&phase, session.opening(&phase, 0))?;
+    let store = session.store.as_deref().expect("it was opened");
+    let done = phase::run(&phase, store, session.setup(args), process);
+    let closed = session.store.take().map_or(Ok(()), |store| store.close());
+    let Done { run, is_store_lost, .. } = done?;
+    closed?;
+    Ok(Ran { run, is_lost: is_store_lost })
 }
 
 /// Complains about options that do not go with what is to be done.
@@ -162,16 +181,8 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     fn all(&mut self, phases: &[Phase]) -> Result<(), Failure> {
         for (number, phase) in phases.iter().enumerate() {
-            let opening = match phase.work {
-                Work::Run => Opening::Existing,
-                // What a later load takes away is what the first of this run loaded.
-                Work::Load if number > 0 || self.args.recreate => Opening::Recreate,
-                Work::Load => Opening::OrCreate,
-            };
-            self.open(phase, opening)?;
-            let store = self.store.as_deref().expect("it was opened");
-            let setup = self.setup(self.args);
-            let done = phase::run(phase, store, setup)?;
+            self.open(phase, self.opening(phase, number))?;
+            let done = self.run(phase, self.args)?;
             let is_last = done.run.measured.interrupted || done.run.error.is_some();
             self.done.push(done);
             if is_last {
@@ -181,9 +192,44 @@ impl Measuring<'_> {
         Ok(())
     }
 
+    /// What may become of the table before phase `number`.
+    fn opening(&self, phase: &Phase, number: usize) -> Opening {
+        match phase.work {
+            Work::Run => Opening::Existing,
+            // What a later load takes away is what the first of this run loaded.
+            Work::Load if number > 0 || self.args.recreate => Opening::Recreate,
+            Work::Load => Opening::OrCreate,
+        }
+    }
+
+    /// Lets `workers` do a phase.
+    fn together(&mut self, phase: &Phase, workers: &Workers) -> Result<(), Failure> {
+        phase::check_together(phase)?;
+        if let Some(metrics) = self.metrics {
+            metrics.begin(&phase::title(phase), &self.target.text, &[]);
+        }
+        let mut watch = phase::watcher(phase, self.args, self.metrics)?;
+        let ran = workers.run(&crate::workers::args_of_process(), self.stop, &mut watch)?;
+        let mut done = phase::done(phase, ran);
+        phase::write_logs(&mut done);
+        self.done.push(done);
+        Ok(())
+    }
+
+    /// Does a phase on the open store, with these options.
+    fn run(&self, phase: &Phase, args: &YcsbArgs) -> Result<Done, Failure> {
+        let store = self.store.as_deref().expect("it was opened");
+        let mut watch = phase::watcher(phase, args, self.metrics)?;
+        let share = args.together.own_share();
+        let process = Process { share, stop: self.stop, metrics: self.metrics, begin: &mut || {}, watch: &mut watch };
+        let mut done = phase::run(phase, store, self.setup(args), process)?;
+        phase::write_logs(&mut done);
+        Ok(done)
+    }
+
     /// What a phase runs on, with its options.
     fn setup<'s>(&'s self, args: &'s YcsbArgs) -> Setup<'s> {
-        Setup { target: &self.target, scheme: self.scheme, args, stop: self.stop, metrics: self.metrics }
+        Setup { target: &self.target, scheme: self.scheme, args }
     }
 
     /// Opens the store as the phase needs it.

@@ -6,7 +6,7 @@ use crate::keyspace::{Growth, Inserts, View};
 use crate::random::Random;
 use crate::settings::{FieldLength, KeyDistribution, Operations, Records, Settings};
 use crate::value::{Text, push_checkable};
-use harness::{Fields, Strings};
+use harness::{Fields, Share, Strings};
 use os::sync::Arc;
 
 /// What is done in one operation.
@@ -44,8 +44,30 @@ pub struct Values {
     length: Length,
     field_names: Arc<[Vec<u8>]>,
     key_names: KeyNames,
+    inserted: Inserted,
     /// Values say whose they are.
     pub checkable: bool,
+}
+
+/// Which records a process inserts, of several that run together. It numbers them as if it were alone: so it asks for records
+/// that were loaded and for its own, which are there. Those of process p of n are every nth, so that no two insert the same.
+#[derive(Clone, Copy, Debug)]
+struct Inserted {
+    /// The first that is not loaded.
+    first: i64,
+    process: i64,
+    processes: i64,
+}
+
+impl Inserted {
+    /// The record that this process numbers so.
+    #[inline]
+    fn record(self, number: i64) -> i64 {
+        match number < self.first {
+            true => number,
+            false => self.first + (number - self.first) * self.processes + self.process,
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -85,14 +107,22 @@ impl Values {
             length,
             field_names: field_names.collect(),
             key_names: records.key_names,
+            inserted: Inserted { first: records.count, process: 0, processes: 1 },
             checkable: records.checkable,
         }
+    }
+
+    /// The same in a process that does this share of a run.
+    fn of_share(mut self, share: Share) -> Values {
+        self.inserted.process = share.number() as i64;
+        self.inserted.processes = share.of() as i64;
+        self
     }
 
     /// Writes the key of record `number` over `key`.
     #[inline]
     pub fn key(&self, number: i64, key: &mut Vec<u8>) {
-        self.key_names.write(number, key);
+        self.key_names.write(self.inserted.record(number), key);
     }
 
     #[inline]
@@ -147,8 +177,8 @@ impl Values {
 }
 
 impl Deck {
-    /// What `settings` say. Over `requestdistribution=latest` it counts a power for each record, as the original does.
-    pub fn new(settings: &Settings) -> Deck {
+    /// What `settings` say for a process that does `share` of a run. Over `requestdistribution=latest` it counts a power for each record, as the original does.
+    pub fn new(settings: &Settings, share: Share) -> Deck {
         let Settings { records, operations, .. } = settings;
         let choice = Discrete::new([
             (operations.read, Operation::Read),
@@ -160,7 +190,7 @@ impl Deck {
         let (min, max) = (operations.min_scan, operations.max_scan);
         Deck {
             choice: choice.expect("settings have an operation"),
-            keys: Keys::new(records, operations),
+            keys: Keys::new(records, operations, share),
             view: if operations.insert > 0.0 {
                 View::Growing(Arc::new(Inserts::after(records.count)))
             } else {
@@ -174,7 +204,7 @@ impl Deck {
             },
             reads_one_field: !operations.read_all_fields,
             writes_all_fields: operations.write_all_fields,
-            values: Values::new(records),
+            values: Values::new(records).of_share(share),
         }
     }
 
@@ -298,14 +328,15 @@ impl Hand {
 }
 
 impl Keys {
-    fn new(records: &Records, operations: &Operations) -> Keys {
+    fn new(records: &Records, operations: &Operations, share: Share) -> Keys {
         let (first, last) = (records.start, records.start + records.span - 1);
         match operations.keys {
             KeyDistribution::Uniform => Keys::Uniform(Uniform::new(first, last)),
             KeyDistribution::Zipfian => {
                 // The range has room for what is going to be inserted, so that the likely records stay the same; twice,
                 // for there may be more of it than its share says.
-                let expected = (operations.count.unwrap_or(0) as f64 * operations.insert * 2.0) as i64;
+                let count = operations.count.unwrap_or(0) as f64 / share.of() as f64;
+                let expected = (count * operations.insert * 2.0) as i64;
                 Keys::Zipfian(Scrambled::new(first, last + 1 + expected))
             }
             KeyDistribution::Latest => {

@@ -6,7 +6,7 @@ mod tests;
 use crate::draw::{Deck, Hand, Operation};
 use crate::kinds;
 use crate::settings::Settings;
-use harness::{Client, Clock, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Strings, Workload};
+use harness::{Client, Clock, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Share, Strings, Workload};
 use os::sync::Arc;
 
 /// The transactions of a workload.
@@ -20,7 +20,13 @@ impl Run {
     /// What `settings` say, drawn from `seed`. Its clients never end: how many operations there are is the plan's,
     /// see [`Settings::plan`].
     pub fn new(settings: &Settings, seed: u64) -> Run {
-        Run { deck: Arc::new(Deck::new(settings)), seed, clock: Clock::start() }
+        Self::of_share(settings, seed, Share::WHOLE)
+    }
+
+    /// The same in a process that does `share` of a run. Its clients are still those of the whole run, see [`Share::part`]; what it
+    /// inserts no other share does.
+    pub fn of_share(settings: &Settings, seed: u64, share: Share) -> Run {
+        Run { deck: Arc::new(Deck::new(settings, share)), seed, clock: Clock::start() }
     }
 }
 

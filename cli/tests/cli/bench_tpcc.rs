@@ -39,9 +39,9 @@ fn two_warehouses_are_loaded_run_checked_and_removed() {
     assert!(told.contains("Efficiency: none, since terminals do not wait\n"), "{told}");
     assert!(told.contains("These are no official results of TPC."), "{told}");
     let report: Value = serde_json::from_slice(&session.bytes("r.json")).expect("it is JSON");
-    let workload = report["runs"][0]["workload"].as_array().expect("a list");
+    let settings = report["runs"][0]["settings"].as_array().expect("a list");
     let snapshots =
-        workload.iter().find(|pair| pair["name"] == "consistent snapshots during the run").expect("it checked");
+        settings.iter().find(|pair| pair["name"] == "consistent snapshots during the run").expect("it checked");
     assert!(snapshots["value"].as_str().expect("a text").parse::<u64>().expect("a number") > 0, "{snapshots}");
     let measured = &report["runs"][0]["measured"];
     let names: Vec<&str> = measured["kinds"]

@@ -17,6 +17,7 @@ mod bench_reports;
 mod bench_rows;
 mod bench_stops;
 mod bench_tpcc;
+mod bench_workers;
 mod explain;
 mod full_disk;
 mod groups;

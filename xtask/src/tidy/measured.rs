@@ -14,7 +14,8 @@ use std::process::{Command, Stdio};
 
 const FOLDER: &str = "docs/benchmarks/";
 /// Pages that say how to measure, and have no results.
-const WITHOUT_RESULTS: [&str; 2] = ["docs/benchmarks/targets.md", "docs/benchmarks/ycsb.md"];
+const WITHOUT_RESULTS: [&str; 3] =
+    ["docs/benchmarks/targets.md", "docs/benchmarks/workers.md", "docs/benchmarks/ycsb.md"];
 /// What the line begins with.
 const START: &str = "Measured at commit ";
 /// Results are called old when more commits than this have changed what they measured.

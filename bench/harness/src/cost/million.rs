@@ -58,16 +58,12 @@ impl Meter {
     /// What a million cost of the `operations` that were done since, if the store has used `store` by now. What of it is the client's is
     /// not known of a store in this process.
     pub fn million(&self, operations: u64, store: StoreUse, price: Option<f64>) -> Million {
-        let cost = Cost::between(&self.before, &Snapshot::take(store), Clients::default(), 0);
-        let used = Used {
-            operations,
-            process_nanos: cost.process_nanos(),
-            own_nanos: None,
-            store: cost.store.unwrap_or(store),
-            counters: &[],
-            disk: (cost.disk_read_bytes, cost.disk_written_bytes),
-        };
-        Million::used(used, price)
+        Million::of_cost(operations, &self.cost(store), price)
+    }
+
+    /// What was used since, if the store has used `store` by now.
+    pub fn cost(&self, store: StoreUse) -> Cost {
+        Cost::between(&self.before, &Snapshot::take(store), Clients::default(), 0)
     }
 }
 
@@ -95,6 +91,20 @@ impl Million {
             },
             price,
         )
+    }
+
+    /// What a million cost of `operations`, of which only this is known. What of it is the client's is not known of a store in the
+    /// process.
+    pub fn of_cost(operations: u64, cost: &Cost, price: Option<f64>) -> Self {
+        let used = Used {
+            operations,
+            process_nanos: cost.process_nanos(),
+            own_nanos: None,
+            store: cost.store.unwrap_or(StoreUse::Unknown),
+            counters: &[],
+            disk: (cost.disk_read_bytes, cost.disk_written_bytes),
+        };
+        Self::used(used, price)
     }
 
     /// The same of what is known of any operations.

@@ -1,9 +1,10 @@
 //! One page over HTTP/1.1, made anew for each request. Requests are answered one after the other by one thread: the one who asks is a
 //! program that asks every few seconds. It does not know what the page says.
 
+use crate::listen::listen;
 use crate::store::Failure;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -25,18 +26,7 @@ impl Server {
     /// Listens at `address`, and answers with what `page` says.
     pub(super) fn start(address: &str, page: impl Fn() -> String + Send + 'static) -> Result<Self, Failure> {
         let refused = |why: &str| Failure::session("target", format!("--metrics {address}: {why}"));
-        let addresses: Vec<SocketAddr> = match address.parse::<u16>() {
-            Ok(port) => vec![(Ipv4Addr::LOCALHOST, port).into()],
-            Err(_) => address
-                .to_socket_addrs()
-                .map_err(|error| refused(&format!("this is no address ({error}): write HOST:PORT, as 127.0.0.1:9464")))?
-                .collect(),
-        };
-        let listener = TcpListener::bind(addresses.as_slice()).map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => refused("another program has this address: name another port, or 0 for a free one"),
-            ErrorKind::AddrNotAvailable => refused("this machine does not have this address"),
-            _ => refused(&error.to_string()),
-        })?;
+        let listener = listen("--metrics", address)?;
         let address = listener.local_addr().map_err(|error| refused(&error.to_string()))?;
         let ends = Arc::new(AtomicBool::new(false));
         let until = ends.clone();

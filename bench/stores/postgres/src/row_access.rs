@@ -169,13 +169,18 @@ impl Database for Postgres {
         Ok(Some(SeenInside { batches, updated, seen: Seen { rows, max: number(3) } }))
     }
 
-    fn begin_job(&self, job: &Job) -> Result<i64, Failure> {
+    fn make_jobs(&self) -> Result<(), Failure> {
         let columns = "job_id bigserial PRIMARY KEY, start_time timestamp DEFAULT now(), end_time timestamp, \
                        num_batches int, num_rows bigint, pct_update int, max_scratch bigint, prepared boolean, \
                        index_only boolean, tab_rows bigint, batch_size int, table_name text, table_rows bigint, \
                        table_scratch bigint, comments text";
+        self.control().query(&format!("CREATE TABLE IF NOT EXISTS {JOBS_TABLE} ({columns})"))?;
+        Ok(())
+    }
+
+    fn begin_job(&self, job: &Job) -> Result<i64, Failure> {
+        self.make_jobs()?;
         let mut control = self.control();
-        control.query(&format!("CREATE TABLE IF NOT EXISTS {JOBS_TABLE} ({columns})"))?;
         let id = control.value(&format!(
             "INSERT INTO {JOBS_TABLE} (start_time, pct_update, prepared, index_only, tab_rows, batch_size, table_name, \
              table_rows, table_scratch, comments) VALUES ('{}', {}, {}, {}, {}, {}, '{}', {}, {}, {}) RETURNING job_id",

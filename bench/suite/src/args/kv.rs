@@ -1,7 +1,7 @@
 //! The options of `larch bench kv`: those of scylla-bench with their names and defaults, with one minus sign or two, and a few
 //! of our own.
 
-use super::{length, price};
+use super::{TogetherArgs, length, price};
 use clap::{ArgAction, Args, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS, Order};
 use kv::{Distribution, Filler, Mode, Options, Restriction, Retries, RowSize, Workload};
@@ -18,6 +18,7 @@ Examples:
   larch bench kv --target larch:db -mode write -workload timeseries -max-rate 5000 -duration 1m
   larch bench kv --target postgres://me@localhost/bench -mode mixed -workload uniform -duration 10s --out mixed.json
   larch bench kv --target larch:db -mode scan -range-count 8
+  larch bench kv --target postgres://me@localhost/bench -mode read -workload uniform -duration 10s -workers localhost:7001,localhost:7002
 
 Options of scylla-bench may be written with one minus sign, as there.
 
@@ -266,6 +267,9 @@ pub struct KvArgs {
     /// Prints no line while it runs
     #[arg(short, long)]
     pub quiet: bool,
+    /// The processes that do it.
+    #[command(flatten)]
+    pub together: TogetherArgs,
 }
 
 /// One order of `-select-order-by`.

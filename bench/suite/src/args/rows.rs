@@ -1,5 +1,6 @@
 //! The options of `larch bench rows`. Parameters of ybio can be given as options, or in the spelling of ybio.
 
+use super::TogetherArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -150,6 +151,9 @@ pub struct RunArgs {
     /// Write the result as JSON
     #[arg(long, value_name = "FILE.json")]
     pub out: Option<PathBuf>,
+    /// The processes that do it.
+    #[command(flatten)]
+    pub together: TogetherArgs,
 }
 
 /// Options of `larch bench rows results`.

@@ -1,6 +1,6 @@
 //! The options of `larch bench tpcc`.
 
-use super::{length, price, time};
+use super::{TogetherArgs, length, price, time};
 use clap::{Args, Subcommand, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS};
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ Examples:
   larch bench tpcc import --target 'postgres://localhost/tpcc' --warehouses 10
   larch bench tpcc run --target 'postgres://localhost/tpcc?isolation=read_committed' --connections 16 --mode nowait
   larch bench tpcc run --target 'postgres://localhost/tpcc' --simulate --warehouses 10 --connections 16 --mode nowait
+  larch bench tpcc run --target noop: --warehouses 8 --workers localhost:7001,localhost:7002 --secret-file secret
   larch bench tpcc clean --target larch:db
 
 Exit codes: 0 all was done; 1 nothing was measured, or a consistency condition does not hold; 2 wrong arguments; 3 the database
@@ -137,7 +138,7 @@ pub struct TpccRunArgs {
     /// Terminals [default: ten for each warehouse]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CLIENTS as i64))]
     pub terminals: Option<u32>,
-    /// Threads of the client that the terminals share
+    /// Threads of the client that the terminals share; those of each process, as connections are
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
     pub threads: u32,
     /// Connections of all threads together, or transactions under way where there are none [default: as the database has it]
@@ -164,6 +165,9 @@ pub struct TpccRunArgs {
     /// Prints no line while it runs
     #[arg(short, long)]
     pub quiet: bool,
+    /// The processes that do it.
+    #[command(flatten)]
+    pub together: TogetherArgs,
 }
 
 /// Options of `larch bench tpcc check`.

@@ -4,8 +4,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
 use super::phase::{self, Done, Phase, Work};
-use super::{Ending, Measuring, ending, phases, usage};
+use super::{Measuring, ending, phases, usage};
 use crate::args::{Action, YcsbArgs};
+use crate::ending::Ending;
 use crate::stop::Stop;
 use crate::{metrics, print, results, say};
 use harness::report::{Run, text};
@@ -95,6 +96,8 @@ fn check_options(args: &YcsbArgs) -> Result<(), Failure> {
         ("--operations", args.operations.is_some()),
         ("--recreate", args.recreate),
         ("--format", args.format.is_some()),
+        ("--workers", !args.processes().workers.is_empty()),
+        ("--share", args.together.share.is_some()),
     ];
     match more.iter().find(|(_, is_given)| *is_given) {
         Some((name, _)) => Err(usage(format!("{name} needs an action: larch bench ycsb load, run or all"))),
@@ -142,7 +145,7 @@ impl Measuring<'_> {
                 of_phase.time = Some(left.saturating_sub(self.args.warmup).clamp(SHORTEST, LONGEST));
             }
             let before = Instant::now();
-            let result = phase::run(phase, store, self.setup(&of_phase))?;
+            let result = self.run(phase, &of_phase)?;
             if is_in_memory {
                 store.set_cache_bytes(CACHE_BYTES)?;
             }

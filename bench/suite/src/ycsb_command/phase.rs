@@ -2,11 +2,12 @@
 
 use super::usage;
 use crate::args::YcsbArgs;
+use crate::ending::{Ended, Ran};
 use crate::results;
 use crate::say;
-use crate::stop::Stop;
+use crate::workers::Process;
 use harness::report::{self, Pair};
-use harness::{Failure, Interval, Length, Measured, Pace, Plan, Prometheus, RunError, Scheme, Store, Target, Workload};
+use harness::{Failure, Interval, Length, Measured, Pace, Plan, Prometheus, Scheme, Store, Target, Workload};
 use std::fmt;
 use std::path::Path;
 use ycsb::{Load, Output, Properties, RawLog, Run, Settings, Status};
@@ -76,10 +77,6 @@ pub struct Setup<'a> {
     pub scheme: &'a Scheme,
     /// The command line.
     pub args: &'a YcsbArgs,
-    /// ^C.
-    pub stop: &'a Stop,
-    /// Who watches.
-    pub metrics: Option<&'a Prometheus>,
 }
 
 /// Complains about a phase that cannot be done, before a store is touched.
@@ -96,18 +93,65 @@ fn raw_log(phase: &Phase, plan: &Plan) -> Result<Option<RawLog>, Failure> {
     RawLog::open(&phase.settings.output, plan).map_err(|error| usage(error.to_string()))
 }
 
-/// Does a phase on an open store.
-pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>) -> Result<Done, Failure> {
+/// Shows people how a phase goes on.
+pub fn watcher<'w>(
+    phase: &'w Phase,
+    args: &'w YcsbArgs,
+    metrics: Option<&'w Prometheus>,
+) -> Result<impl FnMut(&Interval) + 'w, Failure> {
+    let what = title(phase);
+    let expected = match plan(phase, args)?.length {
+        Length::Operations(operations) => Some(operations),
+        Length::All => Some(phase.settings.records.span.unsigned_abs()),
+        Length::Time(_) => None,
+    };
+    let mut status = Status::new(&phase.settings.output, expected);
+    Ok(move |interval: &Interval| {
+        if let Some(metrics) = metrics {
+            metrics.add(interval);
+        }
+        if args.quiet {
+            return;
+        }
+        if args.status || phase.settings.output.status {
+            status.interval(unix_millis(), interval).iter().for_each(|line| say(line));
+        } else {
+            say(&format!("{what:10} {}", report::text::line(interval)));
+        }
+    })
+}
+
+/// Writes what a result is written to by properties of YCSB.
+pub fn write_logs(done: &mut Done) {
+    for (path, log) in ycsb::hdr_logs(&done.run.measured, &done.output) {
+        if let Err(unwritten) = results::write(Path::new(&path), log.as_bytes()) {
+            done.run.error.get_or_insert_with(|| unwritten.to_string());
+        }
+    }
+}
+
+/// Complains about what several processes cannot do together.
+pub fn check_together(phase: &Phase) -> Result<(), Failure> {
+    match phase.settings.output.measure.is_raw() {
+        true => Err(usage("single times (measurementtype=raw) are written by one process: leave --workers out")),
+        false => Ok(()),
+    }
+}
+
+/// Does one process's part of a phase on an open store.
+pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>, process: Process<'_>) -> Result<Done, Failure> {
     let settings = &phase.settings;
-    let plan = plan(phase, setup.args)?;
+    let (plan, share) = (plan(phase, setup.args)?, process.share);
     match phase.work {
         Work::Load => {
-            let mut done = measured(phase, store, setup, plan, &Load::new(settings, phase.seed))?;
+            let load = Load::new(settings, phase.seed);
+            let wanted = harness::share::dealt(load.records(), plan.clients, &share.stretch(plan.clients));
+            let mut done = measured(phase, store, setup, process, &plan, &load)?;
             let run = &mut done.run;
             if run.error.is_some() || run.measured.interrupted {
                 return Ok(done);
             }
-            let (loaded, wanted) = (run.measured.operations, settings.records.span.unsigned_abs());
+            let loaded = run.measured.operations;
             if loaded < wanted {
                 run.error = Some(format!("only {loaded} of {wanted} records were loaded"));
                 return Ok(done);
@@ -123,7 +167,8 @@ pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>) -> Result<Done, F
             Ok(done)
         }
         Work::Run => {
-            let mut done = measured(phase, store, setup, plan, &Run::new(settings, phase.seed))?;
+            let work = Run::of_share(settings, phase.seed, share);
+            let mut done = measured(phase, store, setup, process, &plan, &work)?;
             if setup.scheme.name != harness::noop::SCHEME.name && done.run.error.is_none() {
                 let (error, warning) = missing(&done.run.measured);
                 done.run.error = error.or_else(|| unlike(&done.run.measured));
@@ -161,7 +206,7 @@ fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
     let loads = phase.work == Work::Load;
     let mut plan = phase.settings.plan(loads);
     plan.clients = args.threads.map_or(plan.clients, |threads| threads as usize);
-    plan.workers = args.workers as usize;
+    plan.workers = args.threads_of_clients()?;
     plan.pace = args.rate.map_or(plan.pace, |per_second| Pace::Open { per_second });
     plan.ramp = args.ramp;
     if loads {
@@ -184,62 +229,32 @@ fn measured<W: Workload>(
     phase: &Phase,
     store: &dyn Store,
     setup: Setup<'_>,
-    plan: Plan,
+    process: Process<'_>,
+    whole: &Plan,
     workload: &W,
 ) -> Result<Done, Failure> {
     let args = setup.args;
+    let Process { share, stop, metrics, begin, watch } = process;
+    let plan = share.plan(whole).map_err(usage)?;
+    let workload = &share.part(workload, whole.clients);
     let what = title(phase);
-    let expected = match plan.length {
-        Length::Operations(operations) => Some(operations),
-        Length::All => Some(phase.settings.records.span.unsigned_abs()),
-        Length::Time(_) => None,
-    };
-    let mut status = Status::new(&phase.settings.output, expected);
-    if let Some(metrics) = setup.metrics {
+    if let Some(metrics) = metrics {
         metrics.begin(&what, &setup.target.text, &store.counters());
     }
-    let mut watch = |interval: &Interval| {
-        if let Some(metrics) = setup.metrics {
-            metrics.add(interval);
-        }
-        if args.quiet {
-            return;
-        }
-        if args.status || phase.settings.output.status {
-            status.interval(unix_millis(), interval).iter().for_each(|line| say(line));
-        } else {
-            say(&format!("{what:10} {}", report::text::line(interval)));
-        }
-    };
-    let output = &phase.settings.output;
     let raw = raw_log(phase, &plan)?;
     let ended = match &raw {
-        None => harness::run(store, workload, &plan, setup.stop.flag(), &mut watch),
-        Some(raw) => raw.run(store, workload, &plan, setup.stop.flag(), &mut watch),
+        None => harness::run_from(store, workload, &plan, stop.flag(), begin, watch),
+        Some(raw) => raw.run(store, workload, &plan, stop.flag(), watch),
     };
-    let is_store_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
-    let (measured, mut error) = match ended {
-        Ok(measured) => (measured, None),
-        // An interrupted run whose window had not begun yet is reported as such.
-        Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
-        Err(RunError::Plan(text)) => return Err(usage(text)),
-        Err(error) => match error.partial() {
-            Some(partial) => (partial.clone(), Some(error.to_string())),
-            None => return Err(Failure::session("run", error.to_string())),
-        },
-    };
+    let Ended { measured, mut error, is_lost } = Ended::of(ended)?;
     if let Some(Err(unwritten)) = raw.map(RawLog::finish) {
         error.get_or_insert_with(|| unwritten.to_string());
-    }
-    for (path, log) in ycsb::hdr_logs(&measured, output) {
-        if let Err(unwritten) = results::write(Path::new(&path), log.as_bytes()) {
-            error.get_or_insert_with(|| unwritten.to_string());
-        }
     }
     let mut run = report::Run::new(what, &setup.target.text, &plan, measured);
     run.settings = store.settings().into_iter().map(Pair::from).collect();
     run.workload = phase.properties.iter().map(|(name, value)| Pair::property(name, value)).collect();
     run.seed = phase.seed;
+    run.share = (!share.is_whole()).then_some(share);
     run.price = args.price;
     run.warnings.clone_from(&phase.settings.warnings);
     if setup.scheme.networked {
@@ -253,16 +268,21 @@ fn measured<W: Workload>(
         run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS).ok();
     }
     run.error = error;
-    Ok(Done {
+    Ok(done(phase, Ran { run, is_lost }))
+}
+
+/// The result of a phase.
+pub fn done(phase: &Phase, ran: Ran) -> Done {
+    Done {
         name: phase.name.clone(),
         work: phase.work,
         distribution: phase.settings.operations.keys.name(),
-        output: output.clone(),
+        output: phase.settings.output.clone(),
         exporter_is_set: phase.properties.get("exporter").is_some(),
-        is_store_lost,
+        is_store_lost: ran.is_lost,
         warnings_before: phase.settings.warnings.len(),
-        run,
-    })
+        run: ran.run,
+    }
 }
 
 /// What is said of clients that are more than the requests that may be under way: then they wait for each other.
@@ -271,14 +291,14 @@ fn crowded(plan: &Plan, measured: &Measured) -> Option<String> {
     (plan.pace == Pace::Closed && waits).then(|| {
         format!(
             "the {} clients wait for each other, since fewer requests may be under way at once: raise `connections` or \
-             `pipeline` of the target, or --workers",
+             `pipeline` of the target, or --client-threads",
             plan.clients
         )
     })
 }
 
 /// What the phase is called: `load a`, `workload c`.
-fn title(phase: &Phase) -> String {
+pub fn title(phase: &Phase) -> String {
     match phase.work {
         Work::Load => format!("load {}", phase.name),
         Work::Run => format!("workload {}", phase.name),

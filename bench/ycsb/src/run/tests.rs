@@ -3,7 +3,8 @@ use crate::properties::Properties;
 use crate::random::Random;
 use crate::settings::Settings;
 use crate::vectors::{SUM_FACTOR, named};
-use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Workload};
+use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Share, Workload};
+use std::collections::BTreeSet;
 
 fn settings(text: &str) -> Settings {
     let mut properties = Properties::new();
@@ -249,5 +250,44 @@ fn a_client_asks_only_for_what_was_acknowledged() {
         }
         serve(&mut slow, |_, _, _| Ok(Outcome::Ok), |_, _| ());
         assert!(slow.hand.record() > 0);
+    }
+}
+
+#[test]
+fn processes_of_one_run_insert_other_records_and_ask_for_those_that_are_there() {
+    let settings = settings(
+        "recordcount=100 operationcount=1000 readproportion=0.5 updateproportion=0 insertproportion=0.5 \
+         requestdistribution=latest insertorder=ordered",
+    );
+    let number = |key: &[u8]| -> u64 {
+        let text = String::from_utf8(key.to_vec()).expect("keys are text");
+        text.trim_start_matches("user").parse().expect("an ordered key is a number")
+    };
+    let mut inserted_by_all = BTreeSet::new();
+    for process in 0..3 {
+        let share = Share::new(process, 3);
+        let work = Run::of_share(&settings, 1, share);
+        let mut client = share.part(&work, 6).client(1, 2);
+        let mut own = BTreeSet::new();
+        for _ in 0..200 {
+            assert!(client.begin());
+            let mut seen = None;
+            let answer = |_, request: &Request<'_>, _: &mut Reply| {
+                seen = Some(match request {
+                    Request::Insert { key, .. } => (true, number(key)),
+                    Request::Read { key, .. } => (false, number(key)),
+                    _ => panic!("it reads and inserts"),
+                });
+                Ok(Outcome::Ok)
+            };
+            serve(&mut client, answer, |_, _| ());
+            match seen.expect("it asks") {
+                (true, record) => {
+                    assert!(record >= 100 && own.insert(record) && inserted_by_all.insert(record), "{record}");
+                }
+                (false, record) => assert!(record < 100 || own.contains(&record), "{record} is not there"),
+            }
+        }
+        assert!(own.len() > 50);
     }
 }

@@ -1,0 +1,27 @@
+//! Addresses that this process listens at. It does not know who asks there.
+
+use crate::store::Failure;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+
+/// Listens at `address`, which is `HOST:PORT` or a port of 127.0.0.1; port 0 is any that is free. `option` is where the address
+/// was given.
+///
+/// # Errors
+///
+/// It is no address of this machine, or another program has it.
+pub fn listen(option: &str, address: &str) -> Result<TcpListener, Failure> {
+    let refused = |why: &str| Failure::session("target", format!("{option} {address}: {why}"));
+    let addresses: Vec<SocketAddr> = match address.parse::<u16>() {
+        Ok(port) => vec![(Ipv4Addr::LOCALHOST, port).into()],
+        Err(_) => address
+            .to_socket_addrs()
+            .map_err(|error| refused(&format!("this is no address ({error}): write HOST:PORT, as 127.0.0.1:9464")))?
+            .collect(),
+    };
+    TcpListener::bind(addresses.as_slice()).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => refused("another program has this address: name another port, or 0 for a free one"),
+        ErrorKind::AddrNotAvailable => refused("this machine does not have this address"),
+        _ => refused(&error.to_string()),
+    })
+}

@@ -1,0 +1,96 @@
+//! How a run ended, for every command that makes one: what was measured of it, what is said of it, and the exit code.
+
+use crate::say;
+use harness::report::Run;
+use harness::{Failure, Measured, RunError};
+use serde::{Deserialize, Serialize};
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was done.
+    Good,
+    /// Nothing was measured, or something was wrong with it: a limit of errors, rows that are not as they were written, a
+    /// condition that does not hold.
+    Bad,
+    /// The store failed before the end.
+    Failed,
+    /// ^C.
+    Interrupted,
+}
+
+impl Ending {
+    /// The exit code of the process.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Failed => 3,
+            Self::Interrupted => 130,
+        })
+    }
+}
+
+/// What a run came to, also one that ended before it should have.
+#[derive(Debug)]
+pub struct Ended {
+    /// What was measured until then.
+    pub measured: Measured,
+    /// Why it ended.
+    pub error: Option<String>,
+    /// Whether the store, or a thread of the client, was lost.
+    pub is_lost: bool,
+}
+
+impl Ended {
+    /// Of a run as the harness returns it.
+    ///
+    /// # Errors
+    ///
+    /// It did not begin.
+    pub fn of(ended: Result<Measured, RunError>) -> Result<Self, Failure> {
+        let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
+        let (measured, error) = match ended {
+            Ok(measured) => (measured, None),
+            // An interrupted run whose window had not begun yet is reported as such.
+            Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
+            Err(RunError::Plan(text)) => return Err(Failure::session("target", text)),
+            Err(error) => match error.partial() {
+                Some(partial) => (partial.clone(), Some(error.to_string())),
+                None => return Err(Failure::session("run", error.to_string())),
+            },
+        };
+        Ok(Self { measured, error, is_lost })
+    }
+}
+
+/// A run with all that is known of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ran {
+    /// The result, with all that decided it.
+    pub run: Run,
+    /// Whether the store, or a thread of the client, was lost.
+    pub is_lost: bool,
+}
+
+impl Ran {
+    /// How the command ends.
+    pub fn ending(&self) -> Ending {
+        match &self.run.measured {
+            _ if self.is_lost => Ending::Failed,
+            Measured { interrupted: true, .. } => Ending::Interrupted,
+            Measured { operations: 0, .. } => Ending::Bad,
+            _ if self.run.error.is_some() => Ending::Bad,
+            _ => Ending::Good,
+        }
+    }
+
+    /// Says which requests failed, and why the run did.
+    pub fn say_what_failed(&self) {
+        for (kind, text) in &self.run.measured.failures {
+            say(&format!("larch: {kind}: {text}"));
+        }
+        self.run.error.iter().for_each(|text| say(&format!("larch: {text}")));
+    }
+}

@@ -1,0 +1,51 @@
+//! `larch bench merge`: results of processes that made a run together, as one result.
+
+use crate::args::MergeArgs;
+use crate::{print, results, rows_command, tpcc_command};
+use harness::Failure;
+use harness::report::{Report, Run, text};
+use std::path::PathBuf;
+
+/// Reads the results, prints them as one, and writes that.
+pub fn run(args: &MergeArgs) -> Result<(), Failure> {
+    let usage = |text: String| Failure::session("target", text);
+    if let Some(out) = &args.out {
+        results::check_one("--out", out)?;
+    }
+    if let Some(rows) = rows_reports(&args.results) {
+        let merged = rows_command::Report::merged(&rows).map_err(usage)?;
+        let printed = print(&merged.text());
+        let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, merged.json().as_bytes()));
+        return printed.and(written);
+    }
+    let read = |path: &PathBuf| -> Result<(String, Report), Failure> {
+        let report = Report::read(path).map_err(|error| usage(error.to_string()))?;
+        Ok((path.display().to_string(), report))
+    };
+    let parts = args.results.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    let merged = Report::merged(&parts).map_err(usage)?;
+    if merged.runs.is_empty() {
+        return Err(usage("there is no run in these results: nothing was measured".to_owned()));
+    }
+    let printed = print(&merged.runs.iter().map(shown).collect::<Vec<_>>().join("\n"));
+    let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, merged.json().as_bytes()));
+    printed.and(written)
+}
+
+/// Results of row access, which have a format of their own; `None`: one of them is something else.
+#[allow(clippy::disallowed_methods, reason = "files of the user's, never simulated")]
+fn rows_reports(paths: &[PathBuf]) -> Option<Vec<(String, rows_command::Report)>> {
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).ok()?;
+        Some((path.display().to_string(), rows_command::Report::parse(&text)?))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// A run as its command prints it.
+fn shown(run: &Run) -> String {
+    match tpcc_command::summary(run) {
+        Some(summary) => format!("{summary}\n{}", text::text(run)),
+        None => text::text(run),
+    }
+}

@@ -1,0 +1,258 @@
+//! The result of a run of row access: as text, as a file, and of several processes as one.
+
+use crate::args::RunArgs;
+use crate::results;
+use harness::cost::Million;
+use harness::report::{Environment, Pair, without_password};
+use harness::{Cost, Share, Times};
+use row_access::run::Ran;
+use row_access::{Job, history};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What the first member of a file says.
+const FORMAT: &str = "larch-rows-result";
+/// Version of the format that is written and read.
+const VERSION: u32 = 1;
+
+/// The result of a run, as a file has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    format: String,
+    version: u32,
+    environment: Environment,
+    target: String,
+    settings: Vec<Pair>,
+    /// ybio's keys and ranges.
+    compat: bool,
+    in_server: bool,
+    seed: u64,
+    /// Its share of a run that several processes made together, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    share: Option<Share>,
+    sessions: Vec<SessionReport>,
+    /// Rows of all sessions.
+    rows: u64,
+    /// From the first begin to the last end.
+    seconds: f64,
+    rows_per_second: f64,
+    page_reads: Option<u64>,
+    page_reads_per_second: Option<f64>,
+    /// What an hour of a processor costs.
+    price: Option<f64>,
+    /// What a million rows cost.
+    million: Million,
+    /// What all of them took from the machine. Results of older releases have none.
+    #[serde(default)]
+    cost: Cost,
+    access_path: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SessionReport {
+    job: Job,
+    rows_per_second: Option<i64>,
+    updated: u64,
+    repeated_batches: u64,
+    missing_rows: u64,
+    batch_micros: BatchTimes,
+    /// The same with every time. Results of older releases have none.
+    #[serde(default)]
+    batches: Times,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct BatchTimes {
+    mean: f64,
+    p50: f64,
+    p99: f64,
+    max: f64,
+}
+
+impl SessionReport {
+    fn new(ran: &Ran) -> Self {
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        Self {
+            job: ran.job.clone(),
+            rows_per_second: ran.job.riops(),
+            updated: ran.updated,
+            repeated_batches: ran.repeated,
+            missing_rows: ran.missing,
+            batch_micros: BatchTimes {
+                mean: ran.times.mean() / 1e3,
+                p50: micros(ran.times.quantile(0.5)),
+                p99: micros(ran.times.quantile(0.99)),
+                max: micros(ran.times.max()),
+            },
+            batches: ran.times.clone(),
+        }
+    }
+}
+
+impl Report {
+    /// Of one process: what its sessions did, the pages that the database read and what all of it took.
+    pub fn new(
+        args: &RunArgs,
+        share: Option<Share>,
+        settings: Vec<Pair>,
+        ran: &[Ran],
+        (page_reads, cost): (Option<u64>, Cost),
+        access_path: String,
+    ) -> Self {
+        let report = Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            environment: Environment::gather(results::VERSION, Path::new(".")),
+            target: without_password(&args.at.target),
+            settings,
+            compat: args.is_compat(),
+            in_server: args.in_server,
+            seed: args.seed,
+            share,
+            sessions: ran.iter().map(SessionReport::new).collect(),
+            rows: 0,
+            seconds: 0.0,
+            rows_per_second: 0.0,
+            page_reads,
+            page_reads_per_second: None,
+            price: args.price,
+            million: Million::default(),
+            cost,
+            access_path,
+        };
+        report.summed()
+    }
+
+    /// The same with what follows from its sessions.
+    fn summed(self) -> Self {
+        let jobs = || self.sessions.iter().map(|session| &session.job);
+        let rows = jobs().fold(0_u64, |sum, job| sum.saturating_add(job.num_rows.unwrap_or(0).unsigned_abs()));
+        let begin = jobs().map(|job| job.start_time).min();
+        let end = jobs().filter_map(|job| job.end_time).max();
+        let seconds = begin.zip(end).map_or(0.0, |(begin, end)| end.since(begin).as_secs_f64()).max(1e-6);
+        Self {
+            rows,
+            seconds,
+            rows_per_second: rows as f64 / seconds,
+            page_reads_per_second: self.page_reads.map(|pages| pages as f64 / seconds),
+            million: Million::of_cost(rows, &self.cost, self.price),
+            ..self
+        }
+    }
+
+    /// One report of several processes, each with the name that it is called by in a message. Sessions are all of them. Pages that
+    /// the database reads are counted by a server, so that the one that has seen most stands for all.
+    ///
+    /// # Errors
+    ///
+    /// How they differ though they should be the same.
+    pub fn merged(parts: &[(String, Self)]) -> Result<Self, String> {
+        let [(first_name, first), others @ ..] = parts else { return Err("there is nothing to merge".to_owned()) };
+        let kind = |report: &Self| report.target.split(':').next().unwrap_or_default().to_owned();
+        let of_sessions = |report: &Self| {
+            let job = report.sessions.first().map(|session| &session.job);
+            job.map_or(String::new(), |job| {
+                format!("{} rows by {}, {} % updated", job.tab_rows, job.batch_size, job.pct_update)
+            })
+        };
+        for (name, other) in others {
+            let differences = [
+                ("the kind of target", kind(first), kind(other)),
+                ("--compat", first.compat.to_string(), other.compat.to_string()),
+                ("--in-server", first.in_server.to_string(), other.in_server.to_string()),
+                ("the access", of_sessions(first), of_sessions(other)),
+            ];
+            if let Some((what, one, two)) = differences.iter().find(|(_, one, two)| one != two) {
+                return Err(format!(
+                    "{first_name} and {name} are not of one run: {what} is `{one}` in one and `{two}` in the other"
+                ));
+            }
+            if other.share.is_some() && other.share == first.share {
+                return Err(format!("{first_name} and {name} are the same share"));
+            }
+        }
+        let all = || parts.iter().map(|(_, report)| report);
+        let merged = Self {
+            share: None,
+            sessions: all().flat_map(|report| report.sessions.iter().cloned()).collect(),
+            page_reads: all().filter_map(|report| report.page_reads).max(),
+            cost: Cost::merged(&all().map(|report| &report.cost).collect::<Vec<_>>()),
+            ..first.clone()
+        };
+        Ok(merged.summed())
+    }
+
+    /// The same with more settings.
+    pub fn with_settings(mut self, settings: Vec<Pair>) -> Self {
+        self.settings.extend(settings);
+        self
+    }
+
+    /// Rows of all sessions.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// From the first begin to the last end.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// What a file has.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("names are texts")
+    }
+
+    /// What a file had; `None`: it is one of something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let report: Self = serde_json::from_str(text).ok()?;
+        (report.format == FORMAT && report.version == VERSION).then_some(report)
+    }
+
+    /// The result for people.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.access_path);
+        let mut jobs: Vec<Job> = self.sessions.iter().map(|session| session.job.clone()).collect();
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.job_id));
+        text.push_str(&history::table(&jobs));
+        let sessions = self.sessions.len();
+        text.push_str(&format!(
+            "\nrows a second: {:.0} in {sessions} session{}\n",
+            self.rows_per_second,
+            if sessions == 1 { "" } else { "s" }
+        ));
+        text.push_str(&match self.page_reads_per_second {
+            Some(pages) => format!("page reads a second: {pages:.0}\n"),
+            None => "page reads a second: this database does not count them\n".to_owned(),
+        });
+        if let Some(million) = self.million.text() {
+            text.push_str(&format!("a million rows: {million}\n"));
+        }
+        for session in self.sessions.iter().filter(|session| session.batch_micros.max > 0.0) {
+            let BatchTimes { mean, p50, p99, max } = session.batch_micros;
+            text.push_str(&format!(
+                "job {}, a batch: mean {mean:.0} us, 50 % within {p50:.0} us, 99 % within {p99:.0} us, longest {max:.0} us\n",
+                session.job.job_id
+            ));
+        }
+        let missing: u64 = self.sessions.iter().map(|session| session.missing_rows).sum();
+        if missing > 0 {
+            let why = match self.compat {
+                true => "keys of ybio begin behind the number of batches",
+                false => "the table has fewer than tab_rows, or it was set up with --compat",
+            };
+            text.push_str(&format!("{missing} rows of the ranges were not there: {why}\n"));
+        }
+        let repeated: u64 = self.sessions.iter().map(|session| session.repeated_batches).sum();
+        if repeated > 0 {
+            text.push_str(&format!("{repeated} batches were begun again, because another session was in their way\n"));
+        }
+        if self.compat {
+            text.push_str("--compat: the ranges of ybio, which leave out the last rows of the table\n");
+        }
+        if self.rows == 0 {
+            text.push_str("no row was accessed: set the table up first, with as many rows as tab_rows\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,212 @@
+//! `larch bench worker`: waits for coordinators and does shares of their runs, one run at a time. What comes over the network is
+//! not trusted before the other side has proven that it knows the secret.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a process of the real machine")]
+
+use crate::args::tpcc::TpccCommand;
+use crate::args::{Measurement, RowsCommand, WorkerArgs};
+use crate::ending::Ending;
+use crate::stop::{Breaks, Stop};
+use crate::workers::Process;
+use crate::workers::lines::{Lines, Writer};
+use crate::workers::protocol::{Challenge, FIRST_BYTES, Failed, FromCoordinator, FromWorker, MOST_BYTES, Outcome};
+use crate::workers::secret::Secret;
+use crate::{Stores, kv_command, results, rows_command, say, tpcc_command, ycsb_command};
+use clap::Parser;
+use harness::report::Environment;
+use harness::{Failure, Interval, Share};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Who connects has so long to prove that it knows the secret; meanwhile nobody else is served.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a coordinator asks for.
+#[derive(Debug, Parser)]
+#[command(name = "larch bench", no_binary_name = true)]
+struct Asked {
+    #[command(subcommand)]
+    what: Measurement,
+}
+
+/// Serves coordinators.
+pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
+    let secret = Secret::find(args.secret_file.as_deref())?;
+    let listener = harness::listen("--listen", &args.listen)?;
+    let address = listener.local_addr().map_err(|error| Failure::session("worker", error.to_string()))?;
+    let breaks = Breaks::catch()?;
+    say(&format!("larch: a worker listens at {address}"));
+    if !address.ip().is_loopback() {
+        say(
+            "larch: other machines can connect. Nothing is encrypted: use a network of your own, or loopback and a tunnel",
+        );
+    }
+    loop {
+        let (stream, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            // Who has gone away before is nobody's loss.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => return Err(Failure::session("worker", format!("{address}: {error}"))),
+        };
+        match admit(stream, &secret) {
+            Ok((lines, writer)) => {
+                say(&format!("larch: a coordinator at {peer}"));
+                let stop = breaks.begin();
+                let ended = work(lines, writer, stores, &stop);
+                let is_over = breaks.end();
+                say(&format!("larch: {}", ended.unwrap_or_else(|why| why)));
+                match is_over {
+                    true => return Ok(Ending::Interrupted),
+                    false if args.once => return Ok(Ending::Good),
+                    false => {}
+                }
+            }
+            Err(why) => say(&format!("larch: {peer} is refused: {why}")),
+        }
+    }
+}
+
+/// Lets the other side prove that it knows the secret.
+fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut lines = Lines::new(stream).map_err(|error| error.to_string())?;
+    let mut writer = lines.writer().map_err(|error| error.to_string())?;
+    let challenge = Challenge::new();
+    writer.write(&FromWorker::Challenge(challenge.clone()))?;
+    let answer = lines.read(FIRST_BYTES, Some(deadline));
+    let welcome = answer.and_then(|answer: FromCoordinator| challenge.check(&answer, secret));
+    match welcome {
+        Ok(welcome) => {
+            writer.write(&welcome)?;
+            Ok((lines, writer))
+        }
+        Err(why) => {
+            // The other side may be gone.
+            writer.write(&FromWorker::Refused { why: why.clone() }).unwrap_or_default();
+            writer.finish();
+            Err(why)
+        }
+    }
+}
+
+/// Does what the coordinator asks for, and says how it ended.
+fn work(mut lines: Lines, writer: Writer, stores: Stores<'_>, stop: &Stop) -> Result<String, String> {
+    let (args, share) = match lines.read(MOST_BYTES, None)? {
+        FromCoordinator::Task { args, share } => (args, share),
+        FromCoordinator::Stop => return Ok("the coordinator has ended".to_owned()),
+        FromCoordinator::Answer { .. } | FromCoordinator::Go => return Err("it gives no task".to_owned()),
+    };
+    say(&format!("larch: share {share} of: {}", shown(&args)));
+    std::thread::scope(|scope| {
+        let (send, go) = channel();
+        let listening = scope.spawn(|| listen(lines, stop, send));
+        let link = Link { writer: std::cell::RefCell::new(writer), go, stop };
+        let ended = asked(&args).and_then(|what| do_share(&what, share, stores, &link));
+        let (text, last) = match ended {
+            Ok((text, outcome)) => (text, FromWorker::Result(Box::new(outcome))),
+            Err(failure) => (failure.text.clone(), FromWorker::Failed(Failed::of(&failure))),
+        };
+        let said = link.writer.borrow_mut().write(&last);
+        // The coordinator ends the connection when it has read this.
+        link.writer.borrow().finish();
+        if said.is_err() {
+            link.writer.borrow().end();
+        }
+        listening.join().expect("it does not panic");
+        match said {
+            Ok(()) => Ok(text),
+            Err(why) => Err(format!("the coordinator is lost: {why}; {text}")),
+        }
+    })
+}
+
+/// Arguments as they may be shown.
+fn shown(args: &[String]) -> String {
+    args.iter().map(|arg| harness::report::without_password(arg)).collect::<Vec<_>>().join(" ")
+}
+
+/// What runs here, in a few words.
+fn machine() -> String {
+    let machine = Environment::gather(results::VERSION, Path::new(".")).machine;
+    format!("{} processors, {} {}", machine.processors, machine.system, machine.kernel)
+}
+
+/// Passes on that the clients may begin, and stops the run when the coordinator says so or is gone.
+fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
+    loop {
+        match lines.read(MOST_BYTES, None) {
+            // Nobody waits for it if the run has failed.
+            Ok(FromCoordinator::Go) => go.send(()).unwrap_or_default(),
+            Ok(_) | Err(_) => {
+                stop.press();
+                break;
+            }
+        }
+    }
+    drop(go);
+    // The rest of the connection is the result, after which the coordinator ends it.
+    while lines.read::<FromCoordinator>(MOST_BYTES, None).is_ok() {}
+}
+
+/// The coordinator, for a run.
+struct Link<'l> {
+    writer: std::cell::RefCell<Writer>,
+    go: Receiver<()>,
+    stop: &'l Stop,
+}
+
+impl Link<'_> {
+    /// A coordinator that is gone needs no result.
+    fn say(&self, what: &FromWorker) {
+        if self.writer.borrow_mut().write(what).is_err() {
+            self.stop.press();
+        }
+    }
+
+    fn begin(&self) {
+        self.say(&FromWorker::Ready);
+        // It fails if the run is stopped before it begins, which the run will see.
+        if self.go.recv().is_ok() {
+            self.say(&FromWorker::Begun);
+        }
+    }
+
+    fn watch(&self, interval: &Interval) {
+        for late in &interval.told_late {
+            self.say(&FromWorker::Late(Box::new(late.clone())));
+        }
+        self.say(&FromWorker::Progress(Box::new(interval.clone())));
+    }
+}
+
+fn asked(args: &[String]) -> Result<Measurement, Failure> {
+    let asked = Asked::try_parse_from(args).map_err(|error| Failure::session("target", error.to_string()))?;
+    Ok(asked.what)
+}
+
+/// Does a share of a run. Returns what is said of it, and what the coordinator gets.
+fn do_share(
+    what: &Measurement,
+    share: Share,
+    stores: Stores<'_>,
+    link: &Link<'_>,
+) -> Result<(String, Outcome), Failure> {
+    let (mut begin, mut watch) = (|| link.begin(), |interval: &Interval| link.watch(interval));
+    let process = Process { share, stop: link.stop, metrics: None, begin: &mut begin, watch: &mut watch };
+    let ran = match what {
+        Measurement::Tpcc(TpccCommand::Run(args)) => tpcc_command::measured(args, stores.tpcc, process)?,
+        Measurement::Ycsb(args) => ycsb_command::measured(args, stores.key_value, process)?,
+        Measurement::Kv(args) => kv_command::measured(args, stores.partitions, process)?,
+        Measurement::Rows(RowsCommand::Run(args)) => {
+            let report = rows_command::measured(args, stores.row_access, process)?;
+            let text = format!("{} rows in {:.3} s", report.rows(), report.seconds());
+            return Ok((text, Outcome::new(&report, false, machine())));
+        }
+        _ => return Err(Failure::session("target", "a worker does shares of runs, and this is none")),
+    };
+    let (operations, nanos) = (ran.run.measured.operations, ran.run.measured.nanos);
+    let text = format!("{operations} operations in {:.3} s", nanos as f64 / 1e9);
+    Ok((text, Outcome::new(&ran, ran.is_lost, machine())))
+}

@@ -1,0 +1,48 @@
+//! Runs that several processes do together: a coordinator divides a run among processes of `larch bench worker`, lets them begin
+//! together, and makes one result of theirs.
+//!
+//! ```text
+//!   larch bench tpcc run --workers A,B          larch bench worker        (at A, and another one at B)
+//!     coordinator  <──── challenge ─────────────  nonce
+//!                  ───── answer ───────────────>  nonce, proof of the secret
+//!                  <──── welcome ──────────────   proof of the secret
+//!                  ───── task ─────────────────>  the command's arguments, share 1/2
+//!                  <──── ready ────────────────   the target is open, all clients have a session
+//!                  ───── go ───────────────────>  when all are ready
+//!                  <──── begun, progress, … ───
+//!                  ───── stop ─────────────────>  after ^C, or when another worker is lost
+//!                  <──── result ───────────────
+//! ```
+//!
+//! This knows no workload. What both sides do with a run is a [`Process`].
+
+pub mod coordinator;
+pub mod lines;
+pub mod protocol;
+pub mod secret;
+
+pub use coordinator::Workers;
+
+use crate::args::kv::two_minus_signs;
+use crate::stop::Stop;
+use harness::{Interval, Prometheus, Share};
+
+/// The arguments of `larch bench` that this process was started with.
+pub fn args_of_process() -> Vec<String> {
+    let args = two_minus_signs(std::env::args_os()).into_iter().map(|arg| arg.to_string_lossy().into_owned());
+    args.skip_while(|arg| arg != "bench").skip(1).collect()
+}
+
+/// One process's part in a run.
+pub struct Process<'p> {
+    /// Its share.
+    pub share: Share,
+    /// What ends it early.
+    pub stop: &'p Stop,
+    /// Who sees it from elsewhere.
+    pub metrics: Option<&'p Prometheus>,
+    /// Called when all clients have a session; they begin when it returns.
+    pub begin: &'p mut dyn FnMut(),
+    /// Is shown every interval.
+    pub watch: &'p mut dyn FnMut(&Interval),
+}

@@ -1,0 +1,437 @@
+//! The side that divides a run, lets its workers begin together, and makes one result of theirs.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes of the real machine")]
+
+#[cfg(test)]
+mod tests;
+
+use super::lines::{Lines, Writer};
+use super::protocol::{FIRST_BYTES, Failed, FromCoordinator, FromWorker, MOST_BYTES, Outcome};
+use super::secret::{Secret, Side};
+use crate::args::TogetherArgs;
+use crate::ending::Ran;
+use crate::stop::{INTERRUPTED, Stop};
+use crate::targets::is_one_for_all;
+use harness::report::{Pair, Run};
+use harness::share::MOST_SHARES;
+use harness::{Failure, Interval, Share, Target};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// A worker that works for another coordinator does not answer for so long.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it waits for workers before it looks whether ^C was pressed.
+const LOOK: Duration = Duration::from_millis(20);
+/// Workers that began further apart are told of.
+const APART: Duration = Duration::from_millis(100);
+
+/// The processes that do a run together.
+#[derive(Debug)]
+pub struct Workers {
+    addresses: Vec<String>,
+    secret: Secret,
+}
+
+impl Workers {
+    /// Those that `args` name; `None`: this process does all of it.
+    ///
+    /// # Errors
+    ///
+    /// An address is none, there is no secret, or several processes cannot have `target`.
+    pub fn of(args: &TogetherArgs, target: &Target) -> Result<Option<Self>, Failure> {
+        let usage = |text: String| Failure::session("target", text);
+        let addresses = args.addresses()?;
+        if args.share.is_some_and(|share| !share.is_whole()) || addresses.len() > 1 {
+            check_target(target)?;
+        }
+        if addresses.is_empty() {
+            return Ok(None);
+        }
+        if addresses.len() > MOST_SHARES {
+            return Err(usage(format!("--workers: a run has at most {MOST_SHARES} workers")));
+        }
+        if let Some(twice) = addresses.iter().enumerate().find(|(at, one)| addresses[..*at].contains(one)) {
+            return Err(usage(format!("--workers: {} is there twice, and a worker does one share", twice.1)));
+        }
+        Ok(Some(Self { addresses, secret: Secret::find(args.secret_file.as_deref())? }))
+    }
+
+    /// Lets the workers do what `args`, the arguments of `larch bench`, say, and makes one run of their results. `watch` is shown every
+    /// interval of all of them together. What is there if a worker is lost is returned as a run with an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Workers::results`], or nothing was measured.
+    pub fn run(&self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<Ran, Failure> {
+        one_run(self.results(args, stop, watch)?)
+    }
+
+    /// Lets the workers do what `args` say, and returns the result of each.
+    ///
+    /// # Errors
+    ///
+    /// A worker is not there or does not know the secret, or the target cannot be opened.
+    pub fn results<R: DeserializeOwned>(
+        &self,
+        args: &[String],
+        stop: &Stop,
+        watch: &mut dyn FnMut(&Interval),
+    ) -> Result<Results<R>, Failure> {
+        let (send, events) = channel();
+        let mut connections = Vec::new();
+        for address in &self.addresses {
+            let (lines, writer) = self.connect(address).map_err(|why| lost(address, &why))?;
+            connections.push((lines, writer));
+        }
+        std::thread::scope(|scope| {
+            let mut writers = Vec::new();
+            for (number, (lines, writer)) in connections.into_iter().enumerate() {
+                let send = send.clone();
+                scope.spawn(move || listen(number, lines, &send));
+                writers.push(writer);
+            }
+            let mut course = Course::new(self, writers, events);
+            let ended = course.run(args, stop, watch);
+            // Whoever still listens to a worker, and whoever still works, ends.
+            course.writers.iter().for_each(Writer::end);
+            ended.and_then(|()| course.results())
+        })
+    }
+
+    /// Connects to a worker, and lets it prove that it knows the secret.
+    fn connect(&self, address: &str) -> Result<(Lines, Writer), String> {
+        let deadline = Instant::now() + PATIENCE;
+        let places = address.to_socket_addrs().map_err(|error| format!("this is no address ({error})"))?;
+        let mut connected = Err("this name has no address".to_owned());
+        for place in places {
+            connected = TcpStream::connect_timeout(&place, PATIENCE)
+                .map_err(|error| format!("{error}: start it with `larch bench worker --listen {address}`"));
+            if connected.is_ok() {
+                break;
+            }
+        }
+        let mut lines = Lines::new(connected?).map_err(|error| error.to_string())?;
+        let mut writer = lines.writer().map_err(|error| error.to_string())?;
+        let busy = |why: String| format!("{why}; it may work for another coordinator, or be no worker");
+        let challenge = match lines.read(FIRST_BYTES, Some(deadline)).map_err(busy)? {
+            FromWorker::Challenge(challenge) => challenge,
+            _ => return Err("it does not begin with a challenge".to_owned()),
+        };
+        let (answer, nonce) = challenge.answer(&self.secret)?;
+        writer.write(&answer)?;
+        match lines.read(FIRST_BYTES, Some(deadline))? {
+            FromWorker::Welcome { proof } if self.secret.is_proven(Side::Worker, &challenge.nonce, &nonce, &proof) => {
+                Ok((lines, writer))
+            }
+            FromWorker::Welcome { .. } => Err("it does not know the secret".to_owned()),
+            FromWorker::Refused { why } => Err(format!("it refuses this coordinator: {why}")),
+            _ => Err("it does not say whether it knows the secret".to_owned()),
+        }
+    }
+}
+
+/// Refuses a target that another process than the first cannot have, too.
+fn check_target(target: &Target) -> Result<(), Failure> {
+    match is_one_for_all(target) {
+        true => Ok(()),
+        false => {
+            let text = format!(
+                "target `{}`: one process alone can open it. Several workers or shares need a server, as postgres://…, or noop:",
+                target.shown()
+            );
+            Err(Failure::session("target", text))
+        }
+    }
+}
+
+#[cold]
+fn lost(address: &str, why: &str) -> Failure {
+    Failure::session("worker", format!("worker {address}: {why}"))
+}
+
+/// What came of a worker.
+enum Event {
+    Said(FromWorker),
+    Gone(String),
+}
+
+/// Passes on what worker `number` says, until it has said all.
+fn listen(number: usize, mut lines: Lines, send: &Sender<(usize, Event)>) {
+    loop {
+        let event = match lines.read(MOST_BYTES, None) {
+            Ok(said) => Event::Said(said),
+            Err(why) => Event::Gone(why),
+        };
+        let is_last = matches!(&event, Event::Gone(_) | Event::Said(FromWorker::Result(_) | FromWorker::Failed(_)));
+        if send.send((number, event)).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// How far a worker is.
+enum State {
+    /// Its run goes on.
+    Working,
+    /// It has ended, with this result.
+    Done(Box<Outcome>),
+    /// There is no result, because of this.
+    Lost(Failure),
+}
+
+/// A run of all workers.
+struct Course<'w> {
+    workers: &'w Workers,
+    writers: Vec<Writer>,
+    events: Receiver<(usize, Event)>,
+    states: Vec<State>,
+    ready: Vec<bool>,
+    /// When each said that its clients begin, since the first was allowed to.
+    begun: Vec<Option<Duration>>,
+    board: Board,
+    is_stopped: bool,
+}
+
+impl<'w> Course<'w> {
+    fn new(workers: &'w Workers, writers: Vec<Writer>, events: Receiver<(usize, Event)>) -> Self {
+        let count = writers.len();
+        Self {
+            workers,
+            writers,
+            events,
+            states: (0..count).map(|_| State::Working).collect(),
+            ready: vec![false; count],
+            begun: vec![None; count],
+            board: Board::new(count),
+            is_stopped: false,
+        }
+    }
+
+    fn run(&mut self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<(), Failure> {
+        let count = self.writers.len();
+        // One after the other, because tables that are not there are made by the first.
+        for number in 0..count {
+            let task = FromCoordinator::Task { args: args.to_vec(), share: Share::new(number, count) };
+            self.tell(number, &task);
+            while !self.ready[number] {
+                if stop.is_pressed() {
+                    let text = "interrupted before all workers were ready; nothing was measured";
+                    return Err(Failure::session(INTERRUPTED, text));
+                }
+                self.hear(Instant::now());
+                if let Some(failure) = self.first_lost() {
+                    return Err(failure);
+                }
+                if self.states.iter().any(|state| matches!(state, State::Done(_))) {
+                    let text = format!("worker {}: it ended before it began", self.workers.addresses[number]);
+                    return Err(Failure::session("worker", text));
+                }
+            }
+        }
+        let go = Instant::now();
+        (0..count).for_each(|number| self.tell(number, &FromCoordinator::Go));
+        while self.states.iter().any(|state| matches!(state, State::Working)) {
+            self.hear(go);
+            self.board.show(watch);
+            // A run without one of its shares is none: the others need not go on.
+            if stop.is_pressed() || self.first_lost().is_some() || self.has_failed() {
+                self.stop_all();
+            }
+        }
+        self.board.show_all(watch);
+        Ok(())
+    }
+
+    /// Says something to a worker. If it is gone, it will be found so.
+    fn tell(&mut self, number: usize, what: &FromCoordinator) {
+        if let Err(why) = self.writers[number].write(what) {
+            self.lose(number, &why);
+        }
+    }
+
+    fn lose(&mut self, number: usize, why: &str) {
+        if matches!(self.states[number], State::Working) {
+            self.states[number] = State::Lost(lost(&self.workers.addresses[number], why));
+            self.board.end(number);
+        }
+    }
+
+    /// Waits for a moment for what a worker says. Times are since `go`.
+    fn hear(&mut self, go: Instant) {
+        let (number, event) = match self.events.recv_timeout(LOOK) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+        };
+        match event {
+            Event::Said(FromWorker::Ready) => self.ready[number] = true,
+            Event::Said(FromWorker::Begun) => self.begun[number] = Some(go.elapsed()),
+            Event::Said(FromWorker::Progress(interval)) => self.board.add(number, *interval),
+            Event::Said(FromWorker::Late(interval)) => self.board.late.push(*interval),
+            Event::Said(FromWorker::Result(outcome)) => {
+                self.board.end(number);
+                self.states[number] = State::Done(outcome);
+            }
+            Event::Said(FromWorker::Failed(failed)) => self.fail(number, &failed),
+            Event::Said(FromWorker::Refused { why }) => self.lose(number, &why),
+            Event::Said(FromWorker::Challenge(_) | FromWorker::Welcome { .. }) => {
+                self.lose(number, "it does not speak the protocol");
+            }
+            Event::Gone(why) => self.lose(number, &why),
+        }
+    }
+
+    fn fail(&mut self, number: usize, failed: &Failed) {
+        self.board.end(number);
+        self.states[number] = State::Lost(failed.failure(&self.workers.addresses[number]));
+    }
+
+    fn first_lost(&self) -> Option<Failure> {
+        self.states.iter().find_map(|state| match state {
+            State::Lost(failure) => Some(failure.clone()),
+            State::Working | State::Done(_) => None,
+        })
+    }
+
+    /// Whether a worker has ended early because something broke.
+    fn has_failed(&self) -> bool {
+        self.states.iter().any(|state| matches!(state, State::Done(outcome) if outcome.is_lost))
+    }
+
+    fn stop_all(&mut self) {
+        if !std::mem::replace(&mut self.is_stopped, true) {
+            for number in 0..self.writers.len() {
+                if matches!(self.states[number], State::Working) {
+                    self.tell(number, &FromCoordinator::Stop);
+                }
+            }
+        }
+    }
+
+    /// What came of the workers.
+    fn results<R: DeserializeOwned>(self) -> Result<Results<R>, Failure> {
+        let lost = self.first_lost();
+        let begun = || self.begun.iter().flatten();
+        let apart = begun().min().zip(begun().max()).map(|(first, last)| *last - *first);
+        let count = self.states.len();
+        let mut parts = Vec::new();
+        for (number, (address, state)) in self.workers.addresses.iter().zip(self.states).enumerate() {
+            if let State::Done(outcome) = state {
+                let (share, machine) = (Share::new(number, count), outcome.machine.clone());
+                let about = format!("{address}, share {share}, {machine}");
+                let result = outcome.result().map_err(|why| self::lost(address, &why))?;
+                parts.push(Part { address: address.clone(), about, result });
+            }
+        }
+        Ok(Results { parts, lost, apart })
+    }
+}
+
+/// What came of the workers of a run.
+pub struct Results<R> {
+    /// Of each that ended well.
+    pub parts: Vec<Part<R>>,
+    /// Why another one did not.
+    pub lost: Option<Failure>,
+    /// How long after the first of them the last began.
+    apart: Option<Duration>,
+}
+
+/// What came of one worker.
+pub struct Part<R> {
+    /// Where it is.
+    pub address: String,
+    /// Where it is, its share and its machine.
+    about: String,
+    /// Its result.
+    pub result: R,
+}
+
+impl<R> Results<R> {
+    /// What is to be known of the workers.
+    pub fn settings(&self) -> Vec<Pair> {
+        let worker =
+            |(number, part): (usize, &Part<R>)| Pair::new(format!("worker {}", number + 1), part.about.clone());
+        let apart = self.apart.map(|apart| Pair::new("workers began within", millis(apart)));
+        self.parts.iter().enumerate().map(worker).chain(apart).collect()
+    }
+
+    /// What must be known before their result is believed.
+    pub fn warning(&self) -> Option<String> {
+        let apart = self.apart.filter(|apart| *apart > APART)?;
+        Some(format!("the workers began {} apart", millis(apart)))
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+/// One run of those that came.
+fn one_run(results: Results<Ran>) -> Result<Ran, Failure> {
+    let parts = || results.parts.iter().map(|part| (part.address.as_str(), &part.result));
+    let lost = results.lost.as_ref();
+    if let Some(failure) = lost.filter(|_| parts().all(|(_, ran)| ran.run.measured.operations == 0)) {
+        return Err(failure.clone());
+    }
+    let merged = Run::merged(&parts().map(|(address, ran)| (address, &ran.run)).collect::<Vec<_>>());
+    let mut run = merged.map_err(|why| Failure::session("worker", format!("the workers' results differ: {why}")))?;
+    run.settings.extend(results.settings());
+    run.warnings.extend(results.warning());
+    if let Some(failure) = lost {
+        let others = run.error.take().map(|error| format!("; {error}")).unwrap_or_default();
+        run.error =
+            Some(format!("{}; what follows is what the other workers measured until then{others}", failure.text));
+    }
+    Ok(Ran { run, is_lost: lost.is_some() || parts().any(|(_, ran)| ran.is_lost) })
+}
+
+/// Where an interval lies: those of the window come after those before it.
+type Key = (bool, u64);
+
+/// Intervals that some workers have sent and others not yet.
+struct Board {
+    /// The newest of each worker.
+    reached: Vec<Option<Key>>,
+    /// Workers that send no more.
+    ended: Vec<bool>,
+    waiting: BTreeMap<Key, Vec<Interval>>,
+    late: Vec<Interval>,
+}
+
+impl Board {
+    fn new(workers: usize) -> Self {
+        Self { reached: vec![None; workers], ended: vec![false; workers], waiting: BTreeMap::new(), late: Vec::new() }
+    }
+
+    fn add(&mut self, worker: usize, interval: Interval) {
+        let key = (!interval.warming, interval.from_nanos);
+        self.reached[worker] = self.reached[worker].max(Some(key));
+        self.waiting.entry(key).or_default().push(interval);
+    }
+
+    fn end(&mut self, worker: usize) {
+        self.ended[worker] = true;
+    }
+
+    /// Shows those that all workers have sent that still do.
+    fn show(&mut self, watch: &mut dyn FnMut(&Interval)) {
+        let working = self.reached.iter().zip(&self.ended).filter(|(_, ended)| !**ended);
+        let reached = working.map(|(reached, _)| *reached).min();
+        while let Some(first) = self.waiting.first_entry() {
+            if reached.is_some_and(|reached| Some(*first.key()) > reached) {
+                return;
+            }
+            let pieces = first.remove();
+            let together = Interval::together(&pieces.iter().collect::<Vec<_>>());
+            watch(&Interval { told_late: std::mem::take(&mut self.late), ..together });
+        }
+    }
+
+    fn show_all(&mut self, watch: &mut dyn FnMut(&Interval)) {
+        self.ended.fill(true);
+        self.show(watch);
+    }
+}
