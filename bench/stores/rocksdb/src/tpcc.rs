@@ -52,7 +52,7 @@ fn choices_of(target: &Target) -> Result<Choices, Failure> {
         write_buffer_bytes: options.bytes("write_buffer", 256 << 20)?,
         synced: options.choice("durability", &[("synced", true), ("buffered", false)])?,
         compression: options.choice("compression", &[("none", "none"), ("lz4", "lz4"), ("zstd", "zstd")])?,
-        page_bytes: options.bytes("page", 4 << 10)?,
+        page_bytes: options.bytes("page", 16 << 10)?,
         index: Index::Default,
         filter_bits: options.number("filter_bits", 10)?,
         direct: options.choice("direct", &[("0", false), ("1", true)])?,

@@ -23,6 +23,8 @@ const PREPARED: usize = 64;
 pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<dyn Flights + 'l>, Failure> {
     let connection = sqlite.connect()?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
+    // A savepoint keeps pages as they were, in a temporary file if nothing else is said.
+    connection.pragma_update(None, "temp_store", "memory").map_err(broken)?;
     let together = sqlite.group;
     Ok(in_turn::session(Transactions { sqlite, connection, turn: None }, form, together, clock))
 }
