@@ -4,8 +4,10 @@
 //! It knows no engine. From the bottom up: `text` is a string of at most so many bytes, `schema` are the rows, `random` are the
 //! random numbers of clauses 2.1.5 and 4.3.2, `population` makes the rows that a database begins with. `input` is what terminals ask
 //! for, `rules` and `terminal` when they do. `transactions` carries it out on an engine within the process, whose keys and values
-//! `encoding` makes, and `screen` is what comes of it. `in_turn` is a thread that does so on an engine whose calls wait. `database` is what is asked of a database, `import` fills one, `check` tells
-//! whether it is consistent, and `summary` what a run came to. `conformance` is the test that all databases run.
+//! `encoding` makes, and `screen` is what comes of it; `oldest` remembers where such an engine has to look for orders to deliver.
+//! `in_turn` is a thread of an engine whose calls wait. `database` is what is asked of a database, `about` how an engine within the
+//! process keeps what it was made with. `import` fills a database, `check` tells whether it is consistent, and `summary` what a run came
+//! to. `conformance` is the test that all databases run, and `noop` the database that keeps nothing.
 //!
 //! Money is in cents, and rates are in ten-thousandths: no figure passes through floating point.
 
@@ -20,6 +22,7 @@ pub mod import;
 pub mod in_turn;
 pub mod input;
 pub mod noop;
+pub mod oldest;
 pub mod population;
 pub mod random;
 pub mod rules;

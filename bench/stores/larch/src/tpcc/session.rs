@@ -6,6 +6,7 @@
 use super::{Larch, Tables};
 use crate::broken;
 use ::tpcc::encoding::{Decode, Scratch, district_key, name_key, number_of, numbered_key, stock_key};
+use ::tpcc::oldest::Oldest;
 use ::tpcc::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use ::tpcc::screen::Screen;
 use ::tpcc::transactions::{Columns, DistrictId, Rows, Wish, Work, missing, now, wrong};
@@ -31,6 +32,7 @@ pub fn session<'l>(larch: &'l Larch, tables: Tables, form: &Form, clock: Clock) 
         sync: Arc::new(Sync { thread: std::thread::current(), state: Mutex::new(SyncState::Idle) }),
         work: Work::default(),
         scratch: Scratch::default(),
+        oldest: Oldest::default(),
         screen: Screen::default(),
         spare: Vec::with_capacity(larch.depth),
         reply: Reply::new(),
@@ -49,6 +51,7 @@ struct Transactions<'l> {
     sync: Arc<Sync>,
     work: Work,
     scratch: Scratch,
+    oldest: Oldest,
     screen: Screen,
     /// Screens that are used again.
     spare: Vec<Screen>,
@@ -115,6 +118,7 @@ impl Transactions<'_> {
             tx: self.larch.db.begin().map_err(broken)?,
             tables: &self.tables,
             scratch: &mut self.scratch,
+            oldest: &mut self.oldest,
         };
         let wish = self.work.run(&mut rows, &input, &mut self.screen)?;
         match wish {
@@ -209,6 +213,7 @@ struct OfTransaction<'t> {
     tx: Transaction,
     tables: &'t Tables,
     scratch: &'t mut Scratch,
+    oldest: &'t mut Oldest,
 }
 
 impl OfTransaction<'_> {
@@ -276,10 +281,17 @@ impl Rows for OfTransaction<'_> {
     }
 
     fn oldest_new_order(&mut self, of: DistrictId) -> Result<Option<u32>, Failure> {
-        let key = self.scratch.key(|key| district_key(of, key)).to_vec();
-        let mut range = self.tx.range(self.tables.of(Table::NewOrder), prefix_range(key)).limit(1);
+        let bound = |order| {
+            let mut key = Vec::new();
+            numbered_key(of, order, &mut key);
+            key
+        };
+        let orders = bound(self.oldest.least(of))..=bound(u32::MAX);
+        let mut range = self.tx.range(self.tables.of(Table::NewOrder), orders).limit(1);
         let first = range.next_row().map_err(broken)?;
-        first.map(|row| number_of(row.key())).transpose()
+        let order = first.map(|row| number_of(row.key())).transpose()?;
+        order.inspect(|order| self.oldest.note(of, *order));
+        Ok(order)
     }
 
     fn add_new_order(&mut self, row: &NewOrder) -> Result<(), Failure> {

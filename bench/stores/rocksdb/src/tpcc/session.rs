@@ -15,6 +15,7 @@ use ::tpcc::encoding::{
     warehouse_key,
 };
 use ::tpcc::in_turn::{self, Engine, reads_only};
+use ::tpcc::oldest::Oldest;
 use ::tpcc::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use ::tpcc::transactions::{Columns, DistrictId, Rows, missing};
 use ::tpcc::{Form, Row, Text};
@@ -23,7 +24,6 @@ use rocksdb::{
     DBPinnableSlice, DBRawIteratorWithThreadMode, OptimisticTransactionOptions, PrefixRange, ReadOptions, Transaction,
     WriteOptions,
 };
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 /// A session on `rocksdb`.
@@ -57,9 +57,7 @@ struct Kept {
     scratch: Scratch,
     /// A value of several parts.
     joined: Vec<u8>,
-    /// Orders of a district that are not delivered are not before this one. Their numbers only rise, so a search that begins here
-    /// misses none, and does not pass those that were removed.
-    oldest: HashMap<(u32, u32), u32>,
+    oldest: Oldest,
 }
 
 impl<'l> Engine for Transactions<'l> {
@@ -178,8 +176,7 @@ impl Rows for Open<'_> {
     }
 
     fn oldest_new_order(&mut self, of: DistrictId) -> Result<Option<u32>, Failure> {
-        let place = (of.warehouse, of.district);
-        let known = self.kept.oldest.get(&place).copied().unwrap_or(0);
+        let known = self.kept.oldest.least(of);
         let bounds = key_of(|key| numbered_key(of, known, key))..key_of(|key| numbered_key(of, u32::MAX, key));
         let mut orders = self.range(self.families.table(Table::NewOrder), bounds);
         orders.seek_to_first();
@@ -187,9 +184,7 @@ impl Rows for Open<'_> {
         orders.status().map_err(broken)?;
         drop(orders);
         match oldest {
-            Some(order) => {
-                self.kept.oldest.insert(place, order);
-            }
+            Some(order) => self.kept.oldest.note(of, order),
             None => {
                 // That there is none holds as long as no new order has come.
                 let key = self.kept.scratch.key(|key| district_key(of, key));
