@@ -181,7 +181,7 @@ impl Line {
         served: &mut dyn FnMut(Served<'_>),
     ) {
         match &result {
-            Ok(_) => self.work.screen.show(reply),
+            Ok(_) => self.work.screen().show(reply),
             Err(_) => reply.clear(),
         }
         served(Served { slot: self.slot, sent: self.sent, served: now, result, reply });

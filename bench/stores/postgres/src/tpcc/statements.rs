@@ -14,7 +14,9 @@
 //! ```
 //!
 //! With functions of the server, each transaction is one round trip that calls one function. Behind that of a new order comes a second
-//! one, which fails if an item was missing: so the rows of the first are there, and what it wrote is not. The constant rows of a simulation have the types of the real ones, and as many come.
+//! one, which fails if an item was missing: so the rows of the first are there, and what it wrote is not.
+//!
+//! The constant rows of a simulation have the types of the real ones, and as many come.
 
 use super::dialect::Dialect;
 use super::options::{Form, Isolation};
@@ -79,7 +81,8 @@ struct Definition {
 
 /// The statements, by their kinds.
 pub struct Statements {
-    all: Vec<(Kind, String, Statement)>,
+    /// The SQL of each, and how it is asked for. They are prepared under their numbers.
+    all: Vec<(String, Statement)>,
     by_kind: [Option<usize>; KINDS],
     /// What they are made of.
     pub form: Form,
@@ -95,7 +98,7 @@ impl Statements {
             let name = all.len().to_string();
             by_kind[kind as usize] = Some(all.len());
             let parameters = u16::try_from(parameters).expect("a statement has a few parameters");
-            all.push((kind, sql, Statement::new(&name, parameters)));
+            all.push((sql, Statement::new(&name, parameters)));
         };
         for (kind, sql) in [
             (Kind::Begin, "BEGIN"),
@@ -136,12 +139,12 @@ impl Statements {
     #[inline]
     pub fn bind<'o>(&self, kind: Kind, out: &'o mut Vec<u8>) -> Binding<'o> {
         let at = self.by_kind[kind as usize].expect("transactions use the statements of their form");
-        self.all[at].2.bind(out)
+        self.all[at].1.bind(out)
     }
 
     /// Name and SQL of each, to be prepared.
     pub fn all(&self) -> impl Iterator<Item = (String, &str)> {
-        self.all.iter().enumerate().map(|(number, (_, sql, _))| (number.to_string(), sql.as_str()))
+        self.all.iter().enumerate().map(|(number, (sql, _))| (number.to_string(), sql.as_str()))
     }
 
     /// What makes the functions that the statements call.

@@ -19,6 +19,11 @@ const LINES: usize = MOST_LINES as usize;
 /// A transaction.
 pub struct Work {
     input: Input,
+    state: State,
+}
+
+/// How far it is, and what came of it so far.
+struct State {
     /// What the server answers, in this order.
     steps: Vec<Kind>,
     /// The step that is being answered.
@@ -41,7 +46,7 @@ pub struct Work {
     /// What a payment writes of itself.
     note: Vec<u8>,
     /// What the terminal shows.
-    pub screen: Screen,
+    screen: Screen,
 }
 
 /// What the server said of a new order.
@@ -73,9 +78,10 @@ pub enum Next {
 }
 
 impl Default for Work {
+    /// One that was never begun.
     fn default() -> Self {
-        Self {
-            input: Input::Delivery(input::Delivery { warehouse: 0, carrier: 0, delivered: 0 }),
+        let input = Input::Delivery(input::Delivery { warehouse: 0, carrier: 0, delivered: 0 });
+        let state = State {
             steps: Vec::with_capacity(2 + LINES),
             at: 0,
             is_last: true,
@@ -88,62 +94,148 @@ impl Default for Work {
             delivered: [0; DISTRICTS as usize],
             note: Vec::new(),
             screen: Screen::default(),
-        }
+        };
+        Self { input, state }
     }
 }
 
 impl Work {
     /// Begins the transaction that `input` asks for: puts the messages of its first round trip.
     pub fn begin(&mut self, input: Input, statements: &Statements, out: &mut Vec<u8>) {
-        self.input = input;
-        self.steps.clear();
-        (self.at, self.rows) = (0, 0);
-        (self.is_last, self.is_rolled_back) = (true, false);
-        self.screen.clear();
-        match &self.input {
-            Input::NewOrder(_) => match statements.form {
-                Form::Functions => {
-                    self.put_function(statements, out);
-                    self.put(Kind::NewOrderEnd, statements, out);
-                }
-                Form::Statements | Form::Constants => {
-                    self.is_last = false;
-                    self.put(Kind::Begin, statements, out);
-                    self.put_stock(statements, out);
-                }
-            },
-            Input::Payment(_) => self.put_payment(statements, out),
-            Input::OrderStatus(_) => {
-                self.put(Kind::BeginReading, statements, out);
-                self.put_status(statements, out);
-                self.put(Kind::Commit, statements, out);
+        let Self { input: kept, state } = self;
+        *kept = input;
+        state.steps.clear();
+        (state.at, state.rows) = (0, 0);
+        (state.is_last, state.is_rolled_back) = (true, false);
+        state.screen.clear();
+        match kept {
+            Input::NewOrder(input) if statements.form == Form::Functions => {
+                state.put_function(input, statements, out);
+                state.put(Kind::NewOrderEnd, statements, out);
             }
-            Input::Delivery(_) => self.put_delivery(statements, out),
-            Input::StockLevel(_) => {
-                self.put(Kind::BeginReading, statements, out);
-                self.put_level(statements, out);
-                self.put(Kind::Commit, statements, out);
+            Input::NewOrder(input) => {
+                state.is_last = false;
+                state.put(Kind::Begin, statements, out);
+                state.put_stock(input, statements, out);
+            }
+            Input::Payment(input) => state.put_payment(input, statements, out),
+            Input::OrderStatus(input) => {
+                state.put(Kind::BeginReading, statements, out);
+                state.put_status(input, statements, out);
+                state.put(Kind::Commit, statements, out);
+            }
+            Input::Delivery(input) => state.put_delivery(input, statements, out),
+            Input::StockLevel(input) => {
+                state.put(Kind::BeginReading, statements, out);
+                state.put_level(input, statements, out);
+                state.put(Kind::Commit, statements, out);
             }
         }
         out.extend_from_slice(&SYNC);
     }
 
+    /// Takes a row of the statement that is being answered.
+    pub fn row(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let (state, values) = (&mut self.state, &mut Values::new(body)?);
+        let kind = state.steps.get(state.at).ok_or(Malformed("a row of nothing"))?;
+        match kind {
+            Kind::District => state.take_order(values),
+            Kind::Stock => match &self.input {
+                Input::NewOrder(input) => state.take_stock(input, values),
+                _ => Err(Malformed("a stock that was not asked for")),
+            },
+            Kind::NewOrder => {
+                state.take_order(values)?;
+                let at = int(values)?.wrapping_sub(1) as usize;
+                let quantity = signed_int(values)?;
+                state.take_line(at, quantity, &Text::EMPTY, values)
+            }
+            Kind::PaymentByNumber | Kind::PaymentByName => state.take_payment(values),
+            Kind::StatusByNumber | Kind::StatusByName => state.take_status(values),
+            Kind::Delivery => {
+                let (district, order) = (int(values)?, int(values)?);
+                let to = (district as usize).checked_sub(1).and_then(|at| state.delivered.get_mut(at));
+                *to.ok_or(Malformed("a delivery in a district that no warehouse has"))? = order;
+                Ok(())
+            }
+            Kind::Level => {
+                state.rows += 1;
+                state.screen.number(long(values)?);
+                Ok(())
+            }
+            // A lock says that it is there; so does the order of a simulation.
+            Kind::DeliveryLock | Kind::Order | Kind::NewOrderEnd => Ok(()),
+            Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
+                Err(Malformed("a row of a statement that gives none"))
+            }
+        }
+    }
+
+    /// A statement was answered.
+    #[inline]
+    pub fn answered(&mut self) -> Result<(), Malformed> {
+        self.state.at += 1;
+        if self.state.at > self.state.steps.len() { Err(Malformed("an answer to nothing")) } else { Ok(()) }
+    }
+
+    /// Whether it is wanted that a statement fails so.
+    pub fn wants(&mut self, refused: SqlState) -> bool {
+        let is_end = self.state.steps.get(self.state.at) == Some(&Kind::NewOrderEnd);
+        self.state.is_rolled_back = is_end && refused == ITEM_IS_MISSING;
+        self.state.is_rolled_back
+    }
+
+    /// What comes after a round trip that did not fail.
+    pub fn next(&mut self, statements: &Statements, out: &mut Vec<u8>) -> Result<Next, Failure> {
+        let state = &mut self.state;
+        match &self.input {
+            Input::NewOrder(input) if !state.is_last => {
+                let is_complete = state.show_order(input)?;
+                state.steps.clear();
+                (state.at, state.is_last, state.is_rolled_back) = (0, true, !is_complete);
+                state.put_order(input, statements, out);
+                state.put(if is_complete { Kind::Commit } else { Kind::RollBack }, statements, out);
+                out.extend_from_slice(&SYNC);
+                return Ok(Next::Round);
+            }
+            Input::NewOrder(input) => {
+                if statements.form == Form::Functions && state.show_order(input)? == state.is_rolled_back {
+                    return Err(wrong("an order was not rolled back as it should be"));
+                }
+                return Ok(Next::Done(if state.is_rolled_back { Outcome::NotFound } else { Outcome::Ok }));
+            }
+            Input::Delivery(_) => state.show_delivery(),
+            Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) if state.rows == 0 => {
+                return Err(wrong("a row that the transaction needs is missing"));
+            }
+            Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) => {}
+        }
+        Ok(Next::Done(Outcome::Ok))
+    }
+
     /// Forgets the transaction, after an error that the server did not end it with: puts the messages of that.
     pub fn roll_back(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        self.steps.clear();
-        self.at = 0;
-        self.put(Kind::RollBack, statements, out);
+        let state = &mut self.state;
+        state.steps.clear();
+        state.at = 0;
+        state.put(Kind::RollBack, statements, out);
         out.extend_from_slice(&SYNC);
     }
 
+    /// What the terminal shows.
+    pub fn screen(&self) -> &Screen {
+        &self.state.screen
+    }
+}
+
+impl State {
     /// Puts a statement without parameters.
     fn put(&mut self, kind: Kind, statements: &Statements, out: &mut Vec<u8>) {
         statements.bind(kind, out).finish();
         self.steps.push(kind);
     }
 
-    fn put_stock(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+    fn put_stock(&mut self, input: &input::NewOrder, statements: &Statements, out: &mut Vec<u8>) {
         let mut binding = statements.bind(Kind::District, out);
         binding.integer(input.warehouse.cast_signed());
         binding.integer(input.district.cast_signed());
@@ -184,8 +276,7 @@ impl Work {
         }
     }
 
-    fn put_function(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+    fn put_function(&mut self, input: &input::NewOrder, statements: &Statements, out: &mut Vec<u8>) {
         let lines = input.lines();
         self.found[..lines.len()].fill(None);
         let mut binding = statements.bind(Kind::NewOrder, out);
@@ -206,8 +297,7 @@ impl Work {
     }
 
     /// The order with those of its lines whose items are there.
-    fn put_order(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+    fn put_order(&mut self, input: &input::NewOrder, statements: &Statements, out: &mut Vec<u8>) {
         let mut columns = [[0_i32; LINES]; 4];
         let mut amounts = [0_i64; LINES];
         let mut infos = [b"".as_slice(); LINES];
@@ -236,8 +326,7 @@ impl Work {
         self.steps.push(Kind::Order);
     }
 
-    fn put_payment(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        let Input::Payment(input) = &self.input else { unreachable!("it is a payment") };
+    fn put_payment(&mut self, input: &input::Payment, statements: &Statements, out: &mut Vec<u8>) {
         let kind = if input.customer.is_name() { Kind::PaymentByName } else { Kind::PaymentByNumber };
         self.note.clear();
         let (district, warehouse, amount) = (input.district, input.warehouse, input.amount);
@@ -258,8 +347,7 @@ impl Work {
         self.steps.push(kind);
     }
 
-    fn put_status(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        let Input::OrderStatus(input) = &self.input else { unreachable!("it is an order status") };
+    fn put_status(&mut self, input: &input::OrderStatus, statements: &Statements, out: &mut Vec<u8>) {
         let kind = if input.customer.is_name() { Kind::StatusByName } else { Kind::StatusByNumber };
         let mut binding = statements.bind(kind, out);
         binding.integer(input.warehouse.cast_signed());
@@ -272,8 +360,7 @@ impl Work {
         self.steps.push(kind);
     }
 
-    fn put_delivery(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        let Input::Delivery(input) = &self.input else { unreachable!("it is a delivery") };
+    fn put_delivery(&mut self, input: &input::Delivery, statements: &Statements, out: &mut Vec<u8>) {
         let input::Delivery { warehouse, carrier, delivered } = *input;
         self.delivered = [0; DISTRICTS as usize];
         let locks = statements.has(Kind::DeliveryLock);
@@ -295,62 +382,13 @@ impl Work {
         }
     }
 
-    fn put_level(&mut self, statements: &Statements, out: &mut Vec<u8>) {
-        let Input::StockLevel(input) = &self.input else { unreachable!("it is a stock level") };
+    fn put_level(&mut self, input: &input::StockLevel, statements: &Statements, out: &mut Vec<u8>) {
         let mut binding = statements.bind(Kind::Level, out);
         binding.integer(input.warehouse.cast_signed());
         binding.integer(input.district.cast_signed());
         binding.integer(input.threshold);
         binding.finish();
         self.steps.push(Kind::Level);
-    }
-
-    /// Whether it is wanted that a statement fails so.
-    pub fn wants(&mut self, refused: SqlState) -> bool {
-        let is_end = self.steps.get(self.at) == Some(&Kind::NewOrderEnd);
-        self.is_rolled_back = is_end && refused == ITEM_IS_MISSING;
-        self.is_rolled_back
-    }
-
-    /// A statement was answered.
-    #[inline]
-    pub fn answered(&mut self) -> Result<(), Malformed> {
-        self.at += 1;
-        if self.at > self.steps.len() { Err(Malformed("an answer to nothing")) } else { Ok(()) }
-    }
-
-    /// Takes a row of the statement that is being answered.
-    pub fn row(&mut self, body: &[u8]) -> Result<(), Malformed> {
-        let values = &mut Values::new(body)?;
-        let kind = self.steps.get(self.at).ok_or(Malformed("a row of nothing"))?;
-        match kind {
-            Kind::District => self.take_order(values),
-            Kind::Stock => self.take_stock(values),
-            Kind::NewOrder => {
-                self.take_order(values)?;
-                let at = int(values)?.wrapping_sub(1) as usize;
-                let quantity = signed_int(values)?;
-                self.take_line(at, quantity, &Text::EMPTY, values)
-            }
-            Kind::PaymentByNumber | Kind::PaymentByName => self.take_payment(values),
-            Kind::StatusByNumber | Kind::StatusByName => self.take_status(values),
-            Kind::Delivery => {
-                let (district, order) = (int(values)?, int(values)?);
-                let to = (district as usize).checked_sub(1).and_then(|at| self.delivered.get_mut(at));
-                *to.ok_or(Malformed("a delivery in a district that no warehouse has"))? = order;
-                Ok(())
-            }
-            Kind::Level => {
-                self.rows += 1;
-                self.screen.number(long(values)?);
-                Ok(())
-            }
-            // A lock says that it is there; so does the order of a simulation.
-            Kind::DeliveryLock | Kind::Order | Kind::NewOrderEnd => Ok(()),
-            Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
-                Err(Malformed("a row of a statement that gives none"))
-            }
-        }
     }
 
     fn take_order(&mut self, values: &mut Values<'_>) -> Result<(), Malformed> {
@@ -363,10 +401,9 @@ impl Work {
         Ok(())
     }
 
-    fn take_stock(&mut self, values: &mut Values<'_>) -> Result<(), Malformed> {
+    fn take_stock(&mut self, input: &input::NewOrder, values: &mut Values<'_>) -> Result<(), Malformed> {
         let of = (int(values)?, int(values)?);
         let turn = self.steps[..self.at].iter().filter(|kind| **kind == Kind::Stock).count();
-        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
         let is_it = |at: &usize| place(&input.lines()[*at]) == of && usize::from(self.turns[*at]) == turn;
         let at = (0..input.lines().len()).find(is_it).ok_or(Malformed("a stock that was not asked for"))?;
         let quantity = signed_int(values)?;
@@ -427,36 +464,8 @@ impl Work {
         Ok(())
     }
 
-    /// What comes after a round trip that did not fail.
-    pub fn next(&mut self, statements: &Statements, out: &mut Vec<u8>) -> Result<Next, Failure> {
-        match self.input {
-            Input::NewOrder(_) if !self.is_last => {
-                let is_complete = self.show_order()?;
-                self.steps.clear();
-                (self.at, self.is_last, self.is_rolled_back) = (0, true, !is_complete);
-                self.put_order(statements, out);
-                self.put(if is_complete { Kind::Commit } else { Kind::RollBack }, statements, out);
-                out.extend_from_slice(&SYNC);
-                return Ok(Next::Round);
-            }
-            Input::NewOrder(_) => {
-                if statements.form == Form::Functions && self.show_order()? == self.is_rolled_back {
-                    return Err(wrong("an order was not rolled back as it should be"));
-                }
-                return Ok(Next::Done(if self.is_rolled_back { Outcome::NotFound } else { Outcome::Ok }));
-            }
-            Input::Delivery(_) => self.delivered.iter().for_each(|order| self.screen.number((*order).into())),
-            Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) if self.rows == 0 => {
-                return Err(wrong("a row that the transaction needs is missing"));
-            }
-            Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) => {}
-        }
-        Ok(Next::Done(Outcome::Ok))
-    }
-
     /// Shows a new order; says whether all its items are there.
-    fn show_order(&mut self) -> Result<bool, Failure> {
-        let Input::NewOrder(input) = &self.input else { unreachable!("it is a new order") };
+    fn show_order(&mut self, input: &input::NewOrder) -> Result<bool, Failure> {
         if self.rows == 0 {
             return Err(wrong("the warehouse, the district or the customer of an order is missing"));
         }
@@ -483,6 +492,10 @@ impl Work {
         }
         self.screen.number(total(sum, *discount, *taxes));
         Ok(true)
+    }
+
+    fn show_delivery(&mut self) {
+        self.delivered.iter().for_each(|order| self.screen.number((*order).into()));
     }
 }
 
