@@ -115,7 +115,7 @@ impl Crash {
         let mut last = String::new();
         let mut has_begun = false;
         while !has_begun && let Ok(line) = lines.recv() {
-            has_begun = line.contains("NewOrder");
+            has_begun = line.contains("  measured ");
             last = line;
         }
         // A run that ends by itself is heard at once.

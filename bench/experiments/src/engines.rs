@@ -126,8 +126,8 @@ impl Size {
         };
         let usual = Self {
             warehouses: 10,
-            asked: asked(100, 40_000, 20_000),
-            repeats: 2,
+            asked: asked(100, 30_000, 20_000),
+            repeats: 1,
             cache: "3GiB",
             shared_buffers: "3GB",
             has_goals: true,

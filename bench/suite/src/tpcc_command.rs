@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tpcc::check::{self, After};
 use tpcc::import::Progress;
+use tpcc::live;
 use tpcc::rules::{Mode, Rules};
 use tpcc::summary::Summary;
 use tpcc::terminal::Terminals;
@@ -179,6 +180,7 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
     print(&format!("Compaction done in {:.1} seconds\n", seconds(begin)))?;
     let begin = Instant::now();
     database.make_indexes()?;
+    database.settle()?;
     print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
 }
 
@@ -281,12 +283,16 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failu
     let workers = Workers::of(&args.together, &Target::parse(&args.at.target)?)?;
     let stop = Stop::catch()?;
     let metrics = metrics::serve(args.metrics.as_deref())?;
+    let mut has_head = args.quiet;
     let mut watch = |interval: &Interval| {
         if let Some(metrics) = &metrics {
             metrics.add(interval);
         }
+        if !std::mem::replace(&mut has_head, true) {
+            say(&live::head());
+        }
         if !args.quiet {
-            say(&text::line(interval));
+            say(&live::line(interval));
         }
     };
     let ran = match workers {

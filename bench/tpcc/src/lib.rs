@@ -6,8 +6,8 @@
 //! for, `rules` and `terminal` when they do. `transactions` carries it out on an engine within the process, whose keys and values
 //! `encoding` makes, and `screen` is what comes of it; `oldest` remembers where such an engine has to look for orders to deliver.
 //! `in_turn` is a thread of an engine whose calls wait. `database` is what is asked of a database, `about` how an engine within the
-//! process keeps what it was made with. `import` fills a database, `check` tells whether it is consistent, and `summary` what a run came
-//! to. `conformance` is the test that all databases run, and `noop` the database that keeps nothing.
+//! process keeps what it was made with. `import` fills a database, `check` tells whether it is consistent, `live` what happens
+//! in a run, and `summary` what it came to. `conformance` is the test that all databases run, and `noop` the database that keeps nothing.
 //!
 //! Money is in cents, and rates are in ten-thousandths: no figure passes through floating point.
 
@@ -21,6 +21,7 @@ pub mod encoding;
 pub mod import;
 pub mod in_turn;
 pub mod input;
+pub mod live;
 pub mod noop;
 pub mod oldest;
 pub mod population;

@@ -40,6 +40,8 @@ pub struct Verdict {
     pub most: f64,
     /// What it is counted in.
     pub unit: &'static str,
+    /// Whether so much was measured that chance alone does not carry it over a bound.
+    pub is_enough: bool,
 }
 
 impl Verdict {
@@ -85,7 +87,8 @@ impl Summary<'_> {
         let mut percent = |name: &str, part: u64, whole: u64, least: f64, most: f64| {
             if whole > 0 {
                 let is = 100.0 * part as f64 / whole as f64;
-                verdicts.push(Verdict { name: name.to_owned(), is, least, most, unit: "%" });
+                let is_enough = is_enough(whole, least, most);
+                verdicts.push(Verdict { name: name.to_owned(), is, least, most, unit: "%", is_enough });
             }
         };
         let done = |transaction| self.of(transaction).map_or(0, Measure::done);
@@ -111,14 +114,21 @@ impl Summary<'_> {
         percent("districts without an order to deliver", self.count(5), 10 * done(Transaction::Delivery), 0.0, 1.0);
         if orders > 0 {
             let is = self.count(0) as f64 / orders as f64;
-            verdicts.push(Verdict { name: "lines of an order".to_owned(), is, least: 9.5, most: 10.5, unit: "" });
+            verdicts.push(Verdict {
+                name: "lines of an order".to_owned(),
+                is,
+                least: 9.5,
+                most: 10.5,
+                unit: "",
+                is_enough: orders > 1000,
+            });
         }
         for transaction in Transaction::ALL {
             let Some(kind) = self.of(transaction).filter(|kind| kind.done() > 0) else { continue };
             let name = format!("90 % of {} within", Transaction::NAMES[transaction as usize]);
             let is = kind.times().quantile(0.9) as f64 / 1e6;
             let most = TIMES[transaction as usize].2 as f64;
-            verdicts.push(Verdict { name, is, least: 0.0, most, unit: "ms" });
+            verdicts.push(Verdict { name, is, least: 0.0, most, unit: "ms", is_enough: true });
         }
         verdicts
     }
@@ -174,8 +184,12 @@ impl Summary<'_> {
             line(format_args!("Waiting for a connection: 99%: {p99} ms, 99.9%: {p999} ms"));
         }
         for verdict in self.verdicts() {
-            let holds = if verdict.holds() { "holds" } else { "DOES NOT HOLD" };
-            let Verdict { name, is, least, most, unit } = verdict;
+            let holds = match (verdict.holds(), verdict.is_enough) {
+                (true, _) => "holds",
+                (false, true) => "DOES NOT HOLD",
+                (false, false) => "too few to say",
+            };
+            let Verdict { name, is, least, most, unit, .. } = verdict;
             let bounds = match least == 0.0 {
                 true => format!("at most {most} {unit}"),
                 false => format!("{least} to {most} {unit}"),
@@ -197,8 +211,19 @@ impl Summary<'_> {
     }
 }
 
+/// Whether a share that is in the middle of its bounds, in percent, stays within them when it is drawn from `whole`: they are three
+/// standard deviations away.
+fn is_enough(whole: u64, least: f64, most: f64) -> bool {
+    // Shares that have only one bound are far from it.
+    let (middle, away) = match most < 100.0 && least > 0.0 {
+        true => (f64::midpoint(least, most) / 100.0, (most - least) / 200.0),
+        false => (0.04, 0.01),
+    };
+    whole as f64 * away * away >= 9.0 * middle * (1.0 - middle)
+}
+
 /// A quantile in milliseconds, with three digits.
-fn millis(times: &Times, quantile: f64) -> String {
+pub fn millis(times: &Times, quantile: f64) -> String {
     let millis = times.quantile(quantile) as f64 / 1e6;
     match millis {
         _ if millis < 9.995 => format!("{millis:.2}"),

@@ -83,7 +83,7 @@ fn an_import_goes_on_where_it_was_interrupted_and_a_killed_run_leaves_a_consiste
     is_consistent(&session, &["--after-import"]);
 
     let mut child = session.start(&["bench", "tpcc", "run", "--target", TARGET, "--mode", "nowait", "--time", "1h"]);
-    let rest = wait_for(&mut child, "NewOrder");
+    let rest = wait_for(&mut child, "  measured ");
     child.kill().expect("it runs");
     rest(child);
     is_consistent(&session, &[]);
@@ -114,7 +114,7 @@ fn terminals_that_wait_do_so_and_stop_at_once() {
         "--warmup",
         "0s",
     ]);
-    let rest = wait_for(&mut child, "NewOrder");
+    let rest = wait_for(&mut child, "  measured ");
     interrupt(&child);
     let ran = rest(child);
     assert_eq!(ran.code, Some(130), "{}", ran.err);

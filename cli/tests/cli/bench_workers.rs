@@ -221,7 +221,7 @@ fn a_worker_that_is_lost_ends_the_run_with_what_the_others_measured() {
     let session = Session::new();
     let (mut workers, addresses) = two(&session);
     let mut child = session.start(&tpcc(&addresses, &["--time", "10h", "--out", "r.json"]));
-    let rest = wait_for(&mut child, "NewOrder");
+    let rest = wait_for(&mut child, "  measured ");
     workers[1].child.kill().expect("it runs");
     let ran = rest(child);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
@@ -240,7 +240,7 @@ fn a_coordinator_that_is_lost_is_followed_by_the_next() {
     let session = Session::new();
     let (mut workers, addresses) = two(&session);
     let mut child = session.start(&tpcc(&addresses, &["--time", "10h"]));
-    let rest = wait_for(&mut child, "NewOrder");
+    let rest = wait_for(&mut child, "  measured ");
     child.kill().expect("it runs");
     rest(child);
     for worker in &mut workers {
@@ -254,7 +254,7 @@ fn control_c_ends_workers_runs_with_a_result_and_workers_at_once() {
     let session = Session::new();
     let (mut workers, addresses) = two(&session);
     let mut child = session.start(&tpcc(&addresses, &["--time", "10h", "--out", "r.json"]));
-    let rest = wait_for(&mut child, "NewOrder");
+    let rest = wait_for(&mut child, "  measured ");
     interrupt(&child);
     let ran = rest(child);
     assert_eq!(ran.code, Some(130), "{}", ran.err);

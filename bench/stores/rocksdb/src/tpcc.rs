@@ -18,7 +18,7 @@ use rocksdb::{
 };
 
 /// `rocksdb:DIR`.
-pub const SCHEME: Scheme = Scheme { name: "rocksdb", open };
+pub const SCHEME: Scheme = Scheme { name: "rocksdb", open, simulate: None };
 
 /// Column families come and go while it is open.
 type Db = OptimisticTransactionDB<MultiThreaded>;

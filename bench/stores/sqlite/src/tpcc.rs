@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `sqlite:FILE`.
-pub const SCHEME: Scheme = Scheme { name: "sqlite", open };
+pub const SCHEME: Scheme = Scheme { name: "sqlite", open, simulate: None };
 
 /// Indexes: the name, and what it is of.
 const INDEXES: [(&str, &str); 2] = [

@@ -77,3 +77,21 @@ fn a_result_without_waits_has_no_efficiency_and_an_empty_one_no_figures() {
     assert_eq!((summary.tpmc(), summary.verdicts()), (0.0, Vec::new()));
     assert!(summary.text().contains("tpmC: 0\n"));
 }
+
+#[test]
+fn a_share_of_few_is_not_judged() {
+    let mut measured = measured();
+    (measured.kinds[0].oks, measured.kinds[0].not_found) = (970, 30);
+    let text = |measured: &Measured| Summary { mode: Mode::Spec, warehouses: 100, measured }.text();
+    assert!(
+        text(&measured).contains("new orders rolled back: 3.00 %, 0.9 to 1.1 %: too few to say\n"),
+        "{}",
+        text(&measured)
+    );
+    (measured.kinds[0].oks, measured.kinds[0].not_found) = (97_000, 3000);
+    assert!(
+        text(&measured).contains("new orders rolled back: 3.00 %, 0.9 to 1.1 %: DOES NOT HOLD\n"),
+        "{}",
+        text(&measured)
+    );
+}

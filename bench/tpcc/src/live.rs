@@ -1,0 +1,65 @@
+//! The table that grows by a line an interval while terminals work:
+//!
+//! ```text
+//!     time              tpmC  trans/s  failed  again  NewOrder: 50%    90%    99%  Payment  OrderStatus  Delivery  StockLevel
+//!    1.0 s  measured  101460     3761       0     12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
+//! ```
+//!
+//! Times are in milliseconds; those of the other four transactions are their 90th percentiles. A transaction that is tried again after a
+//! conflict counts among those that failed only when it is given up.
+
+use crate::input::Transaction;
+use crate::summary::millis;
+use crate::terminal::{ATTEMPTS, COUNTS};
+use harness::{Interval, Measure};
+
+#[cfg(test)]
+mod tests;
+
+/// The first line.
+pub fn head() -> String {
+    let columns = ["time", "", "tpmC", "trans/s", "failed", "again", "NewOrder: 50%", "90%", "99%"];
+    let others = &Transaction::NAMES[1..];
+    row(columns.map(str::to_owned), &others.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+}
+
+/// The line of an interval.
+pub fn line(interval: &Interval) -> String {
+    let kind = |transaction: Transaction| {
+        interval.kinds.iter().find(|kind| kind.name == Transaction::NAMES[transaction as usize])
+    };
+    let seconds = (interval.to_nanos.saturating_sub(interval.from_nanos).max(1)) as f64 / 1e9;
+    let orders = kind(Transaction::NewOrder).map_or(0, Measure::done);
+    let again = COUNTS[ATTEMPTS..]
+        .iter()
+        .map(|name| interval.counts.iter().find(|count| count.name == *name).map_or(0, |count| count.value));
+    let again: u64 = again.sum();
+    let quantile = |transaction: Transaction, quantile: f64| match kind(transaction) {
+        Some(kind) if kind.done() > 0 => millis(kind.times(), quantile),
+        _ => "-".to_owned(),
+    };
+    let of_order = |share| quantile(Transaction::NewOrder, share);
+    let columns = [
+        format!("{:.1} s", interval.to_nanos as f64 / 1e9),
+        if interval.warming { "warm-up" } else { "measured" }.to_owned(),
+        format!("{:.0}", orders as f64 * 60.0 / seconds),
+        format!("{:.0}", interval.per_second()),
+        interval.failed.saturating_sub(again).to_string(),
+        again.to_string(),
+        of_order(0.5),
+        of_order(0.9),
+        of_order(0.99),
+    ];
+    let others = Transaction::ALL[1..].iter().map(|transaction| quantile(*transaction, 0.9));
+    row(columns, &others.collect::<Vec<_>>())
+}
+
+fn row([time, phase, tpmc, transactions, failed, again, median, p90, p99]: [String; 9], others: &[String]) -> String {
+    let first = format!("{time:>9}  {phase:<8} {tpmc:>8} {transactions:>8} {failed:>7} {again:>6}");
+    let others: String = Transaction::NAMES[1..]
+        .iter()
+        .zip(others)
+        .map(|(name, time)| format!("  {time:>width$}", width = name.len()))
+        .collect();
+    format!("{first}  {median:>13} {p90:>6} {p99:>6}{others}")
+}
