@@ -174,12 +174,12 @@ fn sides(engine: Engine, durability: Durability) -> impl Iterator<Item = Side> {
 fn all_sides(schemes: &[Scheme]) -> Vec<Side> {
     let mut all = Vec::new();
     for durability in [Durability::Synced, Durability::Buffered] {
-        for engine in Engine::IN_PROCESS.into_iter().chain([Engine::Postgres]) {
+        for engine in Engine::IN_PROCESS {
             all.extend(scheme(engine, schemes).into_iter().flat_map(|_| sides(engine, durability)));
         }
     }
-    if scheme(Engine::Replicated, schemes).is_some() {
-        all.extend(sides(Engine::Replicated, Durability::Synced));
+    for engine in [Engine::Postgres, Engine::Replicated] {
+        all.extend(scheme(engine, schemes).into_iter().flat_map(|_| sides(engine, Durability::Synced)));
     }
     all
 }
@@ -267,11 +267,10 @@ fn measure_server(ground: &mut Ground, size: &Size, scheme: &Scheme) -> Result<b
     if !terminals::import(scheme, &server.url("postgres"), size.warehouses, &ground.stop)? {
         return Ok(false);
     }
-    let run_all = |ground: &mut Ground, engine: Engine, durabilities: &[Durability]| {
+    let run_all = |ground: &mut Ground, engine: Engine| {
         for repeat in 0..size.repeats {
-            for side in durabilities.iter().flat_map(|durability| sides(engine, *durability)) {
-                let waits = if side.durability == Durability::Synced { "on" } else { "off" };
-                let target = format!("{}&synchronous_commit={waits}", server.url("postgres"));
+            for side in sides(engine, Durability::Synced) {
+                let target = server.url("postgres");
                 let ran = ground
                     .cell(&cell_name(repeat, side), |stop| measure(scheme, &target, (size, repeat, side), stop))?;
                 if ran.is_none() {
@@ -281,7 +280,7 @@ fn measure_server(ground: &mut Ground, size: &Size, scheme: &Scheme) -> Result<b
         }
         Ok(true)
     };
-    if !run_all(ground, Engine::Postgres, &[Durability::Synced, Durability::Buffered])? {
+    if !run_all(ground, Engine::Postgres)? {
         return Ok(false);
     }
     let names = ["one", "two"];
@@ -291,7 +290,7 @@ fn measure_server(ground: &mut Ground, size: &Size, scheme: &Scheme) -> Result<b
         replicas.push(Server::start_replica(&server, name).map_err(|error| broken(&error))?);
     }
     server.wait_for_replicas(&names).map_err(|error| broken(&error))?;
-    run_all(ground, Engine::Replicated, &[Durability::Synced])
+    run_all(ground, Engine::Replicated)
 }
 
 fn measure(

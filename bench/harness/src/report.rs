@@ -138,7 +138,12 @@ impl Run {
 /// A target or argument whose passwords are replaced by `***`: that between `user:` and the last `@` before the database,
 /// and the values of options and properties whose names say that they are one.
 pub fn without_password(text: &str) -> String {
-    let (place, options) = text.split_once('?').map_or((text, None), |(place, options)| (place, Some(options)));
+    // A password may have a question mark that was not encoded.
+    let from = text.rfind('@').unwrap_or(0);
+    let (place, options) = match text[from..].find('?') {
+        Some(at) => (&text[..from + at], Some(&text[from + at + 1..])),
+        None => (text, None),
+    };
     let hidden = place.split_once("//").and_then(|(scheme, rest)| {
         let (authority, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         // A password may have a slash that was not encoded.

@@ -94,3 +94,9 @@ impl Ran {
         self.run.error.iter().for_each(|text| say(&format!("larch: {text}")));
     }
 }
+
+/// Errors as one: a second one does not take the place of the first.
+pub fn joined(errors: [Option<String>; 2]) -> Option<String> {
+    let all: Vec<String> = errors.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}

@@ -259,7 +259,7 @@ fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: P
         format!("{} rows are not as -validate-data writes them; the first: {first}", findings.wrong_rows)
     });
     error = match is_lost {
-        true => error,
+        true => crate::ending::joined([error, wrong]),
         false => wrong.or(findings.limit).or(error).or(missing),
     };
     let mut run = report::Run::new(name, &target.text, &plan, measured);

@@ -131,12 +131,11 @@ fn run_sessions(args: &RunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
         }
         Some(workers) => together(&workers, &stop)?,
     };
-    if let Some(out) = &args.out {
-        results::write(out, report.json().as_bytes())?;
-    }
-    print(&report.text())?;
-    if let Some(failure) = lost {
-        say(&format!("larch: {failure}"));
+    let printed = print(&report.text());
+    let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, report.json().as_bytes()));
+    lost.iter().for_each(|failure| say(&format!("larch: {failure}")));
+    printed.and(written)?;
+    if lost.is_some() {
         return Ok(Ending::Failed);
     }
     Ok(match stop.is_pressed() {
@@ -160,8 +159,15 @@ fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>),
     let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, &mut |_| {})?;
     let settings = results.settings();
     results.warning().iter().for_each(|warning| say(&format!("larch: {warning}")));
+    // Where ^C was pressed here, all of them ended because of it.
+    let early = results.parts.iter().find(|part| part.is_early && !stop.is_pressed());
+    let early = early.map(|part| {
+        let text = format!("worker {}: it was interrupted, so this is a part of the run", part.address);
+        Failure::session("worker", text)
+    });
+    let lost = results.lost.or(early);
     let reports: Vec<(String, Report)> = results.parts.into_iter().map(|part| (part.address, part.result)).collect();
-    match (Report::merged(&reports), results.lost) {
+    match (Report::merged(&reports), lost) {
         (Ok(report), lost) => Ok((report.with_settings(settings), lost)),
         (Err(_), Some(failure)) => Err(failure),
         (Err(why), None) => Err(Failure::session("worker", why)),

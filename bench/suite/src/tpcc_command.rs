@@ -8,7 +8,7 @@ mod tests;
 
 use self::checking::Checks;
 use crate::args::tpcc::{CheckArgs, FormArgs, ImportArgs, InitArgs, TpccCommand, TpccRunArgs, TpccTargetArgs};
-use crate::ending::{Ended, Ending, Ran};
+use crate::ending::{Ended, Ending, Ran, joined};
 use crate::stop::{INTERRUPTED, Stop};
 use crate::targets::canonical;
 use crate::workers::{Process, Workers};
@@ -381,10 +381,12 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
         metrics.begin(&name, &args.at.target, &database.counters());
     }
     let Process { stop, begin, watch, .. } = process;
-    let mut run = || harness::run_from(database, &terminals, &plan, stop.flag(), begin, watch);
-    let (ended, checks) = match args.check {
-        true => checking::beside(database, &form, stop.flag(), run),
-        false => (run(), Checks::default()),
+    let mut run = |begin: &mut dyn FnMut()| harness::run_from(database, &terminals, &plan, stop.flag(), begin, watch);
+    // One process checks all warehouses.
+    let checks_here = args.check && share.is_first();
+    let (ended, checks) = match checks_here {
+        true => checking::beside(database, &form, stop.flag(), begin, run),
+        false => (run(begin), Checks::default()),
     };
     let Ended { measured, error, is_lost } = Ended::of(ended)?;
     let mut run = report::Run::new(name, &args.at.target, &plan, measured);
@@ -396,7 +398,7 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
         Pair::new("terminals", whole.clients.to_string()),
         Pair::new("seed of the database", form.seed.to_string()),
     ];
-    if args.check {
+    if checks_here {
         run.settings.push(Pair::new("consistent snapshots during the run", checks.passed.to_string()));
     }
     run.seed = seed;
@@ -405,7 +407,7 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     if args.simulate {
         run.warnings.push("simulated: the server gave constant rows and changed nothing".to_owned());
     }
-    run.error = error.or(checks.wrong);
+    run.error = joined([error, checks.wrong]);
     if !share.is_whole() {
         run.share = Some(share);
         let text = format!("{} to {}", own.start(), own.end());

@@ -9,7 +9,7 @@ use crate::ending::Ending;
 use crate::stop::{Breaks, Stop};
 use crate::workers::Process;
 use crate::workers::lines::{Lines, Writer};
-use crate::workers::protocol::{Challenge, FIRST_BYTES, Failed, FromCoordinator, FromWorker, MOST_BYTES, Outcome};
+use crate::workers::protocol::{Challenge, FIRST_BYTES, Failed, FromCoordinator, FromWorker, Outcome, TASK_BYTES};
 use crate::workers::secret::Secret;
 use crate::{Stores, kv_command, results, rows_command, say, tpcc_command, ycsb_command};
 use clap::Parser;
@@ -17,11 +17,14 @@ use harness::report::Environment;
 use harness::{Failure, Interval, Share};
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Who connects has so long to prove that it knows the secret; meanwhile nobody else is served.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it waits for the coordinator before it looks whether ^C was pressed.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What a coordinator asks for.
 #[derive(Debug, Parser)]
@@ -54,12 +57,13 @@ pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
             Ok((lines, writer)) => {
                 say(&format!("larch: a coordinator at {peer}"));
                 let stop = breaks.begin();
-                let ended = work(lines, writer, stores, &stop);
+                let mut has_task = false;
+                let ended = work(lines, writer, stores, &stop, &mut has_task);
                 let is_over = breaks.end();
                 say(&format!("larch: {}", ended.unwrap_or_else(|why| why)));
                 match is_over {
                     true => return Ok(Ending::Interrupted),
-                    false if args.once => return Ok(Ending::Good),
+                    false if args.once && has_task => return Ok(Ending::Good),
                     false => {}
                 }
             }
@@ -91,13 +95,20 @@ fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> 
     }
 }
 
-/// Does what the coordinator asks for, and says how it ended.
-fn work(mut lines: Lines, writer: Writer, stores: Stores<'_>, stop: &Stop) -> Result<String, String> {
-    let (args, share) = match lines.read(MOST_BYTES, None)? {
+/// Does what the coordinator asks for, and says how it ended. `has_task` becomes true if the coordinator asks for something.
+fn work(
+    mut lines: Lines,
+    writer: Writer,
+    stores: Stores<'_>,
+    stop: &Stop,
+    has_task: &mut bool,
+) -> Result<String, String> {
+    let (args, share) = match lines.read(TASK_BYTES, None)? {
         FromCoordinator::Task { args, share } => (args, share),
         FromCoordinator::Stop => return Ok("the coordinator has ended".to_owned()),
         FromCoordinator::Answer { .. } | FromCoordinator::Go => return Err("it gives no task".to_owned()),
     };
+    *has_task = true;
     say(&format!("larch: share {share} of: {}", shown(&args)));
     std::thread::scope(|scope| {
         let (send, go) = channel();
@@ -130,13 +141,13 @@ fn shown(args: &[String]) -> String {
 /// What runs here, in a few words.
 fn machine() -> String {
     let machine = Environment::gather(results::VERSION, Path::new(".")).machine;
-    format!("{} processors, {} {}", machine.processors, machine.system, machine.kernel)
+    format!("{} processors, {} {}, larch {}", machine.processors, machine.system, machine.kernel, results::VERSION)
 }
 
 /// Passes on that the clients may begin, and stops the run when the coordinator says so or is gone.
 fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     loop {
-        match lines.read(MOST_BYTES, None) {
+        match lines.read(TASK_BYTES, None) {
             // Nobody waits for it if the run has failed.
             Ok(FromCoordinator::Go) => go.send(()).unwrap_or_default(),
             Ok(_) | Err(_) => {
@@ -147,7 +158,7 @@ fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     }
     drop(go);
     // The rest of the connection is the result, after which the coordinator ends it.
-    while lines.read::<FromCoordinator>(MOST_BYTES, None).is_ok() {}
+    while lines.read::<FromCoordinator>(TASK_BYTES, None).is_ok() {}
 }
 
 /// The coordinator, for a run.
@@ -167,9 +178,13 @@ impl Link<'_> {
 
     fn begin(&self) {
         self.say(&FromWorker::Ready);
-        // It fails if the run is stopped before it begins, which the run will see.
-        if self.go.recv().is_ok() {
-            self.say(&FromWorker::Begun);
+        loop {
+            match self.go.recv_timeout(LOOK) {
+                Ok(()) => return self.say(&FromWorker::Begun),
+                Err(RecvTimeoutError::Timeout) if !self.stop.is_pressed() => {}
+                // The run is stopped before it begins, which it will see.
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
         }
     }
 
@@ -202,11 +217,12 @@ fn do_share(
         Measurement::Rows(RowsCommand::Run(args)) => {
             let report = rows_command::measured(args, stores.row_access, process)?;
             let text = format!("{} rows in {:.3} s", report.rows(), report.seconds());
-            return Ok((text, Outcome::new(&report, false, machine())));
+            return Ok((text, Outcome::new(&report, link.stop.is_pressed(), machine())));
         }
         _ => return Err(Failure::session("target", "a worker does shares of runs, and this is none")),
     };
     let (operations, nanos) = (ran.run.measured.operations, ran.run.measured.nanos);
     let text = format!("{operations} operations in {:.3} s", nanos as f64 / 1e9);
-    Ok((text, Outcome::new(&ran, ran.is_lost, machine())))
+    let is_early = ran.is_lost || ran.run.measured.interrupted;
+    Ok((text, Outcome::new(&ran, is_early, machine())))
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Times are in milliseconds; those of the other four transactions are their 90th percentiles. A transaction that is tried again after a
-//! conflict counts among those that failed only when it is given up.
+//! conflict counts as failed only when it is given up.
 
 use crate::input::Transaction;
 use crate::summary::millis;
@@ -44,7 +44,7 @@ pub fn line(interval: &Interval) -> String {
         if interval.warming { "warm-up" } else { "measured" }.to_owned(),
         format!("{:.0}", orders as f64 * 60.0 / seconds),
         format!("{:.0}", interval.per_second()),
-        interval.failed.saturating_sub(again).to_string(),
+        interval.failed.to_string(),
         again.to_string(),
         of_order(0.5),
         of_order(0.9),

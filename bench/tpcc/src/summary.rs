@@ -194,7 +194,8 @@ impl Summary<'_> {
                 true => format!("at most {most} {unit}"),
                 false => format!("{least} to {most} {unit}"),
             };
-            line(format_args!("{name}: {is:.2} {unit}, {}: {holds}", bounds.trim_end()));
+            let is = format!("{is:.2} {unit}");
+            line(format_args!("{name}: {}, {}: {holds}", is.trim_end(), bounds.trim_end()));
         }
         line(format_args!("These are no official results of TPC. In what this run differs from TPC-C 5.11:"));
         for deviation in self.mode.deviations() {

@@ -163,11 +163,13 @@ impl Work {
         screen.number(number.into());
         screen.text(customer.last.as_bytes());
         screen.number(customer.has_good_credit.into());
-        let mut sum = 0;
+        let (mut sum, mut wish) = (0, Wish::Commit);
         for (at, (line, item)) in input.lines().iter().zip(&*items).enumerate() {
             if item.item == 0 {
                 screen.text(NO_SUCH_ITEM);
-                return Ok(Wish::RollBack);
+                // What the other lines change is written before it is rolled back (clause 2.4.2.3).
+                wish = Wish::RollBack;
+                break;
             }
             // The same item of the same warehouse may stand in two lines.
             let first = places.iter().position(|place| *place == places[at]).expect("it is among them");
@@ -199,8 +201,10 @@ impl Work {
                 rows.put_stock(&stocks[at])?;
             }
         }
-        screen.number(total(sum, customer.discount, warehouse.tax + district.tax));
-        Ok(Wish::Commit)
+        if wish == Wish::Commit {
+            screen.number(total(sum, customer.discount, warehouse.tax + district.tax));
+        }
+        Ok(wish)
     }
 
     fn payment<R: Rows>(&mut self, rows: &mut R, input: &input::Payment, screen: &mut Screen) -> Result<(), Failure> {

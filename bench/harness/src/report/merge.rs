@@ -77,7 +77,8 @@ impl Run {
         }
         let runs = || parts.iter().map(|(_, run)| *run);
         let mut warnings = union(runs().flat_map(|run| run.warnings.iter().cloned()));
-        warnings.extend(shares(parts)?);
+        let shares_of: Vec<_> = parts.iter().map(|(name, run)| (*name, run.share)).collect();
+        warnings.extend(shares(&shares_of)?);
         let began = || runs().map(|run| run.measured.began_unix_millis);
         let apart = began().max().unwrap_or(0) - began().min().unwrap_or(0);
         if apart > APART_MILLIS {
@@ -193,9 +194,9 @@ fn of_pace(pace: Pace) -> &'static str {
 /// # Errors
 ///
 /// A share is there twice, or the shares are of two runs.
-fn shares(parts: &[(&str, &Run)]) -> Result<Vec<String>, String> {
-    let known: Vec<(&str, Share)> = parts.iter().filter_map(|(name, run)| Some((*name, run.share?))).collect();
-    let without: Vec<&str> = parts.iter().filter(|(_, run)| run.share.is_none()).map(|(name, _)| *name).collect();
+pub fn shares(parts: &[(&str, Option<Share>)]) -> Result<Vec<String>, String> {
+    let known: Vec<(&str, Share)> = parts.iter().filter_map(|(name, share)| Some((*name, (*share)?))).collect();
+    let without: Vec<&str> = parts.iter().filter(|(_, share)| share.is_none()).map(|(name, _)| *name).collect();
     let Some((first, share)) = known.first() else {
         let warning = "none of these runs says that it is a share of another: they count as clients of one run";
         return Ok(if parts.len() > 1 { vec![warning.to_owned()] } else { Vec::new() });
@@ -406,6 +407,10 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
                 read_bytes: one.read_bytes.max(other.read_bytes),
                 written_bytes: one.written_bytes.max(other.written_bytes),
             }),
+            // Where it runs beside one of them, all of it is seen there.
+            (StoreUse::Server(seen), StoreUse::Unknown) | (StoreUse::Unknown, StoreUse::Server(seen)) => {
+                StoreUse::Server(seen)
+            }
             _ => StoreUse::Unknown,
         })
     })?

@@ -314,6 +314,7 @@ fn passwords_are_not_written_down() {
         ("larch:some/folder?cache=64MiB", "larch:some/folder?cache=64MiB"),
         ("postgres://me:se@cret@host/base?port=5433", "postgres://me:***@host/base?port=5433"),
         ("postgres:///base?user=me&password=secret&port=1", "postgres:///base?user=me&password=***&port=1"),
+        ("postgres://me:pa?ss@host/db?password=x", "postgres://me:***@host/db?password=***"),
     ] {
         assert_eq!(without_password(target), shown);
     }

@@ -147,12 +147,33 @@ impl Postgres {
         Ok(connection)
     }
 
+    /// Refuses to run before the import has ended: without keys each statement would read a whole table.
+    fn check_indexes(&self) -> Result<(), Failure> {
+        let mut control = self.control();
+        let missing =
+            |name: &str| Failure::session("no_index", format!("the index {name} is missing: end the import first"));
+        for table in Table::ALL {
+            if columns::key(table).is_some() && !is_true(&mut control, &tables::has_key(table))? {
+                return Err(missing(&format!("of the keys of {}", table.name())));
+            }
+        }
+        for name in tables::INDEXES {
+            if !is_true(&mut control, &tables::is_there(name))? {
+                return Err(missing(name));
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the functions that the statements call, before the first session needs them. Those that are there may be of another
     /// version, whose results cannot be replaced.
     fn make_functions(&self) -> Result<(), Error> {
         let mut are_made = self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*are_made && !self.statements.functions().is_empty() {
-            self.control().query(&(statements::remove_functions() + &self.statements.functions().join("; ")))?;
+            // Of several processes one makes them at a time.
+            let lock = self.dialect.lock_for_functions;
+            let all = self.statements.functions().join("; ");
+            self.control().query(&(lock.to_owned() + &statements::remove_functions() + &all))?;
         }
         *are_made = true;
         Ok(())
@@ -181,6 +202,9 @@ impl Store for Postgres {
 
     fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
         let form = ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        if !self.is_simulation() {
+            self.check_indexes()?;
+        }
         self.make_functions()?;
         let connections = (0..self.connections).map(|_| self.prepared()).collect::<Result<_, _>>()?;
         Ok(Session::Flights(Box::new(session::Transactions::new(&self.statements, connections, &form, clock)?)))
@@ -322,9 +346,13 @@ impl ::tpcc::Database for Postgres {
         }
         let mut control = self.control();
         control.query(&statements::remove_functions())?;
+        *self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner) = false;
         // What says that they are ours goes last, so that after a crash clean removes the rest.
         for name in tables::all_names() {
-            control.query(&format!("DROP TABLE IF EXISTS {name}"))?;
+            // One of this name in a schema that comes later in the search path is somebody else's.
+            if is_true(&mut control, &tables::is_there(name))? {
+                control.query(&format!("DROP TABLE {name}"))?;
+            }
         }
         Ok(())
     }

@@ -31,6 +31,9 @@ const DEFAULT: &str = "default";
 /// tried again.
 const HISTORY_PART: u64 = 32;
 
+/// The filter of a memtable takes this part of it at most. Each column family has one, also while it has no row.
+const FILTER_PART: u64 = 50;
+
 /// The log is not longer than so many write buffers: a table that is seldom written keeps it otherwise.
 const LOG_BUFFERS: u64 = 4;
 
@@ -69,12 +72,14 @@ fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
     let mut options = choices.options(cache, create);
     // All tables together have the write buffer, and a single one at most a quarter of it.
     let all_bytes = choices.write_buffer_bytes;
+    // It is there from the start, and counts as history.
+    let filter_bytes = all_bytes / 4 / FILTER_PART;
     options.set_db_write_buffer_size(all_bytes as usize);
     options.set_write_buffer_size((all_bytes / 4) as usize);
     options.set_max_total_wal_size(LOG_BUFFERS * all_bytes);
-    options.set_max_write_buffer_size_to_maintain((all_bytes / HISTORY_PART) as i64);
+    options.set_max_write_buffer_size_to_maintain((all_bytes / HISTORY_PART + filter_bytes) as i64);
     // A commit looks for its keys in memory, where most of them are not.
-    options.set_memtable_prefix_bloom_ratio(0.1);
+    options.set_memtable_prefix_bloom_ratio(1.0 / FILTER_PART as f64);
     options.set_memtable_whole_key_filtering(true);
     options
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Examples of the command.
 pub const WORKER_EXAMPLES: &str = "\
 Examples:
-  openssl rand -hex 32 > secret
+  (umask 077; openssl rand -hex 32 > secret)
   larch bench worker --listen 7001 --secret-file secret
   larch bench worker --listen 192.0.2.7:7001 --secret-file secret
   larch bench tpcc run --target noop: --warehouses 8 --workers localhost:7001,192.0.2.7:7001 --secret-file secret

@@ -1,7 +1,7 @@
 //! The result of a run of row access: as text, as a file, and of several processes as one.
 
 use crate::args::RunArgs;
-use crate::results;
+use crate::{results, say};
 use harness::cost::Million;
 use harness::report::{Environment, Pair, without_password};
 use harness::{Cost, Share, Times};
@@ -126,13 +126,19 @@ impl Report {
     /// The same with what follows from its sessions.
     fn summed(self) -> Self {
         let jobs = || self.sessions.iter().map(|session| &session.job);
-        let rows = jobs().fold(0_u64, |sum, job| sum.saturating_add(job.num_rows.unwrap_or(0).unsigned_abs()));
         let begin = jobs().map(|job| job.start_time).min();
         let end = jobs().filter_map(|job| job.end_time).max();
         let seconds = begin.zip(end).map_or(0.0, |(begin, end)| end.since(begin).as_secs_f64()).max(1e-6);
+        Self { seconds, ..self }.rated()
+    }
+
+    /// The same with the rows of its sessions, and what they are in its seconds.
+    fn rated(self) -> Self {
+        let seconds = self.seconds;
+        let jobs = self.sessions.iter().map(|session| &session.job);
+        let rows = jobs.fold(0_u64, |sum, job| sum.saturating_add(job.num_rows.unwrap_or(0).unsigned_abs()));
         Self {
             rows,
-            seconds,
             rows_per_second: rows as f64 / seconds,
             page_reads_per_second: self.page_reads.map(|pages| pages as f64 / seconds),
             million: Million::of_cost(rows, &self.cost, self.price),
@@ -167,10 +173,9 @@ impl Report {
                     "{first_name} and {name} are not of one run: {what} is `{one}` in one and `{two}` in the other"
                 ));
             }
-            if other.share.is_some() && other.share == first.share {
-                return Err(format!("{first_name} and {name} are the same share"));
-            }
         }
+        let parts_of = parts.iter().map(|(name, report)| (name.as_str(), report.share)).collect::<Vec<_>>();
+        harness::report::merge::shares(&parts_of)?.iter().for_each(|warning| say(&format!("larch: {warning}")));
         let all = || parts.iter().map(|(_, report)| report);
         let merged = Self {
             share: None,
@@ -179,7 +184,9 @@ impl Report {
             cost: Cost::merged(&all().map(|report| &report.cost).collect::<Vec<_>>()),
             ..first.clone()
         };
-        Ok(merged.summed())
+        // The clocks of their machines may differ.
+        let seconds = all().map(|report| report.seconds).fold(0.0, f64::max);
+        Ok(Self { seconds, ..merged }.rated())
     }
 
     /// The same with more settings.

@@ -6,6 +6,7 @@ use harness::Failure;
 use harness::report::text::grouped;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 use tpcc::check::{self, After, Checked, INTERRUPTED};
 use tpcc::{Database, Form};
@@ -38,25 +39,49 @@ pub struct Checks {
     pub wrong: Option<String>,
 }
 
-/// Runs `run`, and checks the database meanwhile on a thread of its own. The check that is under way at the end of the run is carried
-/// through, so there is at least one unless `stop` is set.
-pub fn beside<T>(database: &dyn Database, form: &Form, stop: &AtomicBool, run: impl FnOnce() -> T) -> (T, Checks) {
-    let is_over = AtomicBool::new(false);
+/// Runs `run`, and checks the database on a thread of its own once `run` has called what it is given, which calls `begin`. The check that
+/// is under way at the end of the run is carried through, so there is at least one unless `stop` is set.
+pub fn beside<T>(
+    database: &dyn Database,
+    form: &Form,
+    stop: &AtomicBool,
+    begin: &mut dyn FnMut(),
+    run: impl FnOnce(&mut dyn FnMut()) -> T,
+) -> (T, Checks) {
+    let is_over = &AtomicBool::new(false);
+    let (send, begun) = channel();
     std::thread::scope(|scope| {
-        let checking = scope.spawn(|| {
+        let checking = scope.spawn(move || {
             let mut checks = Checks::default();
-            match check_until(database, form, stop, &is_over, &mut checks.passed) {
+            // It fails if the run ends before it begins.
+            if begun.recv().is_err() {
+                return checks;
+            }
+            match check_until(database, form, stop, is_over, &mut checks.passed) {
                 Err(failure) if failure.kind == INTERRUPTED => {}
                 Err(failure) => checks.wrong = Some(format!("a snapshot during the run cannot be checked: {failure}")),
                 Ok(wrong) => checks.wrong = wrong,
             }
             checks
         });
-        let ran = run();
-        is_over.store(true, Ordering::Relaxed);
+        let over = Over(is_over, send);
+        let ran = run(&mut || {
+            begin();
+            over.1.send(()).unwrap_or_default();
+        });
+        drop(over);
         let checks = checking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (ran, checks)
     })
+}
+
+/// Ends the checks when it is dropped, also if the run panics: those that go on, and those that have not begun.
+struct Over<'o>(&'o AtomicBool, Sender<()>);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Checks snapshots until one is not consistent, and says what is wrong with it; or until the run is over.

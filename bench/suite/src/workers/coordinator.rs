@@ -6,7 +6,7 @@
 mod tests;
 
 use super::lines::{Lines, Writer};
-use super::protocol::{FIRST_BYTES, Failed, FromCoordinator, FromWorker, MOST_BYTES, Outcome};
+use super::protocol::{FIRST_BYTES, Failed, FromCoordinator, FromWorker, Outcome, RESULT_BYTES};
 use super::secret::{Secret, Side};
 use crate::args::TogetherArgs;
 use crate::ending::Ran;
@@ -103,7 +103,6 @@ impl Workers {
 
     /// Connects to a worker, and lets it prove that it knows the secret.
     fn connect(&self, address: &str) -> Result<(Lines, Writer), String> {
-        let deadline = Instant::now() + PATIENCE;
         let places = address.to_socket_addrs().map_err(|error| format!("this is no address ({error})"))?;
         let mut connected = Err("this name has no address".to_owned());
         for place in places {
@@ -113,6 +112,7 @@ impl Workers {
                 break;
             }
         }
+        let deadline = Instant::now() + PATIENCE;
         let mut lines = Lines::new(connected?).map_err(|error| error.to_string())?;
         let mut writer = lines.writer().map_err(|error| error.to_string())?;
         let busy = |why: String| format!("{why}; it may work for another coordinator, or be no worker");
@@ -161,7 +161,7 @@ enum Event {
 /// Passes on what worker `number` says, until it has said all.
 fn listen(number: usize, mut lines: Lines, send: &Sender<(usize, Event)>) {
     loop {
-        let event = match lines.read(MOST_BYTES, None) {
+        let event = match lines.read(RESULT_BYTES, None) {
             Ok(said) => Event::Said(said),
             Err(why) => Event::Gone(why),
         };
@@ -295,9 +295,9 @@ impl<'w> Course<'w> {
         })
     }
 
-    /// Whether a worker has ended early because something broke.
+    /// Whether a worker has ended before the run should have.
     fn has_failed(&self) -> bool {
-        self.states.iter().any(|state| matches!(state, State::Done(outcome) if outcome.is_lost))
+        self.states.iter().any(|state| matches!(state, State::Done(outcome) if outcome.is_early))
     }
 
     fn stop_all(&mut self) {
@@ -312,7 +312,7 @@ impl<'w> Course<'w> {
 
     /// What came of the workers.
     fn results<R: DeserializeOwned>(self) -> Result<Results<R>, Failure> {
-        let lost = self.first_lost();
+        let mut lost = self.first_lost();
         let begun = || self.begun.iter().flatten();
         let apart = begun().min().zip(begun().max()).map(|(first, last)| *last - *first);
         let count = self.states.len();
@@ -321,8 +321,12 @@ impl<'w> Course<'w> {
             if let State::Done(outcome) = state {
                 let (share, machine) = (Share::new(number, count), outcome.machine.clone());
                 let about = format!("{address}, share {share}, {machine}");
-                let result = outcome.result().map_err(|why| self::lost(address, &why))?;
-                parts.push(Part { address: address.clone(), about, result });
+                let is_early = outcome.is_early;
+                match outcome.result() {
+                    Ok(result) => parts.push(Part { address: address.clone(), about, is_early, result }),
+                    // What the others have measured is not lost with it.
+                    Err(why) => drop(lost.get_or_insert_with(|| self::lost(address, &why))),
+                }
             }
         }
         Ok(Results { parts, lost, apart })
@@ -345,6 +349,8 @@ pub struct Part<R> {
     pub address: String,
     /// Where it is, its share and its machine.
     about: String,
+    /// Whether it ended before the run should have.
+    pub is_early: bool,
     /// Its result.
     pub result: R,
 }
@@ -377,7 +383,8 @@ fn one_run(results: Results<Ran>) -> Result<Ran, Failure> {
         return Err(failure.clone());
     }
     let merged = Run::merged(&parts().map(|(address, ran)| (address, &ran.run)).collect::<Vec<_>>());
-    let mut run = merged.map_err(|why| Failure::session("worker", format!("the workers' results differ: {why}")))?;
+    let differ = |why| Failure::session("worker", format!("the workers' results differ: {why}"));
+    let mut run = merged.map_err(|why| lost.cloned().unwrap_or_else(|| differ(why)))?;
     run.settings.extend(results.settings());
     run.warnings.extend(results.warning());
     if let Some(failure) = lost {

@@ -18,6 +18,7 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 const ALIVE_AFTER: Duration = Duration::from_secs(10);
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 const ALIVE_TIMES: u32 = 3;
+const UNHEARD: Duration = Duration::from_secs(25);
 
 const CHUNK: usize = 16 << 10;
 
@@ -43,6 +44,8 @@ impl Lines {
         rustix::net::sockopt::set_tcp_keepidle(&stream, ALIVE_AFTER)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, ALIVE_EVERY)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, ALIVE_TIMES)?;
+        // The system does not probe while something that was sent is not acknowledged.
+        rustix::net::sockopt::set_tcp_user_timeout(&stream, UNHEARD.as_millis() as u32)?;
         Ok(Self { stream, received: Vec::new(), searched: 0 })
     }
 
@@ -107,7 +110,7 @@ fn too_long(most_bytes: usize) -> String {
     format!("it sent a line of more than {most_bytes} bytes")
 }
 
-/// An end for writing.
+/// An end for writing. The connection ends with it, also when its owner panics.
 pub struct Writer(TcpStream);
 
 impl Writer {
@@ -119,7 +122,11 @@ impl Writer {
     pub fn write<T: Serialize>(&mut self, value: &T) -> Result<(), String> {
         let mut line = serde_json::to_vec(value).expect("every value can be written");
         line.push(b'\n');
-        self.0.write_all(&line).map_err(|error| error.to_string())
+        self.0.write_all(&line).map_err(|error| {
+            // Nothing may follow a part of a line.
+            self.end();
+            error.to_string()
+        })
     }
 
     /// Nothing more is written; the other side may still speak.
@@ -131,5 +138,11 @@ impl Writer {
     /// Ends the connection, also for those who wait for a line of it.
     pub fn end(&self) {
         self.0.shutdown(Shutdown::Both).unwrap_or_default();
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -9,10 +9,12 @@ use serde_json::Value;
 /// Both sides must have this one.
 pub const PROTOCOL: u32 = 1;
 
-/// Bytes of a line at most before the other side has proven that it knows the secret, and after that. A result of a long run has
-/// some kilobytes of histograms for each second and kind of request.
+/// Bytes of a line at most: before the other side has proven that it knows the secret, and after that of what a coordinator says.
 pub const FIRST_BYTES: usize = 4 << 10;
-pub const MOST_BYTES: usize = 1 << 30;
+pub const TASK_BYTES: usize = 1 << 20;
+/// The same of what a worker says after that. A result of a long run has some kilobytes of histograms for each second and kind of
+/// request.
+pub const RESULT_BYTES: usize = 64 << 30;
 
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,8 +68,8 @@ pub struct Challenge {
 pub struct Outcome {
     /// The result, in the form of its workload.
     result: Value,
-    /// Whether the store, or a thread of the client, was lost.
-    pub is_lost: bool,
+    /// Whether it ended before the run should have: something was lost, or it was interrupted.
+    pub is_early: bool,
     /// What it was measured on.
     pub machine: String,
 }
@@ -82,8 +84,8 @@ pub struct Failed {
 
 impl Outcome {
     /// Of a result.
-    pub fn new<R: Serialize>(result: &R, is_lost: bool, machine: String) -> Self {
-        Self { result: serde_json::to_value(result).expect("every result can be written"), is_lost, machine }
+    pub fn new<R: Serialize>(result: &R, is_early: bool, machine: String) -> Self {
+        Self { result: serde_json::to_value(result).expect("every result can be written"), is_early, machine }
     }
 
     /// The result.

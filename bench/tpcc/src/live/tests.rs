@@ -13,7 +13,7 @@ fn a_line_stands_under_its_head() {
     let (head, line) = (head(), line(&interval));
     assert_eq!(head.len(), line.len(), "{head}\n{line}");
     let words: Vec<&str> = line.split_whitespace().collect();
-    let expected = ["2.0", "s", "measured", "2700", "100", "1", "3", "4.00", "4.00", "4.00", "-", "-", "-", "-"];
+    let expected = ["2.0", "s", "measured", "2700", "100", "4", "3", "4.00", "4.00", "4.00", "-", "-", "-", "-"];
     assert_eq!(words.len(), expected.len(), "{line}");
     for (word, expected) in words.iter().zip(expected) {
         // Histograms have three digits.

@@ -25,6 +25,8 @@ pub struct Dialect {
     pub moment: Moment,
     /// Makes deliveries of a warehouse, the parameter, wait for each other.
     delivery_lock: &'static str,
+    /// Lets one session at a time make functions, until its transaction ends.
+    pub lock_for_functions: &'static str,
     /// Whether it has VACUUM and CHECKPOINT.
     pub has_vacuum: bool,
 }
@@ -63,6 +65,7 @@ pub static POSTGRES: Dialect = Dialect {
     ],
     moment: Moment::ExportedSnapshot,
     delivery_lock: "SELECT 1 FROM (SELECT pg_advisory_xact_lock($1::int4, 1414549571)) AS locked",
+    lock_for_functions: "SELECT pg_advisory_xact_lock(1414549571); ",
     has_vacuum: true,
 };
 
@@ -91,6 +94,7 @@ const ROWS_BY_KEY: Dialect = Dialect {
     moment: Moment::None,
     // Advisory locks do nothing in CockroachDB, and YugabyteDB has none before 2025.
     delivery_lock: "SELECT 1 FROM warehouse WHERE w_id = $1::int4 FOR UPDATE",
+    lock_for_functions: "",
     has_vacuum: false,
 };
 

@@ -10,9 +10,8 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::sockets::Sockets;
 use crate::wire::{self, Malformed};
-use ::tpcc::transactions::{now, wrong};
+use ::tpcc::transactions::now;
 use ::tpcc::{Drawing, Form, Ticket};
-use harness::request::no_transactions;
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
 use std::time::Duration;
@@ -197,8 +196,7 @@ impl Flights for Transactions<'_> {
         if let Some(failure) = &self.lost {
             return Err(failure.clone());
         }
-        let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
-        let ticket = Ticket::from_bytes(ticket).ok_or_else(|| wrong("a request is not a ticket"))?;
+        let ticket = Ticket::of(request)?;
         let index = self.idle.pop().expect("fewer transactions are under way than there are connections");
         let line = &mut self.lines[index];
         (line.slot, line.failed) = (slot, None);

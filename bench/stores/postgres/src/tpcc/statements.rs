@@ -209,15 +209,18 @@ fn payment(who: &str) -> String {
          left(c_id::text || ' ' || c_d_id::text || ' ' || c_w_id::text || $8::text || c_data, 500) END \
          WHERE c_w_id = $4 AND c_d_id = $5 AND c_id = {who} \
          RETURNING c_id, c_first, c_last, c_street_1, c_city, c_zip, c_discount, c_balance, \
+         c_street_2, c_state, c_middle, c_phone, c_since, c_credit, c_credit_lim, \
          CASE c_credit WHEN 'GC' THEN NULL ELSE left(c_data, 200) END AS seen), \
          d AS (UPDATE district SET d_ytd = d_ytd + $3 WHERE d_w_id = $1 AND d_id = $2 \
-         RETURNING d_name, d_street_1, d_city, d_zip), \
-         w AS (UPDATE warehouse SET w_ytd = w_ytd + $3 WHERE w_id = $1 RETURNING w_name, w_street_1, w_city, w_zip), \
+         RETURNING d_name, d_street_1, d_city, d_zip, d_street_2, d_state), \
+         w AS (UPDATE warehouse SET w_ytd = w_ytd + $3 WHERE w_id = $1 RETURNING w_name, w_street_1, w_city, w_zip, \
+         w_street_2, w_state), \
          h AS (INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
          SELECT c_id, $5::int4, $4::int4, $2::int4, $1::int4, $7::timestamptz, $3::int8, w_name || '    ' || d_name \
          FROM c, d, w RETURNING h_c_id) \
          SELECT w_street_1, w_city, w_zip, d_street_1, d_city, d_zip, c_street_1, c_city, c_zip, \
-         c_id, c_first, c_last, c_discount, c_balance, seen::text FROM c, d, w"
+         c_id, c_first, c_last, c_discount, c_balance, seen::text, w_street_2, w_state, d_street_2, d_state, c_street_2, c_state, \
+         c_middle, c_phone, c_since, c_credit, c_credit_lim FROM c, d, w"
     )
 }
 
@@ -237,14 +240,26 @@ const PAYMENT_RESULTS: &[(&str, &str)] = &[
     ("int4", "500"),
     ("int8", "-1000"),
     ("text", "NULL"),
+    // What a terminal shows besides; screens do not keep it.
+    ("varchar", "'a street of it'"),
+    ("bpchar", "'WA'"),
+    ("varchar", "'a street of it'"),
+    ("bpchar", "'WA'"),
+    ("varchar", "'a street of it'"),
+    ("bpchar", "'WA'"),
+    ("bpchar", "'OE'"),
+    ("bpchar", "'0123456789012345'"),
+    ("timestamptz", "now()"),
+    ("bpchar", "'GC'"),
+    ("int8", "5000000"),
 ];
 
 fn status(who: &str) -> String {
     format!(
         "SELECT c_id, c_first, c_last, c_balance, o_id, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, \
-         ol_delivery_d IS NOT NULL \
-         FROM (SELECT c_id, c_first, c_last, c_balance FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {who}) AS c \
-         CROSS JOIN LATERAL (SELECT o_id, o_carrier_id FROM orders \
+         ol_delivery_d, c_middle, o_entry_d \
+         FROM (SELECT c_id, c_first, c_middle, c_last, c_balance FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {who}) AS c \
+         CROSS JOIN LATERAL (SELECT o_id, o_carrier_id, o_entry_d FROM orders \
          WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = c.c_id ORDER BY o_id DESC LIMIT 1) AS o \
          JOIN order_line ON ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = o.o_id ORDER BY ol_number"
     )
@@ -261,7 +276,10 @@ const STATUS_RESULTS: &[(&str, &str)] = &[
     ("int4", "1"),
     ("int4", "5"),
     ("int8", "12345"),
-    ("bool", "false"),
+    ("timestamptz", "NULL"),
+    // As above.
+    ("bpchar", "'OE'"),
+    ("timestamptz", "now()"),
 ];
 
 /// What a stock is after the items of a line were taken from it.
@@ -361,7 +379,7 @@ fn definitions() -> [Definition; 11] {
                  i_price, i_name",
                 district_info("$2::int4")
             ),
-            // Constant rows have no missing item but the one that orders ask for which are rolled back.
+            // In a simulation only the item is missing that an order asks for to be rolled back.
             rows: ", unnest($3::int4[], $4::int4[], $5::int4[]) AS l (w, i, quantity) WHERE i <= 100000",
         },
         Definition {

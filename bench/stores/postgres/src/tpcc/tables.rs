@@ -49,9 +49,9 @@ pub fn form() -> String {
     format!("SELECT warehouses, seed, loaded FROM {ABOUT}")
 }
 
-/// Whether there is a table: `t` or `f`.
+/// Whether there is a table or an index of this name in the schema in which tables are made: `t` or `f`.
 pub fn is_there(name: &str) -> String {
-    format!("SELECT to_regclass('{name}') IS NOT NULL")
+    format!("SELECT to_regclass(quote_ident(current_schema()) || '.{name}') IS NOT NULL")
 }
 
 fn part_name(part: &Part) -> String {
@@ -78,7 +78,10 @@ pub fn make_key(table: Table, key: &str) -> String {
     format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", table.name())
 }
 
-/// The indexes that are no primary keys; those that are there stay.
+/// The names of the indexes that are no primary keys.
+pub const INDEXES: [&str; 3] = ["customers_by_name", "orders_by_customer", "payments_by_warehouse"];
+
+/// Makes these indexes; those that are there stay.
 pub fn make_indexes(dialect: &Dialect) -> [String; 3] {
     let brin = dialect.history_index;
     [

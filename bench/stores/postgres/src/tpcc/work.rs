@@ -460,7 +460,7 @@ impl State {
         for _ in 0..4 {
             self.screen.number(long(values)?);
         }
-        self.screen.number(flag(values)?.into());
+        self.screen.number(values.value()?.is_some().into());
         Ok(())
     }
 

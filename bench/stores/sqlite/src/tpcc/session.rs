@@ -49,6 +49,9 @@ impl<'l> Engine for Transactions<'l> {
                 let turn = self.sqlite.turn();
                 run(connection, "BEGIN IMMEDIATE")?;
                 self.turn = Some(turn);
+            } else if connection.is_autocommit() {
+                let text = "SQLite has rolled back the transactions that were to share a commit";
+                return Err(Failure::session("rolled_back", text));
             }
             run(connection, "SAVEPOINT one")?;
             return Ok(Open { connection, is_savepoint: true, is_over: false, _turn: None });
@@ -68,7 +71,8 @@ impl<'l> Engine for Transactions<'l> {
         let Some(_turn) = self.turn.take() else { return Ok(()) };
         let committed = run(&self.connection, "COMMIT");
         if committed.is_err() && !self.connection.is_autocommit() {
-            run(&self.connection, "ROLLBACK")?;
+            // Why it was not committed says more than a second error.
+            run(&self.connection, "ROLLBACK").ok();
         }
         committed
     }
@@ -97,7 +101,11 @@ impl Drop for Open<'_> {
         }
         // If it cannot be rolled back, the next transaction cannot begin, and says why.
         match self.is_savepoint {
-            true => run(self.connection, "ROLLBACK TO one").and_then(|()| run(self.connection, "RELEASE one")).ok(),
+            // If it cannot be rolled back alone, none of those that share its commit is committed.
+            true => run(self.connection, "ROLLBACK TO one")
+                .and_then(|()| run(self.connection, "RELEASE one"))
+                .or_else(|_| run(self.connection, "ROLLBACK"))
+                .ok(),
             false => run(self.connection, "ROLLBACK").ok(),
         };
     }

@@ -7,7 +7,7 @@ use crate::broken;
 use ::tpcc::schema::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use ::tpcc::{Row, View};
 use harness::Failure;
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Connections that read the same state.
@@ -21,6 +21,9 @@ impl Readers {
     pub fn new(sqlite: &Sqlite) -> Result<Self, Failure> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let _turn = sqlite.turn();
+        // The turn holds back writers of this process, and the lock those of others.
+        let mut control = sqlite.connection();
+        let _lock = control.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         let mut idle = Vec::with_capacity(count);
         for _ in 0..count {
             let connection = sqlite.connect()?;
