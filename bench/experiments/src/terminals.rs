@@ -51,7 +51,7 @@ pub struct Ran {
     pub read_bytes: u64,
     /// Bytes of log, flushes and compactions.
     pub written_bytes: u64,
-    /// The most that was in the page cache, as far as it was looked at each second.
+    /// The most bytes that the page cache held. They are read once a second.
     pub most_cache_bytes: u64,
     /// The most memory of the database, as it reports it.
     pub most_memory_bytes: u64,
@@ -77,7 +77,7 @@ fn open(scheme: &Scheme, target: &str, setup: &Setup) -> Result<Box<dyn Database
     (scheme.open)(&Target::parse(target)?, setup)
 }
 
-/// Makes a database of so many warehouses. False after ^C.
+/// Makes a database that has `warehouses` warehouses. False after ^C.
 pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Result<bool, Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::OrCreate, connections: None })?;
     let form = Form { warehouses, seed: SEED, loaded: now() };

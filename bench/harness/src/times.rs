@@ -167,7 +167,7 @@ impl Times {
         tally.times()
     }
 
-    /// So many times of 0.
+    /// A distribution of `count` times, each of 0 ns.
     pub(crate) fn zeros(count: u64) -> Self {
         let mut tally = Tally::<u64>::new();
         if count > 0 {

@@ -144,3 +144,15 @@ pub trait View: Sync {
         each: &mut dyn FnMut(Row<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure>;
 }
+
+/// The failure of who opens a database that [`Database::create`] has not made.
+#[cold]
+pub fn not_made() -> Failure {
+    Failure::session("no_store", "the database was not made: use init and import first")
+}
+
+/// The failure of who runs transactions before [`Database::make_indexes`] has made the index `name`.
+#[cold]
+pub fn no_index(name: &str) -> Failure {
+    Failure::session("no_index", format!("the index {name} is missing: end the import first"))
+}

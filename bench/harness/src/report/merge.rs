@@ -16,7 +16,7 @@ use crate::store::{ServerUse, StoreUse};
 use crate::times::Times;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Windows that began further apart are told of.
+/// If two windows began further apart than this, the result has a warning.
 const APART_MILLIS: u64 = 100;
 
 impl Report {
@@ -262,7 +262,7 @@ fn plan<'r>(runs: impl Iterator<Item = &'r Run>) -> Plan {
     merged.unwrap_or_default()
 }
 
-/// The mean of values that each stand for so many.
+/// The mean of values, each with a weight.
 fn mean(values: impl Iterator<Item = (Option<f64>, u64)>) -> Option<f64> {
     let known = values.filter_map(|(value, weight)| Some((value?, weight.max(1) as f64)));
     let (sum, weights) =

@@ -10,6 +10,7 @@ mod view;
 
 use super::{TableForm, broken, counters_of, open_in};
 use ::tpcc::about;
+use ::tpcc::database::{no_index, not_made};
 use ::tpcc::encoding::{self, CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER};
 use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
 use harness::directory::bytes_text;
@@ -114,8 +115,7 @@ impl Larch {
         let index = |(table, name, _): (Table, &str, &str)| {
             let table: &larch::Table = &all[table as usize];
             if !table.indexes().map_err(broken)?.iter().any(|known| known == name) {
-                let text = format!("the index {name} is missing: end the import first");
-                return Err(Failure::session("no_index", text));
+                return Err(no_index(name));
             }
             table.index(name).map_err(broken)
         };
@@ -233,7 +233,7 @@ impl ::tpcc::Database for Larch {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Tables of these names may be somebody else's.
+        // Without the note of `create`, tables of these names do not belong to TPC-C.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for table in Table::ALL {
@@ -242,9 +242,4 @@ impl ::tpcc::Database for Larch {
         // What says that they are ours goes last, so that after a crash clean removes the rest.
         self.about.remove_range(..).map_err(broken)
     }
-}
-
-#[cold]
-fn not_made() -> Failure {
-    Failure::session("no_store", "the database was not made: use init and import first")
 }

@@ -103,8 +103,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`StartError::NotInstalled`] names the package that is missing. [`StartError::Failed`] if `primary` lets nobody copy it: one that
-    /// listens on the loopback does not.
+    /// [`StartError::NotInstalled`] names the package that is missing. [`StartError::Failed`] if `primary`
+    /// refuses to be copied, which a server with [`ServerOptions::loopback`] does.
     pub fn start_replica(primary: &Self, name: &str) -> Result<Self, StartError> {
         let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
         let directory = make_directory(owner)?;

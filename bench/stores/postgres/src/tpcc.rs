@@ -20,6 +20,7 @@ mod work;
 use crate::connection::Connection;
 use crate::error::{Error, SqlState};
 use crate::store::{counts, first_process, server_settings, setting, used};
+use ::tpcc::database::{no_index, not_made};
 use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
 use dialect::Dialect;
 use harness::{Clock, Counter, Failure, Session, Setting, Store, StoreUse, Target};
@@ -150,16 +151,14 @@ impl Postgres {
     /// Refuses to run before the import has ended: without keys each statement would read a whole table.
     fn check_indexes(&self) -> Result<(), Failure> {
         let mut control = self.control();
-        let missing =
-            |name: &str| Failure::session("no_index", format!("the index {name} is missing: end the import first"));
         for table in Table::ALL {
             if columns::key(table).is_some() && !is_true(&mut control, &tables::has_key(table))? {
-                return Err(missing(&format!("of the keys of {}", table.name())));
+                return Err(no_index(&format!("of the keys of {}", table.name())));
             }
         }
         for name in tables::INDEXES {
             if !is_true(&mut control, &tables::is_there(name))? {
-                return Err(missing(name));
+                return Err(no_index(name));
             }
         }
         Ok(())
@@ -183,11 +182,6 @@ impl Postgres {
 /// A value that is `t` or `f`.
 fn is_true(control: &mut Connection, sql: &str) -> Result<bool, Error> {
     Ok(control.value(sql)? == "t")
-}
-
-#[cold]
-fn not_made() -> Failure {
-    Failure::session("no_store", "the database was not made: use init and import first")
 }
 
 #[cold]
@@ -338,7 +332,7 @@ impl ::tpcc::Database for Postgres {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Tables of these names may be somebody else's.
+        // Without the note of `create`, tables of these names do not belong to TPC-C.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         if self.is_simulation() {
             *self.simulated() = None;
@@ -349,7 +343,7 @@ impl ::tpcc::Database for Postgres {
         *self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner) = false;
         // What says that they are ours goes last, so that after a crash clean removes the rest.
         for name in tables::all_names() {
-            // One of this name in a schema that comes later in the search path is somebody else's.
+            // A table of this name that lies in a later schema of the search path does not belong to TPC-C.
             if is_true(&mut control, &tables::is_there(name))? {
                 control.query(&format!("DROP TABLE {name}"))?;
             }

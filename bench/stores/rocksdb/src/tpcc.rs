@@ -9,6 +9,7 @@ mod tests;
 mod view;
 
 use super::{Choices, Index, broken, counters_of, version};
+use ::tpcc::database::{no_index, not_made};
 use ::tpcc::{Form, Loader, Part, Scheme, Setup, View, about};
 use families::{CUSTOMERS_BY_NAME, Family, ORDERS_BY_CUSTOMER, names};
 use harness::directory::bytes_text;
@@ -159,8 +160,7 @@ impl Store for RocksDb {
         let form = ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         for name in [CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER] {
             if !self.has_index(name)? {
-                let text = format!("the index {name} is missing: end the import first");
-                return Err(Failure::session("no_index", text));
+                return Err(no_index(name));
             }
         }
         Ok(Session::Flights(session::session(self, &form, clock)?))
@@ -242,9 +242,4 @@ impl ::tpcc::Database for RocksDb {
         }
         noted.status().map_err(broken)
     }
-}
-
-#[cold]
-fn not_made() -> Failure {
-    Failure::session("no_store", "the database was not made: use init and import first")
 }

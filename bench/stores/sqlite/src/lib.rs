@@ -63,7 +63,26 @@ struct Choices {
     synced: bool,
 }
 
+/// Moves what is in the log into the file.
+fn empty_log(connection: &Connection) -> Result<(), Failure> {
+    let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+    match busy.map_err(broken)? {
+        false => Ok(()),
+        true => Err(Failure::again("busy", "SQLite: the log cannot be emptied while it is being read")),
+    }
+}
+
 impl Choices {
+    /// How large the file and its log are.
+    fn file_counters(&self) -> Vec<Counter> {
+        let bytes = |ending: &str| {
+            let mut path = self.path.clone().into_os_string();
+            path.push(ending);
+            std::fs::metadata(path).map_or(0, |file| file.len())
+        };
+        vec![Counter::now("file bytes", bytes("")), Counter::now("log file bytes", bytes("-wal"))]
+    }
+
     fn connect(&self) -> Result<Connection, Failure> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, self.create);
@@ -227,12 +246,7 @@ impl Store for Sqlite {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        let bytes = |ending: &str| {
-            let mut path = self.choices.path.clone().into_os_string();
-            path.push(ending);
-            std::fs::metadata(path).map_or(0, |file| file.len())
-        };
-        vec![Counter::now("file bytes", bytes("")), Counter::now("log file bytes", bytes("-wal"))]
+        self.choices.file_counters()
     }
 
     fn used(&self) -> StoreUse {
@@ -241,11 +255,7 @@ impl Store for Sqlite {
 
     /// Moves what is in the log to where it stays.
     fn settle(&self) -> Result<(), Failure> {
-        let busy = self.connection().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-        match busy.map_err(broken)? {
-            false => Ok(()),
-            true => Err(Failure::again("busy", "SQLite: the log cannot be emptied while it is being read")),
-        }
+        empty_log(&self.connection())
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {

@@ -8,7 +8,8 @@ mod session;
 mod tests;
 mod view;
 
-use super::{Choices, broken};
+use super::{Choices, broken, empty_log};
+use ::tpcc::database::{no_index, not_made};
 use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
 use harness::directory::bytes_text;
 use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
@@ -159,8 +160,7 @@ impl Store for Sqlite {
         let form = form_of(&connection)?.ok_or_else(not_made)?;
         for (name, _) in INDEXES {
             if !has(&connection, name)? {
-                let text = format!("the index {name} is missing: end the import first");
-                return Err(Failure::session("no_index", text));
+                return Err(no_index(name));
             }
         }
         drop(connection);
@@ -172,12 +172,7 @@ impl Store for Sqlite {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        let bytes = |ending: &str| {
-            let mut path = self.choices.path.clone().into_os_string();
-            path.push(ending);
-            std::fs::metadata(path).map_or(0, |file| file.len())
-        };
-        vec![Counter::now("file bytes", bytes("")), Counter::now("log file bytes", bytes("-wal"))]
+        self.choices.file_counters()
     }
 
     fn used(&self) -> StoreUse {
@@ -186,11 +181,7 @@ impl Store for Sqlite {
 
     /// Moves what is in the log to where it stays.
     fn settle(&self) -> Result<(), Failure> {
-        let busy = self.connection().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-        match busy.map_err(broken)? {
-            false => Ok(()),
-            true => Err(Failure::again("busy", "SQLite: the log cannot be emptied while it is being read")),
-        }
+        empty_log(&self.connection())
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
@@ -250,7 +241,7 @@ impl ::tpcc::Database for Sqlite {
     /// All at once, so that a crash leaves nothing or everything.
     fn clean(&self) -> Result<(), Failure> {
         self.transaction(|connection| {
-            // Tables of these names may be somebody else's.
+            // Without the note of `create`, tables of these names do not belong to TPC-C.
             form_of(connection)?.ok_or_else(not_made)?;
             for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
                 connection.execute_batch(&format!("DROP TABLE {name}")).map_err(broken)?;
@@ -258,9 +249,4 @@ impl ::tpcc::Database for Sqlite {
             Ok(())
         })
     }
-}
-
-#[cold]
-fn not_made() -> Failure {
-    Failure::session("no_store", "the database was not made: use init and import first")
 }

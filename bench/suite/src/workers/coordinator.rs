@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits for workers before it looks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
-/// Workers that began further apart are told of.
+/// If two workers began further apart than this, the result has a warning.
 const APART: Duration = Duration::from_millis(100);
 
 /// The processes that do a run together.

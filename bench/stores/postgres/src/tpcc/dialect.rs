@@ -1,5 +1,5 @@
-//! In what PostgreSQL and the databases that speak its protocol differ, as far as TPC-C meets it. What is said of CockroachDB and
-//! YugabyteDB comes from their manuals: no server of theirs was there to try it.
+//! The differences between PostgreSQL and the databases that speak its protocol, if TPC-C depends on them. The entries of CockroachDB and
+//! YugabyteDB follow their manuals. Nobody has run them, because no server of theirs was available.
 
 use super::options::Isolation;
 

@@ -10,7 +10,8 @@ use crate::wire::{self, SYNC, Statement};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
 
-/// Rows that are sent before their answers are waited for: an answer is about 30 bytes, and all have to fit where nobody reads them.
+/// The loader sends this number of rows and then reads their answers. An answer is about 30 bytes, and until the loader reads them all
+/// answers must fit into the buffer of the socket.
 const ROWS_UNANSWERED: u32 = 256;
 
 /// Takes the rows of a part as the data of a COPY.
