@@ -22,7 +22,7 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
     let unknown = format!("no engine `sled` for --with: {KNOWN}; larch, noop and postgres always are");
     check("--with redb,sled ycsb", Err(&unknown));
     check("ycsb --with", Err(&format!("--with wants names: {KNOWN}")));
-    const MEASURES: &str = "index, targets, ycsb, rows, kv, tpcc, report, picture, compare, regress, compare-trials, peers, cold, writes, transactions, generator, pgbench, kv-client-cost, cache-trace, experiment";
+    const MEASURES: &str = "index, targets, ycsb, rows, kv, tpcc, worker, merge, report, picture, compare, regress, compare-trials, peers, cold, writes, transactions, generator, pgbench, kv-client-cost, cache-trace, experiment";
     check("", Err(&format!("say what to measure: {MEASURES}")));
     check("--with redb", Err(&format!("say what to measure: {MEASURES}")));
     check("tpch --time 5s", Err(&format!("there is no `tpch` to measure: {MEASURES}")));
