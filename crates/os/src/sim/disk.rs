@@ -62,6 +62,13 @@ impl SimDisk {
         SimDisk::from(copy)
     }
 
+    /// Counts one more machine with this disk, and returns how many there were before it.
+    pub fn count_machine(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.machines += 1;
+        state.machines - 1
+    }
+
     /// Starts the random choices again from `seed`, to crash one image in many ways.
     pub fn reseed(&self, seed: u64) {
         self.state.lock().rng = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -38,6 +38,8 @@ pub(super) struct SimDiskState {
     /// Held now, all taken since the last start.
     pub(super) locks: BTreeSet<PathBuf>,
     pub(super) faults: Faults,
+    /// How many machines had the disk.
+    pub(super) machines: u64,
     pub(super) failed_syncs_lose_writes: bool,
     pub(super) capacity_bytes: u64,
     pub(super) counts: DiskCounts,
@@ -63,6 +65,7 @@ impl SimDiskState {
             next_file: 0,
             locks: BTreeSet::new(),
             faults: Faults::default(),
+            machines: 0,
             failed_syncs_lose_writes: false,
             capacity_bytes: u64::MAX,
             counts: DiskCounts::default(),
