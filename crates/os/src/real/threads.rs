@@ -14,7 +14,8 @@
 //! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only.
 //! * Within a class jobs take turns, a step each, but for those that were woken first.
 //! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
-//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays.
+//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time; the others need not look at the
+//!   clock, so a wake costs one thread's sleep and not everybody's.
 //! * A job that panics is never polled again; its thread goes on.
 //! * Jobs are polled, and dropped, without a lock.
 
@@ -52,9 +53,11 @@ struct ThreadPoolShared {
     idle_time: Duration,
     spawn: Spawn,
     state: Mutex<ThreadPoolState>,
-    /// There is something to do.
+    /// There is something to do for an idle thread.
     changed: Condvar,
-    /// A poll has ended, or a thread.
+    /// There is something to do for the thread that keeps the time, or the time has changed.
+    time_changed: Condvar,
+    /// A poll has ended that a thread waits for, or a thread.
     ended: Condvar,
 }
 
@@ -72,8 +75,12 @@ struct ThreadPoolState {
     /// Polls under way, by class.
     running: [usize; Priority::ALL.len()],
     threads: usize,
-    /// Threads that wait for something to do.
+    /// Threads that wait for something to do, without the one that keeps the time.
     idle: usize,
+    /// Whether a thread keeps the time: it waits until the first job in `due` is to be woken.
+    has_timekeeper: bool,
+    /// Threads that wait for the end of a poll.
+    joining: usize,
     closed: bool,
 }
 
@@ -128,9 +135,17 @@ impl ThreadPool {
     }
 
     fn with_spawn(threads: usize, idle_time: Duration, spawn: Spawn) -> ThreadPool {
-        let (state, changed, ended) = (Mutex::default(), Condvar::new(), Condvar::new());
-        let shared = ThreadPoolShared { size: threads.max(LEAST_THREADS), idle_time, spawn, state, changed, ended };
-        ThreadPool { shared: Arc::new(shared) }
+        ThreadPool {
+            shared: Arc::new(ThreadPoolShared {
+                size: threads.max(LEAST_THREADS),
+                idle_time,
+                spawn,
+                state: Mutex::default(),
+                changed: Condvar::new(),
+                time_changed: Condvar::new(),
+                ended: Condvar::new(),
+            }),
+        }
     }
 
     /// How many threads there are now.
@@ -167,6 +182,7 @@ impl Drop for ThreadPool {
     fn drop(&mut self) {
         self.shared.state.lock().closed = true;
         self.shared.changed.notify_all();
+        self.shared.time_changed.notify_all();
     }
 }
 
@@ -305,15 +321,18 @@ impl TakenWork {
 }
 
 impl ThreadPoolShared {
-    /// Makes sure that a thread takes what can be taken: an idle thread, or a new one.
+    /// Makes sure that a thread takes what can be taken, an idle one or a new one, and that a thread keeps the time.
     fn hire(self: &Arc<Self>, state: &mut ThreadPoolState) {
         let class = state.next_class(self.size);
-        if state.due.is_empty() && class.is_none() {
+        let lacks_timekeeper = !state.due.is_empty() && !state.has_timekeeper;
+        if class.is_none() && !lacks_timekeeper {
             return;
         }
         let most = self.size + usize::from(class == Some(Priority::Urgent));
         if state.idle > 0 {
             self.changed.notify_one();
+        } else if state.has_timekeeper {
+            self.time_changed.notify_one();
         } else if state.threads < most {
             // A job for which the system has no thread waits for one that is busy, for the next call, or for a thread
             // that drives it.
@@ -349,16 +368,19 @@ impl ThreadPoolShared {
                 state = self.state.lock();
                 continue;
             }
+            let first_due = state.due.first().map(|(due, _)| *due).filter(|_| !state.has_timekeeper);
+            if let Some(due) = first_due {
+                state.has_timekeeper = true;
+                state = self.time_changed.wait_timeout(state, due.saturating_duration_since(now)).0;
+                state.has_timekeeper = false;
+                continue;
+            }
             let leaves_at = *idle_since.get_or_insert(now) + self.idle_time;
-            let must_stay = state.idle == 0 && !state.due.is_empty();
-            if leaves_at <= now && !must_stay {
+            if leaves_at <= now {
                 break;
             }
-            let due = state.due.first().map(|(due, _)| *due);
-            let until = if must_stay { due } else { Some(due.map_or(leaves_at, |due| due.min(leaves_at))) };
-            let time = until.map_or(self.idle_time, |until| until.saturating_duration_since(now));
             state.idle += 1;
-            state = self.changed.wait_timeout(state, time).0;
+            state = self.changed.wait_timeout(state, leaves_at - now).0;
             state.idle -= 1;
         }
         state.threads -= 1;
@@ -371,9 +393,12 @@ impl ThreadPoolShared {
         let polled = taken.run();
         let mut state = self.state.lock();
         let gone = state.end(id, polled);
+        let is_waited_for = state.joining > 0;
         drop(state);
         drop(gone);
-        self.ended.notify_all();
+        if is_waited_for {
+            self.ended.notify_all();
+        }
     }
 }
 
@@ -411,6 +436,9 @@ impl Worker for PoolWorker {
             state.due.remove(&(before, self.id));
         }
         state.due.insert((due, self.id));
+        if state.has_timekeeper && state.due.first() == Some(&(due, self.id)) {
+            self.shared.time_changed.notify_one();
+        }
         self.shared.hire(state);
     }
 
@@ -438,9 +466,11 @@ impl Worker for PoolWorker {
 
     fn join(&self) {
         let mut state = self.shared.state.lock();
+        state.joining += 1;
         while state.is_running_elsewhere(self.id) {
             state = self.shared.ended.wait(state);
         }
+        state.joining -= 1;
     }
 }
 

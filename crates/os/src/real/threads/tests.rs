@@ -311,6 +311,35 @@ fn threads_are_started_when_needed_and_end_when_they_have_nothing_to_do() {
 }
 
 #[test]
+fn one_thread_keeps_the_time_while_others_work() {
+    let pool = ThreadPool::new(3);
+    let pieces = Arc::new(Pieces::default());
+    let late = pool.worker(Priority::High, pieces.clone());
+    let door = Arc::new(Door::default());
+    let _blocks = pool.worker(Priority::Normal, Arc::new(AtDoor(door.clone())));
+    door.wait_for(1);
+    // The last call counts, whether it is for a later time or an earlier one.
+    for round in 1..=3 {
+        pieces.waiting.fetch_add(1, Ordering::AcqRel);
+        late.wake_after(Duration::from_secs(3600));
+        late.wake_after(Duration::from_millis(round));
+        pieces.wait_for(round);
+        late.join();
+        assert!(!late_is_due(&pool), "a job that was polled waits for no time");
+    }
+    late.wake_after(Duration::from_secs(3600));
+    while !pool.shared.state.lock().has_timekeeper {
+        std::thread::yield_now();
+    }
+    assert!(pool.running_threads() <= 3);
+    door.open();
+}
+
+fn late_is_due(pool: &ThreadPool) -> bool {
+    !pool.shared.state.lock().due.is_empty()
+}
+
+#[test]
 fn a_pool_without_a_single_thread_says_so_and_is_driven_by_who_waits() {
     let pool = no_threads();
     assert_eq!(pool.start().expect_err("there is none").kind(), io::ErrorKind::WouldBlock);
