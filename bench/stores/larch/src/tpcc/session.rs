@@ -1,5 +1,7 @@
 //! One thread's transactions. Each is carried out where it is started and is seen by the next one; it is answered once it is durable.
-//! A thread of the database syncs the log meanwhile, and one sync makes all durable that were carried out before it begins.
+//! A thread of the database syncs the log meanwhile, and one sync makes all durable that were carried out before it begins. It begins
+//! when enough of them wait for it, or when there is nothing else to do: a sync wakes two threads and ends with an interrupt, however
+//! many it makes durable.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -29,6 +31,7 @@ pub fn session<'l>(larch: &'l Larch, tables: Tables, form: &Form, clock: Clock) 
         clock,
         answered: VecDeque::with_capacity(larch.depth),
         newest: None,
+        unsynced: 0,
         sync: Arc::new(Sync { thread: std::thread::current(), state: Mutex::new(SyncState::Idle) }),
         work: Work::default(),
         scratch: Scratch::default(),
@@ -48,6 +51,8 @@ struct Transactions<'l> {
     answered: VecDeque<Answered>,
     /// The newest commit that no sync was asked for. All others are durable before it.
     newest: Option<Commit>,
+    /// How many commits no sync was asked for.
+    unsynced: usize,
     sync: Arc<Sync>,
     work: Work,
     scratch: Scratch,
@@ -128,12 +133,25 @@ impl Transactions<'_> {
                     let waits = self.larch.durability == Durability::Synced && !commit.is_durable();
                     let version = waits.then(|| commit.version());
                     if waits {
-                        self.newest = self.sync.begin(commit);
+                        self.newest = Some(commit);
+                        self.unsynced += 1;
                     }
                     Ok((wish.outcome(), version))
                 }
                 Err(conflict) => Err(Failure::again("conflict", conflict.to_string())),
             },
+        }
+    }
+
+    /// Asks for a sync if at least `least` commits wait for one, unless one goes on.
+    fn sync(&mut self, least: usize) {
+        if self.unsynced >= least
+            && let Some(newest) = self.newest.take()
+        {
+            self.newest = self.sync.begin(newest);
+            if self.newest.is_none() {
+                self.unsynced = 0;
+            }
         }
     }
 
@@ -174,6 +192,7 @@ impl Flights for Transactions<'_> {
             Ok((outcome, version)) => (Ok(outcome), version),
             Err(failure) => (Err(failure), None),
         };
+        self.sync(self.larch.depth / 4);
         let spare = self.spare.pop().unwrap_or_default();
         let screen = std::mem::replace(&mut self.screen, spare);
         self.answered.push_back(Answered { slot, sent, served: self.clock.nanos(), result, version, screen });
@@ -189,12 +208,10 @@ impl Flights for Transactions<'_> {
             if let Some(failure) = failed {
                 return Err(failure);
             }
-            if let Some(newest) = self.newest.take() {
-                self.newest = self.sync.begin(newest);
-            }
             if self.serve(served) > 0 {
                 return Ok(());
             }
+            self.sync(1);
             let left = match until {
                 Some(until) => until.saturating_sub(self.clock.nanos()),
                 None if self.answered.is_empty() => 0,

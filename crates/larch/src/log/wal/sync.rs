@@ -371,27 +371,28 @@ impl SyncPoint {
         drop(task);
     }
 
-    /// What the worker does: wakes the tasks whose wait is over, or leads a sync if a task waits and nobody leads.
+    /// What the worker does: leads a sync if a task waits and nobody leads, and wakes the tasks whose wait is over. Until it finds
+    /// nothing to do it counts as woken, so that it is not woken for what it does itself.
     ///
     /// # Errors
     ///
     /// The sync that it led failed. The tasks that waited for it are woken by the next call.
     pub fn serve(&self) -> Result<Polled> {
-        let (ready, leads) = {
+        let leads = {
             let mut queue = self.queue.lock();
-            queue.is_worker_woken = false;
-            let ready = std::mem::take(&mut queue.ready);
-            let leads = ready.is_empty() && !queue.is_led && !queue.tasks.is_empty();
+            let leads = queue.ready.is_empty() && !queue.is_led && !queue.tasks.is_empty();
             queue.is_led |= leads;
-            (ready, leads)
+            leads
         };
         if leads {
             self.lead();
-            return self.failed.get().map_or(Ok(Polled::Worked), |error| Err(error.clone()));
+            if let Some(error) = self.failed.get() {
+                return Err(error.clone());
+            }
         }
-        let has_worked = !ready.is_empty();
+        let ready = std::mem::take(&mut self.queue.lock().ready);
         // What is called may drop a database, and must not wait for its background work here.
-        let _duty = Duty::take();
+        let duty = Duty::take();
         for task in ready {
             // A panic was reported when it happened, and does not keep other tasks from being woken.
             let call = AssertUnwindSafe(|| match task {
@@ -400,7 +401,10 @@ impl SyncPoint {
             });
             drop(catch_unwind(call));
         }
-        Ok(if has_worked { Polled::Worked } else { Polled::Idle })
+        drop(duty);
+        let mut queue = self.queue.lock();
+        queue.is_worker_woken = false;
+        Ok(if queue.needs_worker() { Polled::Worked } else { Polled::Idle })
     }
 }
 
