@@ -10,11 +10,12 @@
 //! ```
 //!
 //! * The loaded pages take about as much memory as those of the inputs did: data pages that were used since they were loaded,
-//!   all nodes, and an eighth more of both, because pages do not match exactly.
+//!   all nodes, and an eighth more of both, because pages do not match exactly. Data pages that were not used are loaded only while
+//!   the cache has free room.
 //! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter of the
 //!   cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are loaded after it.
-//! * It follows the keys of rows, which filters and range erases have too. Older versions, parts of column groups, values
-//!   outside pages, and the nodes above them are loaded when a reader asks for them.
+//! * It follows the keys of rows, which filters and range erases have too. A page of a column group has the keys of the main pages
+//!   with its rows, so that its neighbours seem to share them: while the cache has free room they are loaded too. Older versions, values outside pages, and the nodes above them are loaded when a reader asks for them.
 //! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader that
 //!   needs the page meets the error and reports it.
 
@@ -25,9 +26,13 @@ use crate::manifest::{Level, NewFile};
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, KeyRange, TreeKind};
+use std::ops::Range;
 
-/// The trees whose pages are found by keys of rows.
+/// The trees whose pages are found by keys of rows. The main tree is the first, because it leads from rows to keys.
 const KEYED: [TreeKind; 3] = [TreeKind::Main, TreeKind::Filter, TreeKind::RangeErases];
+
+/// The heat of a data page that was not used since it was loaded.
+const UNUSED: f32 = 0.25;
 
 /// Keys under a page in memory, and how much it was used.
 struct Hot {
@@ -45,13 +50,38 @@ struct TreeHeat {
 }
 
 /// The heat of the inputs of a compaction.
+#[derive(Default)]
 pub struct InputHeat {
     /// In the order of [`KEYED`].
     trees: [TreeHeat; KEYED.len()],
+    /// Of the column groups beside the main tree.
+    groups: Vec<TreeHeat>,
     /// Memory for nodes, and for other pages that serve many reads, in bytes.
     index_bytes: u64,
-    /// Memory for data pages, in bytes.
+    /// Memory for data pages that were used, in bytes.
     data_bytes: u64,
+    /// Memory for data pages that are loaded only while the cache has free room: those that were not used since they were loaded, and
+    /// neighbours in column groups. In bytes.
+    unused_bytes: u64,
+}
+
+/// The keys of rows of a file, as far as nodes of its main tree are in memory: those of each data page, sorted.
+#[derive(Default)]
+struct RowKeys(Vec<(Range<u64>, KeyRange)>);
+
+impl RowKeys {
+    fn add(&mut self, branch: &Branch) {
+        self.0.push((branch.subtree.rows(), branch.keys.clone()));
+    }
+
+    /// Keys of the pages that have some of these rows; `None` if no such page is known.
+    fn of(&self, rows: &Range<u64>) -> Option<KeyRange> {
+        let from = self.0.partition_point(|(page, _)| page.end <= rows.start);
+        let pages = &self.0[from..];
+        let pages = &pages[..pages.partition_point(|(page, _)| page.start < rows.end)];
+        let (first, last) = (pages.first()?, pages.last()?);
+        Some(KeyRange { start: first.1.start.clone(), end: last.1.end.clone() })
+    }
 }
 
 /// A page of an output that may be loaded.
@@ -66,51 +96,77 @@ impl InputHeat {
     /// The heat of `runs`, each of files that do not overlap. It reads nothing from disk, and does not count as a use of the
     /// pages.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
-        let mut heat = Self { trees: Default::default(), index_bytes: 0, data_bytes: 0 };
+        let mut heat = Self::default();
         let loaded = Loaded::new(&core.env.cache);
-        for (i, tree) in KEYED.into_iter().enumerate() {
-            for run in runs {
+        for run in runs {
+            let groups = run.iter().map(|file| file.sst.meta.groups.len()).max().unwrap_or(0);
+            let groups = (1..=groups).map(|group| TreeKind::Group(group as u8));
+            let mut keys: Vec<RowKeys> = run.iter().map(|_| RowKeys::default()).collect();
+            for tree in KEYED.into_iter().chain(groups) {
                 let (mut nodes, mut data) = (Vec::new(), Vec::new());
-                for file in run.iter() {
-                    heat.gather(core, &loaded, file, tree, &mut nodes, &mut data);
+                for (file, keys) in run.iter().zip(&mut keys) {
+                    heat.gather(core, &loaded, (file, keys), tree, &mut nodes, &mut data);
                 }
-                heat.trees[i].nodes.push(nodes);
-                heat.trees[i].data.push(data);
+                let of_tree = heat.tree_mut(tree);
+                of_tree.nodes.push(nodes);
+                of_tree.data.push(data);
             }
         }
         heat.data_bytes += heat.data_bytes / 8;
+        heat.unused_bytes += heat.unused_bytes / 8;
         heat.index_bytes += heat.index_bytes / 8;
         heat
+    }
+
+    fn tree_mut(&mut self, tree: TreeKind) -> &mut TreeHeat {
+        if let Some(i) = KEYED.iter().position(|keyed| *keyed == tree) {
+            return &mut self.trees[i];
+        }
+        let TreeKind::Group(group) = tree else { unreachable!("pages of {tree:?} inherit nothing") };
+        let group = usize::from(group - 1);
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, TreeHeat::default);
+        }
+        &mut self.groups[group]
     }
 
     fn gather(
         &mut self,
         core: &Core,
         loaded: &Loaded,
-        file: &DbFile,
+        (file, row_keys): (&DbFile, &mut RowKeys),
         tree: TreeKind,
         nodes: &mut Vec<Hot>,
         data: &mut Vec<Hot>,
     ) {
+        let (is_main, is_group) = (tree == TreeKind::Main, matches!(tree, TreeKind::Group(_)));
         let mut left: Vec<Branch> = file.sst.top(tree).into_iter().collect();
-        while let Some(branch) = left.pop() {
+        while let Some(mut branch) = left.pop() {
+            if is_main && branch.subtree.level == 0 && !file.sst.meta.groups.is_empty() {
+                row_keys.add(&branch);
+            }
+            if is_group {
+                let Some(keys) = row_keys.of(&branch.subtree.rows()) else { continue };
+                branch.keys = keys;
+            }
             let Some(page) = loaded.peek(file.sst.file.at(&branch.subtree.address, branch.kind)) else { continue };
             // If the page is damaged, its next reader reports it.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
             let degrees = core.env.cache.heat_of(&page).degrees();
             let Branch { keys, subtree, .. } = branch;
-            if subtree.level > 0 || tree != TreeKind::Main {
-                self.index_bytes += page.cost_bytes();
+            let is_data = subtree.level == 0 && (is_main || is_group);
+            *match (is_data, degrees) {
+                (false, _) => &mut self.index_bytes,
+                (true, 0) => &mut self.unused_bytes,
+                (true, _) => &mut self.data_bytes,
+            } += page.cost_bytes();
+            if is_data && is_group {
+                self.unused_bytes += page.cost_bytes();
             }
             match subtree.level {
-                0 if tree == TreeKind::Main && degrees == 0 => {}
-                0 => {
-                    if tree == TreeKind::Main {
-                        self.data_bytes += page.cost_bytes();
-                    }
-                    data.push(Hot { keys, heat: f32::from(degrees.max(1)) });
-                }
+                0 if is_data && degrees == 0 => data.push(Hot { keys, heat: UNUSED }),
+                0 => data.push(Hot { keys, heat: f32::from(degrees.max(1)) }),
                 1 => nodes.push(Hot { keys, heat: f32::from(degrees + 1) }),
                 _ => {}
             }
@@ -118,7 +174,7 @@ impl InputHeat {
     }
 
     fn is_cold(&self) -> bool {
-        self.index_bytes == 0 && self.data_bytes == 0
+        self.index_bytes == 0 && self.data_bytes == 0 && self.unused_bytes == 0
     }
 }
 
@@ -178,23 +234,28 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
     let mut loader =
         PageLoader::new(&core.env.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
     let Rest { files, data, .. } = &mut rest;
-    for (i, tree) in KEYED.into_iter().enumerate() {
-        let pages = load_nodes(&mut loader, files, tree, &heat.trees[i]);
+    let mut keys: Vec<RowKeys> = files.iter().map(|_| RowKeys::default()).collect();
+    for (tree, of_tree) in KEYED.into_iter().zip(&heat.trees) {
+        let pages = load_nodes(&mut loader, (files, &mut keys), tree, of_tree);
         if tree == TreeKind::Main {
             *data = pages;
         } else {
             load(&mut loader, files, pages);
         }
     }
+    for (group, of_group) in (1..).zip(&heat.groups) {
+        data.extend(load_nodes(&mut loader, (files, &mut keys), TreeKind::Group(group), of_group));
+    }
     let budget_bytes = core.env.cache.budget_bytes();
-    let room_bytes = budget_bytes.saturating_sub(core.env.cache.used_bytes()).max(budget_bytes / 4);
-    let now_bytes = room_bytes.min(heat.data_bytes);
+    let free_bytes = budget_bytes.saturating_sub(core.env.cache.used_bytes());
+    let wanted_bytes = heat.data_bytes + heat.unused_bytes.min(free_bytes.saturating_sub(heat.data_bytes));
+    let now_bytes = free_bytes.max(budget_bytes / 4).min(wanted_bytes);
     let now = hottest_first(data, now_bytes);
     let later = data.split_off(now);
     let before_bytes = loader.bytes;
     loader.allow(now_bytes);
     load(&mut loader, files, std::mem::replace(data, later));
-    rest.data_bytes = heat.data_bytes.saturating_sub(loader.bytes - before_bytes);
+    rest.data_bytes = wanted_bytes.saturating_sub(loader.bytes - before_bytes);
     rest
 }
 
@@ -213,31 +274,38 @@ impl Rest {
 impl InputHeat {
     /// Most memory for nodes, in bytes: what the inputs had, and for each file one path down each tree.
     fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
-        let way = |file: &Arc<DbFile>, tree| {
+        let way = |file: &DbFile, tree| {
             file.sst
                 .top(tree)
                 .map_or(0, |top: Branch| 2 * u64::from(top.subtree.level) * top.subtree.address.memory_bytes())
         };
-        let ways: u64 = files.iter().flat_map(|file| KEYED.map(|tree| way(file, tree))).sum();
+        let groups = |file: &DbFile| (1..=file.sst.meta.groups.len()).map(|group| TreeKind::Group(group as u8));
+        let trees = |file| KEYED.into_iter().chain(groups(file)).map(move |tree| (file, tree));
+        let ways: u64 = files.iter().flat_map(|file| trees(file)).map(|(file, tree)| way(file, tree)).sum();
         self.index_bytes + ways
     }
 }
 
 /// Loads the nodes of a tree of all files that have inherited something, level by level, the hottest of a level first. Returns
-/// the data pages below the nodes that were loaded, with the heat that they inherit.
+/// the data pages below the nodes that were loaded, with the heat that they inherit. The main tree fills the keys of the rows of each
+/// file, which the trees of groups ask for.
 fn load_nodes(
     loader: &mut PageLoader<'_>,
-    files: &[Arc<DbFile>],
+    (files, row_keys): (&[Arc<DbFile>], &mut [RowKeys]),
     tree: TreeKind,
     heat: &TreeHeat,
 ) -> Vec<InheritedPage> {
     let mut data = Vec::new();
+    let has_groups = |file: usize| !files[file].sst.meta.groups.is_empty();
     // The tops of the trees are of different files, so each inherits alone.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = of.sst.top(tree) {
             let keys = KeyRange { start: of.sst.bounds().low.clone(), end: None };
             let top = Branch { keys, ..top };
+            if tree == TreeKind::Main && top.subtree.level == 0 && has_groups(file) {
+                row_keys[file].add(&top);
+            }
             let heat = heat.of(std::slice::from_ref(&top))[0];
             level.push((file, top, heat));
         }
@@ -265,7 +333,20 @@ fn load_nodes(
         };
         let loaded_count = load(loader, files, nodes.iter().map(page).collect());
         for (file, branch) in nodes.into_iter().take(loaded_count) {
-            let Ok(below) = loader.below(&files[file].sst, tree, &branch) else { continue };
+            let Ok(mut below) = loader.below(&files[file].sst, tree, &branch) else { continue };
+            let keys = &mut row_keys[file];
+            match tree {
+                TreeKind::Main if branch.subtree.level == 1 && has_groups(file) => {
+                    below.iter().for_each(|branch| keys.add(branch));
+                }
+                TreeKind::Group(_) => below.retain_mut(|branch| {
+                    keys.of(&branch.subtree.rows()).is_some_and(|keys| {
+                        branch.keys = keys;
+                        true
+                    })
+                }),
+                _ => {}
+            }
             let heats = heat.of(&below);
             for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
                 if branch.subtree.level == 0 {
@@ -275,6 +356,9 @@ fn load_nodes(
                 }
             }
         }
+    }
+    if tree == TreeKind::Main {
+        row_keys.iter_mut().for_each(|keys| keys.0.sort_by_key(|(rows, _)| rows.start));
     }
     data
 }

@@ -2,7 +2,9 @@
 //! compaction. It does not know how the files were written.
 //!
 //! ```text
-//!   before the install   loads index nodes, and the hottest data pages that have room; readers still use the old files
+//!   before the install   loads index nodes, and the hottest data pages that have room; readers still use the old files.
+//!                        Pages of a flush are loaded if its table is read and the cache has free room for them: what was just
+//!                        written is read most
 //!   install              readers see the new files, and pages of the old files leave the cache
 //!   after it             loads other hot pages, then tables that are to be in memory
 //! ```
@@ -12,10 +14,10 @@ use super::loader::PageLoader;
 use crate::core::Core;
 use crate::error::Result;
 use crate::files::output::NewFiles;
-use crate::manifest::{Edit, Level, NewFile};
+use crate::manifest::{DbFile, Edit, Level, NewFile, TableId};
 use crate::read::View;
-use pages::Reason;
-use sst::KeyRange;
+use pages::{Loaded, PageSource as _, Reason};
+use sst::{KeyRange, TreeKind};
 
 /// Installs `new` files together with what `change` does to the memtables. `edits` receives the edits that add the files, and
 /// returns all edits to install. The files inherit the heat of `inputs`, runs of files which they replace; the files of a run do
@@ -35,6 +37,7 @@ pub fn install(
     let has_kept = files.iter().any(|new| is_kept(core, new));
     let rest = if inputs.is_empty() {
         load_kept_early(core, &files);
+        load_read_early(core, &files);
         None
     } else {
         Some(heat::inherit(core, inputs, &files))
@@ -72,4 +75,28 @@ fn load_kept_early(core: &Core, new: &[NewFile]) {
     let mut go_on = |_| !core.background.is_closing();
     // A page that cannot be read is reported to the reader that needs it.
     PageLoader::new(cache, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
+}
+
+/// Loads new files of a flush before they are installed if their tables are read, as many pages as the cache has free room for.
+fn load_read_early(core: &Core, new: &[NewFile]) {
+    let view = core.views.newest();
+    let files: Vec<_> =
+        new.iter().filter(|new| is_read(core, &view, new.table)).map(|new| core.env.opener.open_early(new)).collect();
+    drop(view);
+    let cache = &core.env.cache;
+    let free_bytes = cache.budget_bytes().saturating_sub(cache.used_bytes());
+    let mut go_on = |_| !core.background.is_closing();
+    // A page that cannot be read is reported to the reader that needs it.
+    PageLoader::new(cache, Reason::Warm, free_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
+}
+
+/// Whether the page at the top of a file of `table` was used lately.
+fn is_read(core: &Core, view: &View, table: TableId) -> bool {
+    let loaded = Loaded::new(&core.env.cache);
+    let is_hot = |file: &DbFile| {
+        let top = file.sst.top(TreeKind::Main);
+        let page = top.and_then(|top| loaded.peek(file.sst.file.at(&top.subtree.address, top.kind)));
+        page.is_some_and(|page| core.env.cache.heat_of(&page).degrees() > 0)
+    };
+    view.files.tables.get(&table).is_some_and(|files| files.files().any(|(_, file)| is_hot(file)))
 }

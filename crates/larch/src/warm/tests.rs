@@ -283,3 +283,60 @@ fn of_a_table_larger_than_its_share_the_index_stays_and_some_rows() {
     read_all(&table, 100);
     assert!(reads(&db, Reason::Point) <= before + 10);
 }
+
+/// How many pages reads of every hundredth row take, of both of its groups.
+fn reads_of_groups(db: &Database, table: &Table) -> u64 {
+    let before = reads(db, Reason::Point);
+    let both = table.select(["a", "b"]).expect("it has these groups");
+    for row in (0..4_000).step_by(100) {
+        assert!(both.get(key(row)).expect("the disk works").is_some(), "row {row}");
+    }
+    reads(db, Reason::Point) - before
+}
+
+#[test]
+fn pages_of_column_groups_and_pages_used_once_are_passed_on_while_there_is_room() {
+    for index in [crate::IndexKind::Btree, crate::IndexKind::Flat] {
+        let (_, disk) = Machine::simulated(1);
+        let db = open(&disk, 8 << 20);
+        let groups = vec!["a".to_owned(), "b".to_owned()];
+        let table = db.table_with("t", TableOptions { groups, index, ..options() }).expect("the disk works");
+        for row in 0..4_000 {
+            table.insert_parts(key(row), &[[b'a'; 60], [b'b'; 60]]).expect("the disk works");
+        }
+        db.compact().expect("the disk works");
+        assert!(reads_of_groups(&db, &table) > 80, "{index:?}: a main page and one of the group for each row");
+        for round in 0..3 {
+            table.insert_parts(key(7), &[[b'x'; 60], [b'y'; 60]]).expect("the disk works");
+            table.compact().expect("the disk works");
+            assert_eq!(reads_of_groups(&db, &table), 0, "{index:?}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_flush_brings_its_pages_if_its_table_is_read_and_there_is_room() {
+    let (_, disk) = Machine::simulated(1);
+    // The cache, whether the table is read, and whether the flush brings pages.
+    for (cache_bytes, is_read, brings) in [(16 << 20, true, true), (16 << 20, false, false), (1 << 20, true, false)] {
+        let db = open(&disk, cache_bytes);
+        let table = fill(&db, options());
+        if is_read {
+            read_all(&table, ROWS);
+        }
+        let used = db.cache().usage().used_bytes;
+        for row in (0..ROWS).step_by(10) {
+            table.insert(key(row), [b'w'; 90]).expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+        let (before, warm) = (reads(&db, Reason::Point), reads(&db, Reason::Warm));
+        if brings {
+            read_all(&table, ROWS);
+            assert_eq!(reads(&db, Reason::Point), before);
+            assert!(warm > 40, "the pages of 2,000 rows were brought: {warm}");
+        } else {
+            assert!(warm < 20 && db.cache().usage().used_bytes <= used.max(cache_bytes), "{warm}");
+        }
+        db.drop_table("t").expect("the disk works");
+    }
+}
