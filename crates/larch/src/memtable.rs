@@ -11,11 +11,11 @@
 //! - At equal versions a put wins over a range erase; see [`crate::write::batch::BatchOps::resolve`].
 //!
 //! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads meanwhile.
-//! Looking up a row takes no lock and allocates nothing. Asking for range erases takes a read lock if there are any.
+//! Looking up a row takes no lock and allocates nothing; that there is none is mostly known from the filter of the set (decision 68). Asking for range erases takes a read lock if there are any.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
-use sst::{CoverAround, Direction, RangeErase, RowKind, Version};
+use sst::{CoverAround, Direction, RangeErase, RowKind, SoughtKey, Version, hash_key};
 
 mod allocated;
 mod arena;
@@ -23,6 +23,7 @@ mod changes;
 mod copied;
 mod cursor;
 mod fragments;
+mod key_filter;
 mod node;
 mod row;
 pub mod row_memory;
@@ -35,6 +36,7 @@ pub use row::MemRow;
 
 use arena::Arena;
 use fragments::Fragments;
+use key_filter::TableFilter;
 use node::{Content, Node};
 use skip_list::{Probe, SkipList};
 
@@ -45,6 +47,8 @@ const LISTED_ERASES: usize = 64;
 #[derive(Debug)]
 pub struct Memtable {
     rows: SkipList,
+    /// Knows the keys of the rows; none in a memtable that belongs to no set.
+    filter: Option<TableFilter>,
     range_erases: RwLock<Fragments>,
     /// Rows that were applied and not replaced.
     row_count: AtomicU64,
@@ -75,10 +79,11 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// An empty memtable, whose rows will lie in `arena`.
-    fn in_arena(arena: Arc<Arena>) -> Self {
+    /// An empty memtable, whose rows will lie in `arena`, and whose keys `filter` will know.
+    fn in_arena(arena: Arc<Arena>, filter: Option<TableFilter>) -> Self {
         Self {
             rows: SkipList::new(arena),
+            filter,
             range_erases: RwLock::new(Fragments::default()),
             row_count: AtomicU64::new(0),
             erase_count: AtomicU64::new(0),
@@ -90,7 +95,7 @@ impl Memtable {
 
     /// An empty memtable that belongs to no set.
     pub fn new() -> Self {
-        Self::in_arena(Arc::new(Arena::new(Arc::default())))
+        Self::in_arena(Arc::new(Arena::new(Arc::default())), None)
     }
 
     /// Adds a row. `value` is empty for an erase.
@@ -115,6 +120,13 @@ impl Memtable {
             self.range_erase_count.fetch_add(1, Ordering::Release);
         }
         (before, fragments.memory_bytes())
+    }
+
+    /// As [`Memtable::get`], at a version that is visible.
+    #[inline]
+    pub fn look_up(&self, key: &SoughtKey<'_>, at: Version) -> Option<MemRow> {
+        let is_denied = self.filter.as_ref().is_some_and(|filter| !filter.may_have(key.hash()));
+        if is_denied { None } else { self.get(key.bytes(), at) }
     }
 
     /// The newest version of `key` at or before `at`. [`Memtable::cover`] tells whether a range erase hides it.
@@ -206,8 +218,11 @@ impl Memtable {
 impl Rows<'_> {
     /// Adds a row. `value` is empty for an erase.
     pub fn apply(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) {
-        let (bytes, is_new) = self.inserter.insert(&Content { key, version, kind, value });
         let memtable = self.memtable;
+        if let Some(filter) = &memtable.filter {
+            filter.note(hash_key(key), memtable.rows.arena().used_bytes());
+        }
+        let (bytes, is_new) = self.inserter.insert(&Content { key, version, kind, value });
         memtable.row_bytes.fetch_add(bytes, Ordering::Relaxed);
         if is_new {
             memtable.row_count.fetch_add(1, Ordering::Relaxed);

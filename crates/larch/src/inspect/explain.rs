@@ -23,7 +23,7 @@ use crate::read::{FoundRow, PartList, Parts, Reader};
 use os::sync::Arc;
 use pages::notes::{FileNotes, Notes, Touched};
 use pages::{Admit, PageKind, Reason, Session, retry};
-use sst::{Direction, Version};
+use sst::{Direction, SoughtKey, Version};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Bound;
@@ -274,11 +274,12 @@ impl Table {
                 (Explained::Found { value_bytes }, u64::from(is_memory), Verdict::Row)
             }
         };
+        let sought = SoughtKey::new(key);
         let is_silent = |answer: &Answer<'_>| matches!(answer, Answer::Silent);
         let mut is_open = true;
         let memtables = table
             .memtables()
-            .take_while(|memtable| std::mem::replace(&mut is_open, is_silent(&ask_memtable(memtable, at, key))))
+            .take_while(|memtable| std::mem::replace(&mut is_open, is_silent(&ask_memtable(memtable, at, &sought))))
             .count() as u64;
         let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
@@ -305,7 +306,10 @@ impl Table {
                 }
             }
             let is_row = |answer: &Answer<'_>| matches!(answer, Answer::Row(_));
-            let in_memory = |key: &&Vec<u8>| table.memtables().any(|memtable| is_row(&ask_memtable(memtable, at, key)));
+            let in_memory = |key: &&Vec<u8>| {
+                let key = SoughtKey::new(key);
+                table.memtables().any(|memtable| is_row(&ask_memtable(memtable, at, &key)))
+            };
             let (memtables, memory_rows) =
                 (table.memtables().count() as u64, keys.iter().filter(in_memory).count() as u64);
             let answer = Explained::Rows { rows, value_bytes };

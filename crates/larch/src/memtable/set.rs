@@ -1,6 +1,6 @@
 //! The memtables of all tables that belong to one log. It does not know how the log is written.
 //!
-//! The rows of all memtables lie in one arena, so that the memory of a set is exact, and ten thousand tables take no more memory
+//! The rows of all memtables lie in one arena, and one filter knows their keys, so that the memory of a set is exact, and ten thousand tables take no more memory
 //! than one with as many rows. The memtables are the nodes of a tree, each under a node whose number ends in the same bits, two
 //! for each level. Nodes are only added, so a reader finds its memtable without a lock or a reference count.
 //!
@@ -8,6 +8,7 @@
 
 use super::Memtable;
 use super::arena::Arena;
+use super::key_filter::{KeyFilter, TableFilter};
 use super::row_memory::RowMemory;
 use crate::manifest::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,7 @@ pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
     arena: Arc<Arena>,
+    filter: Arc<KeyFilter>,
     tables: OnceLock<Box<TableNode>>,
     /// The memory of the memtables outside the arena: of the tree and of range erases.
     other_bytes: AtomicU64,
@@ -45,6 +47,7 @@ impl MemSet {
         Self {
             log,
             arena: Arc::new(Arena::new(memory)),
+            filter: Arc::default(),
             tables: OnceLock::new(),
             other_bytes: AtomicU64::new(0),
             reserved_bytes: AtomicU64::new(0),
@@ -75,7 +78,8 @@ impl MemSet {
         loop {
             let node = place.get_or_init(|| {
                 self.other_bytes.fetch_add(size_of::<TableNode>() as u64 + TABLE_BYTES, Ordering::Relaxed);
-                let memtable = Arc::new(Memtable::in_arena(self.arena.clone()));
+                let filter = TableFilter::new(self.filter.clone(), table);
+                let memtable = Arc::new(Memtable::in_arena(self.arena.clone(), Some(filter)));
                 Box::new(TableNode { table, memtable, below: Default::default() })
             });
             if node.table == table {
@@ -100,13 +104,13 @@ impl MemSet {
 
     /// The memory of all memtables, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.arena.bytes() + self.other_bytes.load(Ordering::Relaxed)
+        self.arena.bytes() + self.filter.bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
     /// The same without the memory that the arena has and that no row uses yet, but with what is reserved.
     pub fn used_bytes(&self) -> u64 {
         let outside = self.other_bytes.load(Ordering::Relaxed) + self.reserved_bytes.load(Ordering::Relaxed);
-        self.arena.used_bytes() + outside
+        self.arena.used_bytes() + self.filter.bytes() + outside
     }
 
     /// Notes that a commit of `version` is going to be applied and takes about `bytes`. Commits are noted in the order of their

@@ -108,6 +108,11 @@ impl SkipList {
         Self { start, height: AtomicUsize::new(1), arena }
     }
 
+    /// Where its rows lie.
+    pub(super) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
     /// What inserts rows.
     pub(super) fn inserter(&self) -> Inserter<'_> {
         Inserter { list: self, splice: [(self.start(), None); MAX_HEIGHT], height: 0 }

@@ -162,7 +162,7 @@ pub fn ask_memory<'v, S: PageSource + ?Sized>(
     key: &SoughtKey<'_>,
 ) -> Result<Answer<'v>, Stop> {
     match table.own {
-        None => Ok(ask_memtables(table, key.bytes())),
+        None => Ok(ask_memtables(table, key)),
         Some(own) => ask_own(source, own, table, key),
     }
 }
@@ -176,7 +176,7 @@ fn ask_own<'v, S: PageSource + ?Sized>(
     table: TableView<'v>,
     key: &SoughtKey<'_>,
 ) -> Result<Answer<'v>, Stop> {
-    match ask_memtable(&own.memtable, own.at, key.bytes()) {
+    match ask_memtable(&own.memtable, own.at, key) {
         Answer::Silent => {}
         decided => return Ok(decided),
     }
@@ -187,19 +187,19 @@ fn ask_own<'v, S: PageSource + ?Sized>(
             decided => return Ok(decided),
         }
     }
-    Ok(ask_memtables(table, key.bytes()))
+    Ok(ask_memtables(table, key))
 }
 
 #[inline]
-fn ask_memtables(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
+fn ask_memtables(table: TableView<'_>, key: &SoughtKey<'_>) -> Answer<'static> {
     let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 
 /// What a memtable says.
-pub fn ask_memtable(memtable: &Memtable, at: Version, key: &[u8]) -> Answer<'static> {
-    let cover = memtable.cover(key, at);
-    match memtable.get(key, at) {
+pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> Answer<'static> {
+    let cover = memtable.cover(key.bytes(), at);
+    match memtable.look_up(key, at) {
         Some(row) if row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version()) => {
             Answer::Row(FoundRow::Memory(row))
         }

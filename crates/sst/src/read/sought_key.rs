@@ -42,7 +42,7 @@ impl<'k> SoughtKey<'k> {
 
     /// Its hash, for filters.
     #[inline]
-    pub(super) fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         *self.hash.get_or_init(|| hash_key(self.key))
     }
 }

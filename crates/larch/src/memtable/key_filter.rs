@@ -1,0 +1,145 @@
+//! Denies most keys of which a memory set has no row, so that a look-up need not search the memtables for them. It does not know
+//! the rows.
+//!
+//! ```text
+//! part           0       | 1       | 2       | 3       | 4        | …          each is made when the first key is noted in it
+//! its size       1 KiB   | 4 KiB   | 16 KiB  | 64 KiB  | 256 KiB  | …
+//! memory of rows 64 KiB  | 320 KiB | 1.3 MiB | 5.3 MiB | 21.3 MiB | …          with which keys are noted in the next part
+//! block          64 bytes, a line of the processor's cache; a key sets three bits in each of two words of one block
+//! ```
+//!
+//! A byte stands for 64 bytes of rows. So a key of a row of 160 bytes has twenty bits, and one absent key in two hundred is let
+//! through; of rows with hardly a value, which have eight bits or fewer, it is one in eight. The parts grow with
+//! the rows: ten thousand databases with a few rows each stay small, and of a large set nearly all keys are in the last two parts.
+//! Blocks of Bloom filters are by Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters" (2009).
+//!
+//! Thread safe. A key is noted before its commit is visible, so a reader that asks at a visible version finds the bits of all rows
+//! that it may see.
+
+use crate::manifest::TableId;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, OnceLock};
+
+const FIRST_BYTES: usize = 1 << 10;
+/// How much larger a part is than the one before.
+const GROWTH: usize = 4;
+/// The memory of rows for which a byte of a part stands.
+const ROW_BYTES_EACH: u64 = 64;
+/// The last part, 16 MiB, takes all keys from 340 MiB of rows on.
+const PARTS: usize = 8;
+/// Bits of a key in a word.
+const WORD_BITS: u32 = 3;
+const WORDS: usize = 8;
+
+/// Which keys a memory set has.
+#[derive(Debug, Default)]
+pub(super) struct KeyFilter {
+    parts: [OnceLock<Box<[Block]>>; PARTS],
+    bytes: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Block([AtomicU64; WORDS]);
+
+/// The filter of a memory set, for the keys of one table.
+#[derive(Debug)]
+pub(super) struct TableFilter {
+    filter: Arc<KeyFilter>,
+    /// Makes the hashes of one key in two tables different.
+    salt: u64,
+}
+
+/// The words of a key in its block, and its bits in them.
+struct Bits([(usize, u64); 2]);
+
+impl KeyFilter {
+    /// The memory of all parts, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes a key with this hash while the rows of the set take `row_bytes`.
+    fn note(&self, hash: u64, row_bytes: u64) {
+        let number = part_at(row_bytes);
+        let part = self.parts[number].get_or_init(|| {
+            let bytes = FIRST_BYTES * GROWTH.pow(number as u32);
+            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            (0..bytes / size_of::<Block>()).map(|_| Block::default()).collect()
+        });
+        let block = block_of(part, hash);
+        for (word, bits) in Bits::of(hash).0 {
+            // Most rows are new versions of keys that are noted, and then the line need not become this processor's own. Relaxed:
+            // what shows the commit to a reader shows this, too.
+            if block.0[word].load(Ordering::Relaxed) & bits != bits {
+                block.0[word].fetch_or(bits, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether a key with this hash may have been noted.
+    #[inline]
+    fn may_have(&self, hash: u64) -> bool {
+        let Bits([(first, first_bits), (second, second_bits)]) = Bits::of(hash);
+        // The last part has most of the keys.
+        self.parts.iter().rev().filter_map(|part| part.get()).any(|part| {
+            let block = block_of(part, hash);
+            block.0[first].load(Ordering::Relaxed) & first_bits == first_bits
+                && block.0[second].load(Ordering::Relaxed) & second_bits == second_bits
+        })
+    }
+}
+
+impl TableFilter {
+    /// For the keys of `table` in `filter`.
+    pub(super) fn new(filter: Arc<KeyFilter>, table: TableId) -> Self {
+        Self { filter, salt: u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
+    }
+
+    /// Notes the key with this hash while the rows of all tables take `row_bytes`.
+    #[inline]
+    pub(super) fn note(&self, hash: u64, row_bytes: u64) {
+        self.filter.note(hash ^ self.salt, row_bytes);
+    }
+
+    /// Whether the key with this hash may have been noted.
+    #[inline]
+    pub(super) fn may_have(&self, hash: u64) -> bool {
+        self.filter.may_have(hash ^ self.salt)
+    }
+}
+
+impl Bits {
+    #[inline]
+    fn of(hash: u64) -> Self {
+        // The lower half of the hash, spread: the upper half has chosen the block.
+        let mut fields = hash.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 16;
+        let mut next = |values: u64| {
+            let field = fields % values;
+            fields /= values;
+            field
+        };
+        let mut word = || {
+            let number = next(WORDS as u64) as usize;
+            (number, (0..WORD_BITS).fold(0, |bits, _| bits | 1 << next(64)))
+        };
+        Self([word(), word()])
+    }
+}
+
+/// The block for a hash.
+#[inline]
+fn block_of(part: &[Block], hash: u64) -> &Block {
+    &part[(((hash >> 32) * part.len() as u64) >> 32) as usize]
+}
+
+/// The part that keys are noted in while the rows take this memory. All parts before part `i` together have (4^i - 1) / 3 times the
+/// size of the first one.
+#[inline]
+fn part_at(row_bytes: u64) -> usize {
+    let firsts = row_bytes / (ROW_BYTES_EACH * FIRST_BYTES as u64);
+    ((3 * firsts + 1).ilog2() as usize / GROWTH.ilog2() as usize).min(PARTS - 1)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
