@@ -11,7 +11,8 @@
 //! - At equal versions a put wins over a range erase; see [`crate::write::batch::BatchOps::resolve`].
 //!
 //! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads meanwhile.
-//! Looking up a row takes no lock and allocates nothing; that there is none is mostly known from the filter of the set (decision 68). Asking for range erases takes a read lock if there are any.
+//! Looking up a row takes no lock and allocates nothing, and the filter of the set denies most absent keys (decision 68). Asking for
+//! range erases takes a read lock if there are any.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -23,11 +24,11 @@ mod changes;
 mod copied;
 mod cursor;
 mod fragments;
-mod key_filter;
 mod node;
 mod row;
 pub mod row_memory;
 pub mod set;
+mod set_filter;
 mod skip_list;
 
 pub use copied::CopiedRows;
@@ -36,8 +37,8 @@ pub use row::MemRow;
 
 use arena::Arena;
 use fragments::Fragments;
-use key_filter::TableFilter;
 use node::{Content, Node};
+use set_filter::TableFilter;
 use skip_list::{Probe, SkipList};
 
 /// How many range erases are listed under one lock.
@@ -122,7 +123,7 @@ impl Memtable {
         (before, fragments.memory_bytes())
     }
 
-    /// As [`Memtable::get`], at a version that is visible.
+    /// As [`Memtable::get`], at a version that is visible: a row that is still being applied may be missing.
     #[inline]
     pub fn look_up(&self, key: &SoughtKey<'_>, at: Version) -> Option<MemRow> {
         let is_denied = self.filter.as_ref().is_some_and(|filter| !filter.may_have(key.hash()));

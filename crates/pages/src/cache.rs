@@ -171,12 +171,17 @@ impl PageCache {
         self.budget.limit()
     }
 
-    /// Whether `bytes` more would come into memory that nothing uses, and nothing is about to use: readers missed no page
-    /// while this was asked [`QUIET_ASKS`] times. A full cache has some spare bytes now and then, where a page makes room
-    /// for a shorter one: a sixteenth of the budget does not count.
-    pub(crate) fn has_spare(&self, bytes: u64) -> bool {
+    /// The memory that nothing uses, in bytes, without a sixteenth of the budget: a full cache has some spare bytes now and then,
+    /// where a page makes room for a shorter one.
+    pub fn free_bytes(&self) -> u64 {
         let limit = self.budget.limit();
-        if self.budget.used().saturating_add(bytes) > limit - limit / 16 {
+        (limit - limit / 16).saturating_sub(self.budget.used())
+    }
+
+    /// Whether `bytes` more would come into memory that nothing uses, and nothing is about to use: readers missed no page
+    /// while this was asked [`QUIET_ASKS`] times.
+    pub(crate) fn has_spare(&self, bytes: u64) -> bool {
+        if bytes > self.free_bytes() {
             return false;
         }
         let asks = self.quiet_asks.load(Ordering::Relaxed);

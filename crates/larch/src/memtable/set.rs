@@ -8,8 +8,8 @@
 
 use super::Memtable;
 use super::arena::Arena;
-use super::key_filter::{KeyFilter, TableFilter};
 use super::row_memory::RowMemory;
+use super::set_filter::{SetFilter, TableFilter};
 use crate::manifest::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
     arena: Arc<Arena>,
-    filter: Arc<KeyFilter>,
+    filter: Arc<SetFilter>,
     tables: OnceLock<Box<TableNode>>,
     /// The memory of the memtables outside the arena: of the tree and of range erases.
     other_bytes: AtomicU64,

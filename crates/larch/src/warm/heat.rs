@@ -15,7 +15,8 @@
 //! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter of the
 //!   cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are loaded after it.
 //! * It follows the keys of rows, which filters and range erases have too. A page of a column group has the keys of the main pages
-//!   with its rows, so that its neighbours seem to share them: while the cache has free room they are loaded too. Older versions, values outside pages, and the nodes above them are loaded when a reader asks for them.
+//!   that begin with its rows. The pages of both do not end at the same rows, so neighbours are loaded too while the cache has free
+//!   room. Older versions, values outside pages, and the nodes above them are loaded when a reader asks for them.
 //! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader that
 //!   needs the page meets the error and reports it.
 
@@ -25,7 +26,7 @@ use crate::manifest::DbFile;
 use crate::manifest::{Level, NewFile};
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
-use sst::{Branch, KeyRange, TreeKind};
+use sst::{Branch, KeyRange, TreeKind, next_string};
 use std::ops::Range;
 
 /// The trees whose pages are found by keys of rows. The main tree is the first, because it leads from rows to keys.
@@ -74,11 +75,18 @@ impl RowKeys {
         self.0.push((branch.subtree.rows(), branch.keys.clone()));
     }
 
-    /// Keys of the pages that have some of these rows; `None` if no such page is known.
+    /// Keys of the pages that begin with one of these rows or, if none does, of the page that has them; `None` if no such page
+    /// is known. So pages of a group that lie one after the other share keys only where a main page has all their rows.
     fn of(&self, rows: &Range<u64>) -> Option<KeyRange> {
-        let from = self.0.partition_point(|(page, _)| page.end <= rows.start);
-        let pages = &self.0[from..];
-        let pages = &pages[..pages.partition_point(|(page, _)| page.start < rows.end)];
+        let from = self.0.partition_point(|(page, _)| page.start < rows.start);
+        let to = self.0.partition_point(|(page, _)| page.start < rows.end);
+        let pages = match &self.0[from..to] {
+            [] => {
+                let before = from.checked_sub(1)?;
+                self.0.get(before..from).filter(|pages| pages[0].0.end > rows.start)?
+            }
+            pages => pages,
+        };
         let (first, last) = (pages.first()?, pages.last()?);
         Some(KeyRange { start: first.1.start.clone(), end: last.1.end.clone() })
     }
@@ -99,8 +107,9 @@ impl InputHeat {
         let mut heat = Self::default();
         let loaded = Loaded::new(&core.env.cache);
         for run in runs {
-            let groups = run.iter().map(|file| file.sst.meta.groups.len()).max().unwrap_or(0);
-            let groups = (1..=groups).map(|group| TreeKind::Group(group as u8));
+            // Files from before an alter have fewer groups.
+            let most_groups = run.iter().max_by_key(|file| file.sst.meta.groups.len());
+            let groups = most_groups.into_iter().flat_map(|file| file.sst.meta.group_trees());
             let mut keys: Vec<RowKeys> = run.iter().map(|_| RowKeys::default()).collect();
             for tree in KEYED.into_iter().chain(groups) {
                 let (mut nodes, mut data) = (Vec::new(), Vec::new());
@@ -140,7 +149,7 @@ impl InputHeat {
         data: &mut Vec<Hot>,
     ) {
         let (is_main, is_group) = (tree == TreeKind::Main, matches!(tree, TreeKind::Group(_)));
-        let mut left: Vec<Branch> = file.sst.top(tree).into_iter().collect();
+        let mut left: Vec<Branch> = top_of(file, tree).into_iter().collect();
         while let Some(mut branch) = left.pop() {
             if is_main && branch.subtree.level == 0 && !file.sst.meta.groups.is_empty() {
                 row_keys.add(&branch);
@@ -153,19 +162,22 @@ impl InputHeat {
             // If the page is damaged, its next reader reports it.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
-            let degrees = core.env.cache.heat_of(&page).degrees();
+            let heat = core.env.cache.heat_of(&page);
+            // A page that was passed on before has no chances until it is used.
+            let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
+            let degrees = heat.degrees();
             let Branch { keys, subtree, .. } = branch;
             let is_data = subtree.level == 0 && (is_main || is_group);
-            *match (is_data, degrees) {
+            *match (is_data, is_unused) {
                 (false, _) => &mut self.index_bytes,
-                (true, 0) => &mut self.unused_bytes,
-                (true, _) => &mut self.data_bytes,
+                (true, true) => &mut self.unused_bytes,
+                (true, false) => &mut self.data_bytes,
             } += page.cost_bytes();
             if is_data && is_group {
                 self.unused_bytes += page.cost_bytes();
             }
             match subtree.level {
-                0 if is_data && degrees == 0 => data.push(Hot { keys, heat: UNUSED }),
+                0 if is_data && is_unused => data.push(Hot { keys, heat: UNUSED }),
                 0 => data.push(Hot { keys, heat: f32::from(degrees.max(1)) }),
                 1 => nodes.push(Hot { keys, heat: f32::from(degrees + 1) }),
                 _ => {}
@@ -246,8 +258,7 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
     for (group, of_group) in (1..).zip(&heat.groups) {
         data.extend(load_nodes(&mut loader, (files, &mut keys), TreeKind::Group(group), of_group));
     }
-    let budget_bytes = core.env.cache.budget_bytes();
-    let free_bytes = budget_bytes.saturating_sub(core.env.cache.used_bytes());
+    let (budget_bytes, free_bytes) = (core.env.cache.budget_bytes(), core.env.cache.free_bytes());
     let wanted_bytes = heat.data_bytes + heat.unused_bytes.min(free_bytes.saturating_sub(heat.data_bytes));
     let now_bytes = free_bytes.max(budget_bytes / 4).min(wanted_bytes);
     let now = hottest_first(data, now_bytes);
@@ -279,11 +290,17 @@ impl InputHeat {
                 .top(tree)
                 .map_or(0, |top: Branch| 2 * u64::from(top.subtree.level) * top.subtree.address.memory_bytes())
         };
-        let groups = |file: &DbFile| (1..=file.sst.meta.groups.len()).map(|group| TreeKind::Group(group as u8));
-        let trees = |file| KEYED.into_iter().chain(groups(file)).map(move |tree| (file, tree));
-        let ways: u64 = files.iter().flat_map(|file| trees(file)).map(|(file, tree)| way(file, tree)).sum();
-        self.index_bytes + ways
+        let trees = |file: &DbFile| KEYED.into_iter().chain(file.sst.meta.group_trees());
+        let ways = files.iter().map(|file| trees(file).map(|tree| way(file, tree)).sum::<u64>());
+        self.index_bytes + ways.sum::<u64>()
     }
+}
+
+/// The top of a tree, with the keys that its file may have.
+fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
+    let bounds = file.sst.bounds();
+    let end = bounds.high.as_ref().map(|high| next_string(high));
+    Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
 /// Loads the nodes of a tree of all files that have inherited something, level by level, the hottest of a level first. Returns
@@ -300,9 +317,7 @@ fn load_nodes(
     // The tops of the trees are of different files, so each inherits alone.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
-        if let Some(top) = of.sst.top(tree) {
-            let keys = KeyRange { start: of.sst.bounds().low.clone(), end: None };
-            let top = Branch { keys, ..top };
+        if let Some(top) = top_of(of, tree) {
             if tree == TreeKind::Main && top.subtree.level == 0 && has_groups(file) {
                 row_keys[file].add(&top);
             }

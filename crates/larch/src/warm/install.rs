@@ -77,26 +77,36 @@ fn load_kept_early(core: &Core, new: &[NewFile]) {
     PageLoader::new(cache, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Loads new files of a flush before they are installed if their tables are read, as many pages as the cache has free room for.
+/// Loads new files of a flush before they are installed if their tables are read, as many pages as the cache has free room for. It
+/// ends early if commits may soon wait for the end of the flush.
 fn load_read_early(core: &Core, new: &[NewFile]) {
     let view = core.views.newest();
-    let files: Vec<_> =
-        new.iter().filter(|new| is_read(core, &view, new.table)).map(|new| core.env.opener.open_early(new)).collect();
+    let mut tables: Vec<TableId> = new.iter().map(|new| new.table).collect();
+    tables.dedup();
+    tables.retain(|table| is_read(core, &view, *table));
     drop(view);
+    let is_wanted = |new: &&NewFile| tables.contains(&new.table) && !is_kept(core, new);
+    let files: Vec<_> = new.iter().filter(is_wanted).map(|new| core.env.opener.open_early(new)).collect();
     let cache = &core.env.cache;
-    let free_bytes = cache.budget_bytes().saturating_sub(cache.used_bytes());
-    let mut go_on = |_| !core.background.is_closing();
+    let mut go_on = |_| !core.background.is_closing() && cache.free_bytes() > 0 && !is_awaited(core);
     // A page that cannot be read is reported to the reader that needs it.
-    PageLoader::new(cache, Reason::Warm, free_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
+    PageLoader::new(cache, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Whether the page at the top of a file of `table` was used lately.
+/// Whether commits may soon wait for a flush: little of the write buffer is left.
+fn is_awaited(core: &Core) -> bool {
+    let (view, buffer_bytes) = (core.views.newest(), core.env.options.write_buffer_bytes);
+    let left_bytes = view.left_bytes(buffer_bytes).saturating_sub(view.memory[0].used_bytes());
+    left_bytes < buffer_bytes / 8
+}
+
+/// Whether a read has used the page at the top of a file of `table` lately.
 fn is_read(core: &Core, view: &View, table: TableId) -> bool {
     let loaded = Loaded::new(&core.env.cache);
-    let is_hot = |file: &DbFile| {
+    let is_used = |file: &DbFile| {
         let top = file.sst.top(TreeKind::Main);
         let page = top.and_then(|top| loaded.peek(file.sst.file.at(&top.subtree.address, top.kind)));
-        page.is_some_and(|page| core.env.cache.heat_of(&page).degrees() > 0)
+        page.is_some_and(|page| core.env.cache.heat_of(&page).uses > 0)
     };
-    view.files.tables.get(&table).is_some_and(|files| files.files().any(|(_, file)| is_hot(file)))
+    view.files.tables.get(&table).is_some_and(|files| files.files().any(|(_, file)| is_used(file)))
 }

@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::manifest::DbFile;
 use os::sync::Arc;
-use pages::{Address, Admit, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
+use pages::{Address, Admit, Loaded, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};
 use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
@@ -55,6 +55,7 @@ type Progress<'p> = &'p mut dyn FnMut(u64) -> bool;
 /// Loads pages into the cache, some at a time.
 pub struct PageLoader<'p> {
     session: Session,
+    loaded: Loaded,
     piece_bytes: u64,
     /// Most memory of pages that it may load or find in memory, in bytes.
     pub most_bytes: u64,
@@ -70,6 +71,7 @@ impl<'p> PageLoader<'p> {
     pub fn new(cache: &Arc<PageCache>, reason: Reason, most_bytes: u64, progress: Progress<'p>) -> Self {
         Self {
             session: Session::new(cache, reason, Admit::Keep),
+            loaded: Loaded::new(cache),
             piece_bytes: PIECE_BYTES.min(cache.budget_bytes() / 16),
             most_bytes,
             bytes: 0,
@@ -180,13 +182,17 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// The children of a node, which is loaded if it is not in memory.
+    /// The children of a node, which is loaded if it is not in memory. It does not count as a use of a page in memory.
     ///
     /// # Errors
     ///
     /// The node cannot be read.
     pub fn below(&self, sst: &Sst, tree: TreeKind, branch: &Branch) -> Result<Vec<Branch>> {
-        let page = retry(&self.session, || self.session.page(sst.file.at(&branch.subtree.address, branch.kind)))?;
+        let at = sst.file.at(&branch.subtree.address, branch.kind);
+        let page = match self.loaded.peek(at) {
+            Some(page) => page,
+            None => retry(&self.session, || self.session.page(at))?,
+        };
         Ok(sst.branches(tree, branch, &page)?)
     }
 
@@ -248,7 +254,7 @@ impl<'p> PageLoader<'p> {
                 session.cache().keep(&page);
             }
             // Pages that serve many reads may stay longer without a use.
-            session.cache().prove(&page, if page.kind().serves_many() { 2 } else { 0 });
+            session.cache().prove(&page, if page.kind().serves_many() { 3 } else { 0 });
             self.bytes += page.cost_bytes();
         }
         Ok(())

@@ -315,10 +315,32 @@ fn pages_of_column_groups_and_pages_used_once_are_passed_on_while_there_is_room(
 }
 
 #[test]
-fn a_flush_brings_its_pages_if_its_table_is_read_and_there_is_room() {
+fn what_was_loaded_and_not_read_is_not_loaded_again_for_ever() {
     let (_, disk) = Machine::simulated(1);
-    // The cache, whether the table is read, and whether the flush brings pages.
-    for (cache_bytes, is_read, brings) in [(16 << 20, true, true), (16 << 20, false, false), (1 << 20, true, false)] {
+    let db = open(&disk, 16 << 20);
+    let table = fill(&db, options());
+    let write_some = || {
+        for row in (0..ROWS).step_by(10) {
+            table.insert(key(row), [b'w'; 90]).expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+    };
+    read_all(&table, 10);
+    read_all(&table, 10);
+    for _ in 0..3 {
+        write_some();
+        table.compact().expect("the disk works");
+    }
+    let warm = reads(&db, Reason::Warm);
+    write_some();
+    assert_eq!(reads(&db, Reason::Warm), warm, "nobody has read it since");
+}
+
+#[test]
+fn a_flush_loads_its_pages_if_its_table_is_read_and_there_is_room() {
+    let (_, disk) = Machine::simulated(1);
+    // The cache, whether the table is read, and whether the flush loads pages.
+    for (cache_bytes, is_read, loads) in [(16 << 20, true, true), (16 << 20, false, false), (1 << 20, true, false)] {
         let db = open(&disk, cache_bytes);
         let table = fill(&db, options());
         if is_read {
@@ -330,10 +352,10 @@ fn a_flush_brings_its_pages_if_its_table_is_read_and_there_is_room() {
         }
         db.flush().expect("the disk works");
         let (before, warm) = (reads(&db, Reason::Point), reads(&db, Reason::Warm));
-        if brings {
+        if loads {
             read_all(&table, ROWS);
             assert_eq!(reads(&db, Reason::Point), before);
-            assert!(warm > 40, "the pages of 2,000 rows were brought: {warm}");
+            assert!(warm > 40, "the pages of 2,000 rows were loaded: {warm}");
         } else {
             assert!(warm < 20 && db.cache().usage().used_bytes <= used.max(cache_bytes), "{warm}");
         }

@@ -11,7 +11,8 @@
 //! * At most `n - 1` of the `n` threads poll jobs of high priority, at most `n - 1` poll others, and at most `n - 2`,
 //!   but at least one, poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other
 //!   class.
-//! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only.
+//! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only, and no other
+//!   job waits for them.
 //! * Within a class jobs take turns, a step each, but for those that were woken first.
 //! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
 //!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time; the others need not look at the
@@ -328,7 +329,8 @@ impl ThreadPoolShared {
         if class.is_none() && !lacks_timekeeper {
             return;
         }
-        let most = self.size + usize::from(class == Some(Priority::Urgent));
+        let has_urgent = class == Some(Priority::Urgent) || state.running[Priority::Urgent as usize] > 0;
+        let most = self.size + usize::from(has_urgent);
         if state.idle > 0 {
             self.changed.notify_one();
         } else if state.has_timekeeper {

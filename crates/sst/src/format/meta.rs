@@ -370,6 +370,11 @@ pub struct Unknown {
 }
 
 impl Meta {
+    /// The trees of the column groups beside the main one.
+    pub fn group_trees(&self) -> impl Iterator<Item = TreeKind> + use<> {
+        (1..=self.groups.len() as u8).map(TreeKind::Group)
+    }
+
     /// Memory it takes besides its own size.
     pub fn heap_bytes(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<GroupTrees>();

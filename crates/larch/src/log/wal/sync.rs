@@ -376,7 +376,8 @@ impl SyncPoint {
     ///
     /// # Errors
     ///
-    /// The sync that it led failed. The tasks that waited for it are woken by the next call.
+    /// The sync that it led failed. The tasks that waited for it are woken by the next call, which has to follow, as it has to after
+    /// a panic.
     pub fn serve(&self) -> Result<Polled> {
         let leads = {
             let mut queue = self.queue.lock();

@@ -33,7 +33,7 @@ const WORDS: usize = 8;
 
 /// Which keys a memory set has.
 #[derive(Debug, Default)]
-pub(super) struct KeyFilter {
+pub(super) struct SetFilter {
     parts: [OnceLock<Box<[Block]>>; PARTS],
     bytes: AtomicU64,
 }
@@ -45,7 +45,7 @@ struct Block([AtomicU64; WORDS]);
 /// The filter of a memory set, for the keys of one table.
 #[derive(Debug)]
 pub(super) struct TableFilter {
-    filter: Arc<KeyFilter>,
+    filter: Arc<SetFilter>,
     /// Makes the hashes of one key in two tables different.
     salt: u64,
 }
@@ -53,7 +53,7 @@ pub(super) struct TableFilter {
 /// The words of a key in its block, and its bits in them.
 struct Bits([(usize, u64); 2]);
 
-impl KeyFilter {
+impl SetFilter {
     /// The memory of all parts, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -92,7 +92,7 @@ impl KeyFilter {
 
 impl TableFilter {
     /// For the keys of `table` in `filter`.
-    pub(super) fn new(filter: Arc<KeyFilter>, table: TableId) -> Self {
+    pub(super) fn new(filter: Arc<SetFilter>, table: TableId) -> Self {
         Self { filter, salt: u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
     }
 
@@ -112,7 +112,7 @@ impl TableFilter {
 impl Bits {
     #[inline]
     fn of(hash: u64) -> Self {
-        // The lower half of the hash, spread: the upper half has chosen the block.
+        // Bits other than the uppermost ones, which have chosen the block.
         let mut fields = hash.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 16;
         let mut next = |values: u64| {
             let field = fields % values;

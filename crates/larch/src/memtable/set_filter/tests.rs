@@ -6,8 +6,8 @@ fn hash(number: u64) -> u64 {
 }
 
 /// The keys `0..count`, each of a row that takes `row_bytes`.
-fn filled(count: u64, row_bytes: u64) -> KeyFilter {
-    let filter = KeyFilter::default();
+fn filled(count: u64, row_bytes: u64) -> SetFilter {
+    let filter = SetFilter::default();
     (0..count).for_each(|key| filter.note(hash(key), key * row_bytes));
     filter
 }
@@ -34,9 +34,9 @@ fn most_other_keys_are_denied_whatever_the_size() {
 }
 
 #[test]
-fn it_takes_no_more_than_a_sixteenth_of_the_rows_once_there_are_some() {
+fn it_takes_no_more_than_a_twelfth_of_the_rows_once_there_are_some() {
     for rows in [1_u64 << 16, 1 << 20, 1 << 23, 64 << 20, 1 << 30] {
-        let filter = KeyFilter::default();
+        let filter = SetFilter::default();
         (0..=64).for_each(|step| filter.note(hash(step), rows / 64 * step));
         assert!(filter.bytes() <= rows / 12, "{} bytes for rows of {rows}", filter.bytes());
     }
@@ -45,7 +45,7 @@ fn it_takes_no_more_than_a_sixteenth_of_the_rows_once_there_are_some() {
 
 #[test]
 fn tables_do_not_share_keys() {
-    let filter = Arc::new(KeyFilter::default());
+    let filter = Arc::new(SetFilter::default());
     let [one, other] = [1, 2].map(|table| TableFilter::new(filter.clone(), TableId(table)));
     (0..1_000).for_each(|key| one.note(hash(key), 100 * key));
     assert!((0..1_000).all(|key| one.may_have(hash(key))));
