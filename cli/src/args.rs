@@ -503,9 +503,10 @@ pub struct TableArgs {
     /// Kind of index
     #[arg(long, value_name = "KIND")]
     pub index: Option<IndexArg>,
-    /// Compression of pages
-    #[arg(long, value_name = "METHOD")]
-    pub compression: Option<CompressionArg>,
+    /// Compression of pages: none, lz4, or zstd for smaller files that take longer to read; zstd:LEVEL with a level from 1 to
+    /// 19 looks longer for what repeats, zstd alone is zstd:3
+    #[arg(long, value_name = "METHOD[:LEVEL]")]
+    pub compression: Option<Compression>,
     /// Filters, which save most reads of absent keys: none, 12 or 20 bits a key; or two with a comma between them, for
     /// upper files and for the deepest
     #[arg(long, value_name = "BITS[,BITS]", value_parser = filters)]
@@ -546,7 +547,7 @@ impl TableArgs {
             options.index = index.into();
         }
         if let Some(compression) = self.compression {
-            options.compression = compression.into();
+            options.compression = compression;
         }
         if let Some(filters) = self.filters {
             options.filters = filters;
@@ -577,24 +578,6 @@ impl From<IndexArg> for IndexKind {
             IndexArg::Btree => Self::Btree,
             IndexArg::Flat => Self::Flat,
             IndexArg::Both => Self::Both,
-        }
-    }
-}
-
-/// See [`Compression`].
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum CompressionArg {
-    /// Pages as they are
-    None,
-    /// LZ4, for pages that get smaller by it
-    Lz4,
-}
-
-impl From<CompressionArg> for Compression {
-    fn from(arg: CompressionArg) -> Self {
-        match arg {
-            CompressionArg::None => Self::None,
-            CompressionArg::Lz4 => Self::Lz4,
         }
     }
 }

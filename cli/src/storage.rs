@@ -23,7 +23,7 @@ impl From<&TableOptions> for Storage {
             page_bytes: options.page_bytes,
             node_bytes: options.node_bytes,
             index: format!("{:?}", options.index).to_lowercase(),
-            compression: format!("{:?}", options.compression).to_lowercase(),
+            compression: options.compression.to_string(),
             filters: options.filters.to_string(),
             filter_prefix_bytes: options.filter_prefix_bytes,
             in_memory: options.in_memory,

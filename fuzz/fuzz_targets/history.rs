@@ -45,7 +45,11 @@ fuzz_target!(|bytes: &[u8]| {
         page_bytes: 256,
         node_bytes: if shape & 8 == 0 { 1024 } else { 256 },
         index: [IndexKind::Btree, IndexKind::Flat, IndexKind::Both, IndexKind::Btree][usize::from(shape & 3)],
-        compression: if shape & 4 == 0 { Compression::None } else { Compression::Lz4 },
+        compression: match (shape & 4, shape & 64) {
+            (0, _) => Compression::None,
+            (_, 0) => Compression::Lz4,
+            _ => Compression::ZSTD,
+        },
         metadata: Vec::new(),
         groups: Vec::new(),
         filters: if shape & 128 == 0 { Filters::all(FilterKind::None) } else { Filters::default() },

@@ -5,7 +5,7 @@ use larch::fuzz::{
     EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Leftovers, LogKind, ManifestLog, NewFile,
     RECORD_HEADER_BYTES, RecordWriter, TableId,
 };
-use larch::{FilterKind, Filters, TableOptions};
+use larch::{Compression, FilterKind, Filters, TableOptions};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::{Access, Machine};
@@ -127,7 +127,9 @@ fn table_options(input: &mut Input<'_>) -> TableOptions {
     let groups = (0..input.byte() % 3).map(|i| format!("group{i}")).collect();
     let filters = Filters { upper: input.choose(&FilterKind::ALL), deepest: input.choose(&FilterKind::ALL) };
     let filter_prefix_bytes = u16::from(input.byte());
-    TableOptions { metadata: input.bytes(4).to_vec(), groups, filters, filter_prefix_bytes, ..TableOptions::default() }
+    let compression = input.choose(&[Compression::None, Compression::Lz4, Compression::Zstd { level: 19 }]);
+    let metadata = input.bytes(4).to_vec();
+    TableOptions { metadata, groups, filters, filter_prefix_bytes, compression, ..TableOptions::default() }
 }
 
 /// A few ids, and the last one there can be.
@@ -156,6 +158,7 @@ fn meta(input: &mut Input<'_>) -> Meta {
         groups: Vec::new(),
         has_origin: false,
         has_samples: false,
+        has_zstd: false,
         unknown: Default::default(),
     }
 }

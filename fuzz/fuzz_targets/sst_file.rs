@@ -63,7 +63,11 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
         page_bytes: 256,
         node_bytes: 256,
         index: [IndexKind::Btree, IndexKind::Flat, IndexKind::Both, IndexKind::Btree][usize::from(shape & 3)],
-        compression: if shape & 12 == 12 { Compression::Lz4 } else { Compression::None },
+        compression: match shape & 12 {
+            12 => Compression::Lz4,
+            8 => Compression::ZSTD,
+            _ => Compression::None,
+        },
         max_node_children: 3 + usize::from(shape >> 6),
         max_page_rows: if shape & 16 == 0 { usize::MAX } else { 2 },
         groups: if shape & 32 == 0 { 0 } else { 2 },

@@ -113,6 +113,7 @@ fn built(input: &mut Input<'_>) -> Meta {
         user_bytes: input.number(),
         has_origin: input.byte() % 2 == 0,
         has_samples: input.byte() % 2 == 0,
+        has_zstd: input.byte() % 2 == 0,
         unknown: Unknown { features: u32::from(input.byte()) << 8, extension: extension(input) },
     }
 }

@@ -23,7 +23,7 @@ fn wrong_arguments_exit_with_2() {
         (&["explain", "db", "t", "get"], &["<KEY>"]),
         (&["explain", "db", "t", "get", "k", "--limit", "1"], &["unexpected argument '--limit'"]),
         (&["explain", "db", "t", "scan", "--limit", "many"], &["invalid value 'many'"]),
-        (&["alter", "db", "t"], &["--page <SIZE>", "--compression <METHOD>"]),
+        (&["alter", "db", "t"], &["--page <SIZE>", "--compression <METHOD[:LEVEL]>"]),
         (&["alter", "db", "t", "--index", "hash"], &["btree, flat, both"]),
         (
             &["get", "db", "t", "k", "--read-index", "both"],

@@ -81,7 +81,11 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&["run"], &["--target", "larch:", "--workload", "a"], &["names no directory", "larch:DIR"]),
         (&["run"], &["--target", "larch:db?cash=1", "--workload", "a"], &["no option `cash`", "there is: cache,"]),
         (&["run"], &["--target", "larch:db?cache=1GB", "--workload", "a"], &["`cache` is `1GB`", "256MiB"]),
-        (&["run"], &["--target", "larch:db?compression=zip", "--workload", "a"], &["`zip`", "one of none, lz4"]),
+        (
+            &["run"],
+            &["--target", "larch:db?compression=zip", "--workload", "a"],
+            &["`zip`", "none, lz4, zstd, or zstd:LEVEL"],
+        ),
         (&["all"], &["--target", "larch:db", "--workload", "a"], &["leave --workload out"]),
         (&["load"], &["--target", "larch:db", "-p", "fieldcount=1"], &["`recordcount`", "-p recordcount=1000000"]),
         (

@@ -131,6 +131,15 @@ fn an_altered_table_is_written_anew_by_compacting() {
     session.run(&["compact", "db", "t"]).ok();
     filter_bytes("0");
     assert_eq!(session.scan(&[]), rows);
+    for (compression, shown) in [("zstd", "zstd:3"), ("zstd:19", "zstd:19"), ("none", "none"), ("zstd:1", "zstd:1")] {
+        let report = session.run(&["alter", "db", "t", "--compression", compression]).ok();
+        assert!(report.contains(&format!(", compression {shown}, filters")), "{report}");
+        session.run(&["compact", "db", "t"]).ok();
+        assert_eq!(session.scan(&[]), rows);
+        session.run(&["check", "db"]).ok();
+    }
+    let levels = "`zstd:20` is not none, lz4, zstd, or zstd:LEVEL with a level from 1 to 19";
+    session.run(&["alter", "db", "t", "--compression", "zstd:20"]).fails(2, &[levels]);
     session.run(&["alter", "db", "t", "--filters", "9"]).fails(2, &["\"9\" is not none, 12 or 20"]);
     let report = session.run(&["alter", "db", "t", "--in-memory", "true"]).ok();
     assert!(report.contains(" with prefixes of 3 B, in memory\n"), "{report}");

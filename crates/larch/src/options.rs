@@ -182,7 +182,8 @@ pub struct TableOptions {
     pub node_bytes: u32,
     /// Which kind of index files get.
     pub index: IndexKind,
-    /// Whether pages are compressed.
+    /// Whether pages are compressed: LZ4 costs little, zstd makes files smaller and reads of pages that are not in memory slower.
+    /// Index nodes and filters never are. Pages in memory take the same, whatever they take in files.
     pub compression: Compression,
     /// Bytes that the application keeps with the table; the engine does not look at them.
     pub metadata: Vec<u8>,
@@ -232,7 +233,20 @@ impl TableOptions {
             let bytes = self.filter_prefix_bytes;
             return bad(format!("a prefix of {bytes} bytes in filters is more than {MAX_FILTER_PREFIX_BYTES}"));
         }
+        self.compression.check().or_else(bad)?;
         self.check_groups()
+    }
+
+    /// Checks them for a table whose files `release` must be able to read.
+    pub(crate) fn check_for(&self, release: Release) -> Result<()> {
+        self.check()?;
+        match self.compression {
+            Compression::Zstd { .. } if !release.reads_zstd() => Err(Error::BadOptions(format!(
+                "compat {release}: Larch {release} does not read pages compressed by zstd; choose lz4, or open the database \
+                 without compat"
+            ))),
+            Compression::None | Compression::Lz4 | Compression::Zstd { .. } => Ok(()),
+        }
     }
 
     fn check_groups(&self) -> Result<()> {
@@ -281,6 +295,7 @@ impl TableOptions {
     /// ```text
     /// page bytes | node bytes | index | compression | 0, ignored | metadata              varints, length-prefixed
     /// group count | names                                                               varint, each length-prefixed
+    /// compression: bits 0-3 0 none, 1 LZ4, 2 zstd; the bits from 4 on its level, of zstd alone
     /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 12 bits, 2 of 20 bits;
     /// bit 4 whether the table is to be in memory | prefix bytes                                              varints
     /// ```
@@ -293,6 +308,7 @@ impl TableOptions {
         let compression = match self.compression {
             Compression::None => 0,
             Compression::Lz4 => 1,
+            Compression::Zstd { level } => 2 | u64::from(level) << 4,
         };
         for value in [self.page_bytes.into(), self.node_bytes.into(), index, compression, 0] {
             varint::put(out, value);
@@ -329,7 +345,7 @@ impl TableOptions {
         let compression = match compression {
             0 => Compression::None,
             1 => Compression::Lz4,
-            _ => return Err(newer("compression", compression)),
+            _ => zstd(compression).ok_or_else(|| newer("compression", compression))?,
         };
         let filter = |number: u64| FilterKind::ALL.get(number as usize).copied();
         let (upper, deepest) = (filter(filters & 3), filter(filters >> 2 & 3));
@@ -367,6 +383,12 @@ fn take_numbers<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
         *number = varint::take(bytes)?;
     }
     Some(numbers)
+}
+
+/// The compression by zstd that this number stands for, if there is one.
+fn zstd(number: u64) -> Option<Compression> {
+    let zstd = Compression::Zstd { level: u8::try_from(number >> 4).ok()? };
+    (number & 15 == 2 && zstd.check().is_ok()).then_some(zstd)
 }
 
 #[cfg(test)]

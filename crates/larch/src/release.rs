@@ -16,7 +16,7 @@ use std::str::FromStr;
 pub enum Release {
     /// 0.1, the first one.
     V0_1,
-    /// 0.2. Filters are made of blocks; a log may begin before the one before it is durable.
+    /// 0.2. Filters are made of blocks, pages may be compressed by zstd; a log may begin before the one before it is durable.
     V0_2,
     /// A release with a feature that no real release has, for tests that older releases do not get it.
     #[cfg(test)]
@@ -35,7 +35,7 @@ pub(crate) enum Format {
 }
 
 /// Features of SSTs that release 0.2 brought.
-const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES;
+const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES | sst::ZSTD;
 
 /// Feature bits, and the first release that reads files with them.
 const FEATURES: &[(Format, u32, Release)] = &[
@@ -60,6 +60,11 @@ impl Release {
     /// edit refuses the manifest by this number.
     pub(crate) fn reads_indexes(self) -> bool {
         self >= Self::V0_2
+    }
+
+    /// Whether it reads pages compressed by zstd, and the options of a table that asks for them.
+    pub(crate) fn reads_zstd(self) -> bool {
+        self.features(Format::Sst) & sst::ZSTD != 0
     }
 
     /// The features that a file may have if this release must read it.

@@ -10,6 +10,8 @@
 //! * A session that has marked a page as in flight waits for nothing but the disk until the page has landed. It
 //!   reserves the bytes, and queues for the turn to overdraw, before it marks the page. So a cache of three pages and
 //!   64 threads make progress.
+//! * Contexts of zstd are beside the budget, see [`Unpacker`]: as many as threads unpack pages at once, and a sixteenth of the
+//!   budget if none does.
 //! * An admission looks at no more than [`LOOK`] pages of each shard for each page it evicts.
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
@@ -34,6 +36,7 @@ mod wake;
 use crate::file::open_files::OpenFiles;
 use crate::frame::{Frame, Frames};
 use crate::gauge::Gauge;
+use crate::page::Unpacker;
 use crate::{Counters, PageKind, PageRef, Trace};
 use budget::Budget;
 use key::PageKey;
@@ -62,6 +65,9 @@ const CHAIN_BYTES: u64 = 16 << 10;
 /// very unlikely that this many reads in a row miss none.
 const QUIET_ASKS: u32 = 1024;
 
+/// Contexts that unpack pages and that no thread uses are kept up to this part of the budget, beside it.
+const UNPACKER_SHARE: u64 = 16;
+
 /// A table is not made for more than this at first: a cache may be given more than it will ever use.
 const MAX_TABLE_BUDGET: u64 = 1 << 30;
 
@@ -74,6 +80,7 @@ pub struct PageCache {
     table: FrameTable,
     frames: Arc<Frames>,
     memory: Arc<Arena>,
+    unpacker: Unpacker,
     /// A power of two of them, chosen when the cache is made.
     shards: Box<[Mutex<Shard>]>,
     kept: Arc<KeptShare>,
@@ -106,6 +113,7 @@ impl PageCache {
             table: FrameTable::new(budget_bytes.min(MAX_TABLE_BUDGET) / CHAIN_BYTES),
             frames: Frames::new(),
             memory: Arena::new(budget_bytes),
+            unpacker: Unpacker::new(budget_bytes / UNPACKER_SHARE),
             shards: (0..shards).map(|_| Mutex::new(Shard::new(Arc::clone(&kept)))).collect(),
             kept,
             kept_limit: AtomicU64::new(u64::MAX),
@@ -129,6 +137,7 @@ impl PageCache {
         self.limit_kept();
         self.trim();
         self.memory.set_limit(bytes);
+        self.unpacker.set_most_idle_bytes(bytes / UNPACKER_SHARE);
         self.budget.room_appeared();
     }
 
@@ -262,6 +271,11 @@ impl PageCache {
     /// what is longer than the arena gives, and what exceeds the budget.
     pub(crate) fn buffer(&self, bytes: usize) -> Buffer {
         self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
+    }
+
+    /// What unpacks its pages, and other pages of its files.
+    pub fn unpacker(&self) -> &Unpacker {
+        &self.unpacker
     }
 
     /// A name for a read.

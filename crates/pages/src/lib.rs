@@ -35,7 +35,7 @@ pub use file::PagedFile;
 pub use flaky::Flaky;
 pub use frame::PageRef;
 pub use loaded::Loaded;
-pub use page::{Codec, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
+pub use page::{Codec, Compression, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
 pub use resident::Resident;
 pub use retry::{retry, retry_async, together};
 pub use session::{Admit, OwnMemory, Session, Waits};

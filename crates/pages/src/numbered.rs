@@ -2,7 +2,9 @@
 
 use crate::cache::key::PageKey;
 use crate::flaky::SplitMix;
-use crate::{Address, Codec, HEADER_BYTES, PageCache, PageKind, PageRef, PageSource, PagedFile, Stop, encode_page};
+use crate::{
+    Address, Compression, HEADER_BYTES, PageCache, PageKind, PageRef, PageSource, PagedFile, Stop, encode_page,
+};
 use crate::{Packing, Result};
 use os::sim::{SimDisk, SimReads};
 use os::sync::{Arc, Condvar, Mutex};
@@ -38,11 +40,11 @@ impl Numbered {
 
     /// Pages of one block each, of these kinds.
     pub fn of_kinds(kinds: &[PageKind]) -> Self {
-        Self::write(kinds, BLOCK_PAYLOAD, Codec::None, Packing::Block)
+        Self::write(kinds, BLOCK_PAYLOAD, Compression::None, Packing::Block)
     }
 
     /// Pages as given, one after the other.
-    pub fn write(kinds: &[PageKind], payload_bytes: usize, codec: Codec, packing: Packing) -> Self {
+    pub fn write(kinds: &[PageKind], payload_bytes: usize, compression: Compression, packing: Packing) -> Self {
         let disk = SimDisk::new(0);
         let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
         let mut pages = Vec::new();
@@ -50,7 +52,7 @@ impl Numbered {
         for (number, kind) in kinds.iter().enumerate() {
             let mut page = vec![0; HEADER_BYTES];
             page.extend(payload(number, payload_bytes));
-            let at = encode_page(&mut page, (*kind, 0), codec, packing, ID, offset);
+            let at = encode_page(&mut page, (*kind, 0), compression, packing, ID, offset);
             assert_eq!(file.append(&page).expect("the disk has room"), offset);
             offset = at.end();
             pages.push((*kind, at));

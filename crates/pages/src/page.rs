@@ -7,19 +7,32 @@
 //! ```
 //!
 //! * memory bytes: header and payload once decoded; stored bytes: header and payload as they lie, without padding.
-//! * With a codec the payload is stored compressed; the header never is.
+//! * With a codec the payload is stored compressed; the header never is. What is compressed has at least a
+//!   [255th](MOST_UNPACKED) of its length in memory.
 //! * Padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].
 //! * The checksum is seeded with file id and offset: the right bytes in the wrong place do not verify.
 
+mod compression;
+mod packer;
+mod unpacker;
+
 use crate::{Address, PACK_BYTES};
+pub use compression::Compression;
 use crc_fast::{CrcAlgorithm, Digest};
 use os::{BLOCK_BYTES, Buffer};
+pub use packer::Packer;
+pub use unpacker::Unpacker;
 
 /// Length of the header of every page.
 pub const HEADER_BYTES: usize = 16;
 
 /// A page in memory is never larger than this (a value chunk of 1 MiB, a page of one maximal row).
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
+
+/// A stored byte of a compressed page is at most so many in memory. LZ4 does no better: a byte adds at most 255 to the
+/// length of a match. zstd would, and a page of which it would leave less is stored as LZ4. So the stored bytes of a value
+/// bound the memory for it.
+pub const MOST_UNPACKED: u64 = 255;
 
 /// What a page is for. The numbers are part of the file format; 0 is none of them, so that zeros are no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,6 +115,8 @@ pub enum Codec {
     None = 0,
     /// One LZ4 block.
     Lz4 = 1,
+    /// One zstd frame.
+    Zstd = 2,
 }
 
 impl Codec {
@@ -110,6 +125,7 @@ impl Codec {
         match number {
             0 => Some(Self::None),
             1 => Some(Self::Lz4),
+            2 => Some(Self::Zstd),
             _ => None,
         }
     }
@@ -182,10 +198,15 @@ impl PageHeader {
         if !lengths.contains(&(header.memory_bytes as usize)) || !lengths.contains(&(header.stored_bytes as usize)) {
             return Err(format!("page of {} bytes, {} stored", header.memory_bytes, header.stored_bytes));
         }
-        if codec == Codec::None && header.memory_bytes != header.stored_bytes {
-            return Err(format!("plain page of {} bytes, {} stored", header.memory_bytes, header.stored_bytes));
+        match codec {
+            Codec::None if header.memory_bytes != header.stored_bytes => {
+                Err(format!("plain page of {} bytes, {} stored", header.memory_bytes, header.stored_bytes))
+            }
+            Codec::Lz4 | Codec::Zstd if is_too_dense(header.memory_bytes as usize, header.stored_bytes as usize) => {
+                Err(format!("compressed page of {} bytes, {} stored", header.memory_bytes, header.stored_bytes))
+            }
+            Codec::None | Codec::Lz4 | Codec::Zstd => Ok(header),
         }
-        Ok(header)
     }
 }
 
@@ -202,49 +223,65 @@ impl PageHeader {
 pub fn encode_page(
     page: &mut Vec<u8>,
     header: (PageKind, u8),
-    codec: Codec,
+    compression: Compression,
     packing: Packing,
     file_id: u64,
     offset: u64,
 ) -> Address {
-    pack_page(page, header, codec, packing);
+    pack_page(page, header, compression, packing, &mut Packer::default());
     seal_page(page, packing, file_id, offset)
 }
 
-/// Writes the header, and compresses the payload if that is asked for and saves enough; returns the codec of the page.
+/// Writes the header, and has `packer` compress the payload if that is asked for and saves enough; returns the codec of
+/// the page.
 ///
 /// A compressed page is kept if it takes at least an eighth less of the file than the plain one: less than that does
 /// not pay for unpacking it on every read. Panics as [`encode_page`] does.
-pub fn pack_page(page: &mut Vec<u8>, (kind, level): (PageKind, u8), codec: Codec, packing: Packing) -> Codec {
+pub fn pack_page(
+    page: &mut Vec<u8>,
+    (kind, level): (PageKind, u8),
+    compression: Compression,
+    packing: Packing,
+    packer: &mut Packer,
+) -> Codec {
     let memory_bytes = page.len();
     assert!((HEADER_BYTES..=MAX_PAGE_BYTES).contains(&memory_bytes), "a page of {memory_bytes} bytes");
-    let plain_bytes = packing.padded(memory_bytes);
-    let codec = match codec {
-        Codec::None => Codec::None,
-        Codec::Lz4 => compress(page, plain_bytes - plain_bytes / 8),
-    };
+    let codec = compress(page, compression, packing, packer);
     // Both lengths are at most MAX_PAGE_BYTES, for a compressed page is kept only when it is shorter.
     let header = PageHeader { kind, codec, level, memory_bytes: memory_bytes as u32, stored_bytes: page.len() as u32 };
     page[..HEADER_BYTES].copy_from_slice(&header.encode());
     codec
 }
 
-/// Compresses the payload in place, through the end of the same vector, unless more than `limit` bytes remain.
-fn compress(page: &mut Vec<u8>, limit: usize) -> Codec {
+/// Compresses the payload in place, through the end of the same vector, if that is asked for and saves enough.
+fn compress(page: &mut Vec<u8>, compression: Compression, packing: Packing, packer: &mut Packer) -> Codec {
     let memory_bytes = page.len();
-    page.resize(memory_bytes + lz4_flex::block::get_maximum_output_size(memory_bytes - HEADER_BYTES), 0);
-    let (plain, room) = page.split_at_mut(memory_bytes);
-    let packed_bytes =
-        lz4_flex::block::compress_into(&plain[HEADER_BYTES..], room).expect("there is room for the worst case");
-    let worth_it = Packing::Tight.padded(HEADER_BYTES + packed_bytes) <= limit;
-    if worth_it {
+    let (codec, packed_bytes) = match compression {
+        Compression::None => return Codec::None,
+        Compression::Lz4 => (Codec::Lz4, Packer::lz4(page, HEADER_BYTES)),
+        Compression::Zstd { level } => match packer.zstd(page, HEADER_BYTES, level) {
+            packed_bytes if is_too_dense(memory_bytes, HEADER_BYTES + packed_bytes) => {
+                page.truncate(memory_bytes);
+                (Codec::Lz4, Packer::lz4(page, HEADER_BYTES))
+            }
+            packed_bytes => (Codec::Zstd, packed_bytes),
+        },
+    };
+    let plain_bytes = packing.padded(memory_bytes);
+    let is_worth_it = Packing::Tight.padded(HEADER_BYTES + packed_bytes) <= plain_bytes - plain_bytes / 8;
+    if is_worth_it {
         page.copy_within(memory_bytes..memory_bytes + packed_bytes, HEADER_BYTES);
         page.truncate(HEADER_BYTES + packed_bytes);
-        Codec::Lz4
+        codec
     } else {
         page.truncate(memory_bytes);
         Codec::None
     }
+}
+
+/// Whether a compressed page would unpack to more than [`MOST_UNPACKED`] times its length.
+fn is_too_dense(memory_bytes: usize, stored_bytes: usize) -> bool {
+    memory_bytes as u64 > stored_bytes as u64 * MOST_UNPACKED
 }
 
 /// Pads a packed page and computes its checksum for its place. Panics as [`encode_page`] does.
@@ -281,6 +318,7 @@ pub fn decode_page(
     kind: PageKind,
     at: &Address,
     file_id: u64,
+    unpacker: &Unpacker,
     memory: impl FnOnce(usize) -> Buffer,
 ) -> Result<(Buffer, PageHeader), String> {
     let header = verify(stored, kind, at, file_id)?;
@@ -288,17 +326,26 @@ pub fn decode_page(
     let stored = &stored[..header.stored_bytes as usize];
     match header.codec {
         Codec::None => buffer.copy_from_slice(stored),
-        Codec::Lz4 => {
-            let (head, payload) = buffer.split_at_mut(HEADER_BYTES);
-            head.copy_from_slice(&stored[..HEADER_BYTES]);
-            let unpacked = lz4_flex::block::decompress_into(&stored[HEADER_BYTES..], payload)
-                .map_err(|error| format!("does not unpack: {error}"))?;
-            if unpacked != payload.len() {
-                return Err(format!("unpacks to {unpacked} bytes instead of {}", payload.len()));
-            }
-        }
+        Codec::Lz4 => unpack(stored, &mut buffer, Unpacker::lz4)?,
+        Codec::Zstd => unpack(stored, &mut buffer, |packed, payload| unpacker.zstd(packed, payload))?,
     }
     Ok((buffer, header))
+}
+
+/// Copies the header and has `payload_of` unpack what follows it, which must fill `buffer`.
+fn unpack(
+    stored: &[u8],
+    buffer: &mut [u8],
+    payload_of: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, String>,
+) -> Result<(), String> {
+    let (head, payload) = buffer.split_at_mut(HEADER_BYTES);
+    let (stored_head, packed) = stored.split_at(HEADER_BYTES);
+    head.copy_from_slice(stored_head);
+    match payload_of(packed, payload) {
+        Ok(unpacked) if unpacked == payload.len() => Ok(()),
+        Ok(unpacked) => Err(format!("unpacks to {unpacked} bytes instead of {}", payload.len())),
+        Err(why) => Err(format!("does not unpack: {why}")),
+    }
 }
 
 /// As [`decode_page`] for a page that has a buffer of its own: a plain page is used in its buffer, without a copy.
@@ -311,13 +358,14 @@ pub fn adopt_page(
     kind: PageKind,
     at: &Address,
     file_id: u64,
+    unpacker: &Unpacker,
     memory: impl FnOnce(usize) -> Buffer,
 ) -> Result<(Buffer, PageHeader), String> {
     let bytes = (at.bytes as usize).min(stored.len());
     let header = verify(&stored[..bytes], kind, at, file_id)?;
     match header.codec {
         Codec::None => Ok((stored, header)),
-        Codec::Lz4 => decode_page(&stored[..bytes], kind, at, file_id, memory),
+        Codec::Lz4 | Codec::Zstd => decode_page(&stored[..bytes], kind, at, file_id, unpacker, memory),
     }
 }
 

@@ -2,7 +2,7 @@
 //! no cache and no budget, and keeps everything it ever read.
 
 use crate::cache::Validate;
-use crate::page::decode_page;
+use crate::page::{Unpacker, decode_page};
 use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use os::Buffer;
 use std::cell::{Cell, RefCell};
@@ -11,6 +11,7 @@ use std::collections::HashMap;
 /// Never faults. One reader: `Send`, not `Sync`.
 pub struct Resident {
     validate: Validate,
+    unpacker: Unpacker,
     pages: RefCell<HashMap<(u64, u64), PageRef>>,
     asked: Cell<u64>,
 }
@@ -19,7 +20,7 @@ impl Resident {
     /// A source that checks the structure of what it reads with `validate`, as a cache does. Files are distinguished by
     /// their ids.
     pub fn new(validate: Validate) -> Self {
-        Self { validate, pages: RefCell::default(), asked: Cell::new(0) }
+        Self { validate, unpacker: Unpacker::default(), pages: RefCell::default(), asked: Cell::new(0) }
     }
 
     /// How many times a page was asked for.
@@ -36,7 +37,8 @@ impl Resident {
         let PageAt { file, address, kind, .. } = at;
         let stored = file.read(&address, kind)?;
         let bytes = &stored.buffer[stored.start..stored.start + address.bytes as usize];
-        let decoded = decode_page(bytes, kind, &address, file.id(), Buffer::zeroed).and_then(|(buffer, header)| {
+        let decoded = decode_page(bytes, kind, &address, file.id(), &self.unpacker, Buffer::zeroed);
+        let decoded = decoded.and_then(|(buffer, header)| {
             (self.validate)(kind, &buffer)?;
             Ok(PageRef::detached(buffer, &header, address))
         });

@@ -1,10 +1,13 @@
-//! A hit in the cache allocates nothing, whoever asks and however: counted by an allocator that counts.
+//! A hit in the cache allocates nothing, whoever asks and however, nor does unpacking a page: counted by an allocator that
+//! counts.
 
 use kit::allocations::{Counting, Thread};
 use os::sync::Arc;
-use os::{Access, Disk};
+use os::{Access, Buffer, Disk};
+use pages::page::{Unpacker, decode_page};
 use pages::{
-    Admit, Codec, HEADER_BYTES, Loaded, Packing, PageCache, PageKind, PageSource, Reason, Session, encode_page, retry,
+    Admit, Compression, HEADER_BYTES, Loaded, Packing, PageCache, PageKind, PageSource, Reason, Session, encode_page,
+    retry,
 };
 use std::path::Path;
 
@@ -16,7 +19,7 @@ fn a_hit_allocates_nothing() {
     let disk = os::sim::SimDisk::new(0);
     let file = disk.open(Path::new("pages"), Access::Create).expect("the disk is empty");
     let mut page = vec![7; HEADER_BYTES + 100];
-    let at = encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Block, 1, 0);
+    let at = encode_page(&mut page, (PageKind::Data, 0), Compression::None, Packing::Block, 1, 0);
     file.append(&page).expect("the disk has room");
 
     let cache = PageCache::new(1 << 20, 8, |_, _| Ok(()));
@@ -37,4 +40,32 @@ fn a_hit_allocates_nothing() {
         );
     }
     assert_eq!(Thread::so_far().count, before);
+}
+
+#[test]
+fn only_the_first_page_that_is_unpacked_allocates_beside_its_own_memory() {
+    for compression in [Compression::Lz4, Compression::ZSTD] {
+        let mut page = vec![0; HEADER_BYTES];
+        page.extend((0..1000u32).flat_map(|row| format!("row {row} of the table;").into_bytes()));
+        let bytes = page.len();
+        let at = encode_page(&mut page, (PageKind::Data, 0), compression, Packing::Tight, 1, 64);
+        assert!(page.len() < bytes / 2, "{compression} makes it smaller");
+        let unpacker = Unpacker::default();
+        let unpack = || {
+            let memory = Buffer::zeroed(bytes);
+            let before = Thread::so_far();
+            let decoded = decode_page(&page, PageKind::Data, &at, 1, &unpacker, |_| memory);
+            let allocated = Thread::so_far().since(before);
+            decoded.expect("the page is whole");
+            allocated
+        };
+        let first = unpack();
+        let context_bytes = unpacker.memory_bytes();
+        assert!(first.bytes >= context_bytes, "{first:?} with the context of {context_bytes}");
+        assert_eq!(compression == Compression::ZSTD, context_bytes > 0);
+        for _ in 0..100 {
+            assert_eq!(unpack().count, 0);
+        }
+        assert_eq!(unpacker.memory_bytes(), context_bytes);
+    }
 }

@@ -6,8 +6,8 @@ use os::sync::shuttle::{self, thread};
 use os::sync::{Arc, Condvar, Mutex};
 use os::{Access, BLOCK_BYTES, Disk, Machine};
 use pages::{
-    Address, Admit, Codec, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Result, Session,
-    encode_page, retry,
+    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Result,
+    Session, encode_page, retry,
 };
 use std::path::Path;
 use std::task::{Context, Poll, Wake, Waker};
@@ -35,7 +35,7 @@ impl Numbered {
         for number in 0..pages {
             let mut page = vec![number; BLOCK_BYTES];
             let offset = u64::from(number) * BLOCK_BYTES as u64;
-            addresses.push(encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Block, ID, offset));
+            addresses.push(encode_page(&mut page, (PageKind::Data, 0), Compression::None, Packing::Block, ID, offset));
             file.append(&page).expect("the disk has room");
         }
         let cost = {

@@ -71,14 +71,14 @@ pub fn tiny() -> BuildOptions {
 /// Every index and compression, tall and flat.
 pub fn shapes() -> Vec<BuildOptions> {
     let mut shapes = Vec::new();
-    for (index, max_node_children, max_page_rows) in [
-        (IndexKind::Btree, 3, 2),
-        (IndexKind::Both, 4, 1),
-        (IndexKind::Flat, 7, 2),
-        (IndexKind::Both, 7, 2),
-        (IndexKind::Both, 1000, 1000),
+    for (index, compression, max_node_children, max_page_rows) in [
+        (IndexKind::Btree, Compression::Lz4, 3, 2),
+        (IndexKind::Both, Compression::None, 4, 1),
+        (IndexKind::Flat, Compression::ZSTD, 7, 2),
+        (IndexKind::Both, Compression::Lz4, 7, 2),
+        (IndexKind::Btree, Compression::ZSTD, 5, 3),
+        (IndexKind::Both, Compression::None, 1000, 1000),
     ] {
-        let compression = if max_page_rows == 2 { Compression::Lz4 } else { Compression::None };
         shapes.push(BuildOptions { index, compression, max_node_children, max_page_rows, ..tiny() });
     }
     shapes

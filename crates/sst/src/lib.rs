@@ -24,7 +24,7 @@ pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::{FilterKind, hash_key};
 pub use format::meta::{
     BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES,
-    Meta, NODE_SAMPLES, RareTree, Root, Tree, TreeKind,
+    Meta, NODE_SAMPLES, RareTree, Root, Tree, TreeKind, ZSTD,
 };
 pub use format::node::Totals;
 pub use format::validate;

@@ -10,7 +10,8 @@ mod rows;
 mod tree;
 
 pub use builder::{SstBuilder, history_key};
-pub use options::{BuildOptions, Compression};
+pub use options::BuildOptions;
+pub use pages::Compression;
 
 #[cfg(test)]
 mod tests;

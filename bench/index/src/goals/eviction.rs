@@ -14,7 +14,7 @@ use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Disk};
 use pages::{
-    Address, Admit, Codec, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Session,
+    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Session,
     encode_page, retry,
 };
 use std::path::Path;
@@ -117,7 +117,7 @@ fn write_nodes(disk: &dyn Disk, node_bytes: usize) -> Result<Vec<Address>> {
     for i in 0..HELD {
         let mut page = vec![0; HEADER_BYTES];
         page.resize(node_bytes, i as u8);
-        let address = encode_page(&mut page, (PageKind::Index, 1), Codec::None, Packing::Block, FILE_ID, offset);
+        let address = encode_page(&mut page, (PageKind::Index, 1), Compression::None, Packing::Block, FILE_ID, offset);
         file.write_at(&page, offset)?;
         offset = address.end();
         addresses.push(address);

@@ -43,7 +43,7 @@ pub const SCHEME: Scheme = Scheme {
         ("cache", "page cache in bytes: 256MiB"),
         ("write_buffer", "memory for rows not yet in files: 64MiB"),
         ("durability", "buffered: log written, not synced; synced: every commit"),
-        ("compression", "none or lz4, of a new table: none"),
+        ("compression", "none, lz4, zstd or zstd:LEVEL, of a new table: none"),
         ("page", "bytes of a page, of a new table: 16KiB"),
         ("node", "bytes of an index node, of a new table: 16KiB"),
         (
@@ -202,8 +202,14 @@ impl TableForm {
                 _ => return Err(options.bad("groups", &text, &format!("0 to {MOST_GROUPS}"))),
             },
         };
-        let compression = options
-            .choice("compression", &[("", None), ("none", Some(Compression::None)), ("lz4", Some(Compression::Lz4))])?;
+        let compression = match options.text("compression") {
+            None => None,
+            Some(text) => {
+                let most = Compression::ZSTD_LEVELS.end();
+                let known = format!("none, lz4, zstd, or zstd:LEVEL with a level from 1 to {most}");
+                Some(text.parse::<Compression>().map_err(|_| options.bad("compression", &text, &known))?)
+            }
+        };
         let index = options.choice(
             "index",
             &[
@@ -266,18 +272,11 @@ impl TableForm {
             bytes_text(found.page_bytes.into()),
             bytes_text(found.node_bytes.into()),
             found.groups.len(),
-            compression_name(found.compression),
+            found.compression,
             index_name(found.index),
             found.filters
         );
         Err(Failure::session("other_options", text))
-    }
-}
-
-fn compression_name(compression: Compression) -> &'static str {
-    match compression {
-        Compression::None => "none",
-        Compression::Lz4 => "lz4",
     }
 }
 
@@ -300,7 +299,7 @@ fn settings_of(db: &Database, table: &larch::Table, durability: Durability, writ
         Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
         Setting::new("durability", durability),
         Setting::new("cache", bytes_text(db.cache().budget_bytes())),
-        Setting::new("compression", compression_name(options.compression)),
+        Setting::new("compression", options.compression.to_string()),
         Setting::new("page", bytes_text(options.page_bytes.into())),
         Setting::new("node", bytes_text(options.node_bytes.into())),
         Setting::new("index", index_name(options.index)),

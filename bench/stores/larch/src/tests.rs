@@ -23,7 +23,7 @@ fn it_does_so_with_every_option() {
 #[test]
 fn it_does_so_with_fields_in_groups_and_each_index() {
     check("?cache=1MiB&write_buffer=1MiB&page=4KiB&node=1KiB&groups=1&index=both&read_index=flat");
-    check("?groups=3&read_index=btree");
+    check("?groups=3&read_index=btree&compression=zstd:9");
 }
 
 #[test]
@@ -35,6 +35,10 @@ fn options_that_make_no_sense_are_refused_with_what_is_allowed() {
         ("?groups=2&flights=8", "option `flights` is `set` and should be left out where the fields are in groups"),
         ("?read_index=tree", "option `read_index` is `tree` and should be one of btree, flat"),
         ("?node=8GiB", "option `node` is `8589934592` and should be at most 256KiB"),
+        (
+            "?compression=zstd:20",
+            "option `compression` is `zstd:20` and should be none, lz4, zstd, or zstd:LEVEL with a level from 1 to 19",
+        ),
         ("?node=100", "an index node of 100 bytes is not within"),
     ] {
         let target = Target::parse(&format!("larch:{}{options}", scratch.path().join("db").display()));

@@ -402,7 +402,7 @@ impl Database {
         if let Some(table) = self.existing_table(name)? {
             return Ok(table);
         }
-        options.check()?;
+        options.check_for(self.core().env.options.compat)?;
         if self.core().env.options.read_only {
             return Err(Error::NoSuchTable(name.to_owned()));
         }

@@ -12,7 +12,7 @@ use crate::manifest::DbFile;
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, Mutex, Weak};
 use os::{Buffer, File, Job, Polled};
-use pages::page::decode_page;
+use pages::page::{Unpacker, decode_page};
 use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
 use sst::{Branch, TreeKind};
 use std::time::Duration;
@@ -175,7 +175,8 @@ impl Walk {
             UnreadPage::Branch(_, branch) => (branch.subtree.address, branch.kind),
             UnreadPage::Value(at) => (*at, PageKind::Value),
         };
-        if let Err(error) = self.compare(&at, kind).and_then(|()| self.go_below(core, page)) {
+        if let Err(error) = self.compare(core.env.cache.unpacker(), &at, kind).and_then(|()| self.go_below(core, page))
+        {
             let file = self.file.path().to_owned();
             core.background.damage.add(&core.env, Problem { table: self.table.clone(), file, error: error.into() });
         }
@@ -183,7 +184,7 @@ impl Walk {
     }
 
     /// Reads a page from disk, even if it is in memory, and verifies it.
-    fn compare(&self, at: &Address, kind: PageKind) -> pages::Result<()> {
+    fn compare(&self, unpacker: &Unpacker, at: &Address, kind: PageKind) -> pages::Result<()> {
         let sst = &self.file.sst;
         let start = at.offset / os::BLOCK_BYTES as u64 * os::BLOCK_BYTES as u64;
         let end = at.end().next_multiple_of(os::BLOCK_BYTES as u64);
@@ -193,7 +194,7 @@ impl Walk {
         let from = (at.offset - start) as usize;
         let stored = blocks[..read].get(from..from + at.bytes as usize);
         let stored = stored.ok_or_else(|| sst.file.corrupt(kind, at.offset, "the file ends within the page"))?;
-        let decoded = decode_page(stored, kind, at, sst.meta.file_id, Buffer::zeroed);
+        let decoded = decode_page(stored, kind, at, sst.meta.file_id, unpacker, Buffer::zeroed);
         decoded.map(|_| ()).map_err(|why| sst.file.corrupt(kind, at.offset, why))
     }
 

@@ -555,6 +555,7 @@ mod tests {
             groups: Vec::new(),
             has_origin: false,
             has_samples: false,
+            has_zstd: false,
             unknown: Default::default(),
         };
         let table = TableId(1);
@@ -644,6 +645,7 @@ mod tests {
             groups: Vec::new(),
             has_origin: false,
             has_samples: false,
+            has_zstd: false,
             unknown: sst::format::meta::Unknown { features: 1 << 20, extension: Vec::new() },
         };
         let mut bytes = Vec::new();
@@ -699,6 +701,7 @@ mod tests {
             groups: Vec::new(),
             has_origin: false,
             has_samples: false,
+            has_zstd: false,
             unknown: Default::default(),
         };
         let table = TableId(7);

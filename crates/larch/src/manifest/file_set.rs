@@ -16,7 +16,7 @@ use os::sync::Arc;
 use pages::PagedFile;
 use rpds::RedBlackTreeMap;
 use sst::format::features;
-use sst::{KeyBounds, Slice, Version};
+use sst::{Compression, KeyBounds, Slice, Version};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Display;
@@ -248,18 +248,26 @@ impl FileSet {
         self.add_file(table, level, sliced)
     }
 
-    /// Refuses a database that already has a file that `release` cannot read: nothing that is written from now on would make the
-    /// database readable for it.
+    /// Refuses a database that already has a file, or options of a table, that `release` cannot read: nothing that is written
+    /// from now on would make the database readable for it.
     ///
     /// # Errors
     ///
-    /// [`Error::BadOptions`] with the file and the feature.
+    /// [`Error::BadOptions`] with the file and the feature, or with the index or table.
     pub fn check_readable_by(&self, release: Release) -> Result<()> {
         if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {
             return Err(Error::BadOptions(format!(
                 "compat {release}: there is an index, {}, and Larch {release} does not read databases with indexes; open the \
                  database without compat",
                 index.info.name
+            )));
+        }
+        let wants_zstd = |table: &&TableFiles| matches!(table.info.options.compression, Compression::Zstd { .. });
+        if let Some(table) = self.tables.values().find(wants_zstd).filter(|_| !release.reads_zstd()) {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: table {} is compressed by zstd, and Larch {release} does not read that; open the database \
+                 without compat",
+                table.info.name
             )));
         }
         let known = release.features(Format::Sst);

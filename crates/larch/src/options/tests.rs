@@ -82,6 +82,7 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
         TableOptions { node_bytes: 512, ..usual.clone() },
         TableOptions { index: IndexKind::Flat, ..usual.clone() },
         TableOptions { compression: Compression::Lz4, ..usual.clone() },
+        TableOptions { compression: Compression::Zstd { level: 4 }, ..usual.clone() },
         TableOptions { filters: Filters::all(FilterKind::Bits12), ..usual.clone() },
         TableOptions { filter_prefix_bytes: 1, ..usual.clone() },
         split(&["hot"]),
@@ -109,10 +110,29 @@ fn a_choice_that_a_later_release_has_is_refused_by_name() {
     let mut bytes = Vec::new();
     TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }.encode(&mut bytes);
     // Two bytes of each length, then index and compression.
-    for (at, expected) in [(4, "index 3"), (5, "compression 3")] {
+    let compressions = [3, 2, 0x12 + 1, 0x13, 0x10, 0x11];
+    let compressions = compressions.map(|number| (5, number, format!("compression {number}")));
+    for (at, number, expected) in [(4, 3, "index 3".to_owned())].into_iter().chain(compressions) {
         let mut newer = bytes.clone();
-        newer[at] = 3;
-        let expected = Unreadable::Newer(expected.to_owned());
-        assert_eq!(TableOptions::decode(&mut newer.as_slice()), Err(expected));
+        newer[at] = number;
+        assert_eq!(TableOptions::decode(&mut newer.as_slice()), Err(Unreadable::Newer(expected)));
+    }
+}
+
+#[test]
+fn each_compression_comes_back_and_a_level_that_there_is_not_is_refused() {
+    let usual = TableOptions::default();
+    let zstd = Compression::ZSTD_LEVELS.map(|level| Compression::Zstd { level });
+    for compression in [Compression::None, Compression::Lz4].into_iter().chain(zstd) {
+        let options = TableOptions { compression, ..usual.clone() };
+        options.check().expect("there is such a level");
+        let mut bytes = Vec::new();
+        options.encode(&mut bytes);
+        assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Ok(options));
+    }
+    for level in [0, 20, 255] {
+        let error = TableOptions { compression: Compression::Zstd { level }, ..usual.clone() }.check();
+        let expected = format!("the options cannot be used: zstd has no level {level}; choose from 1 to 19");
+        assert_eq!(error.expect_err("it is refused").to_string(), expected);
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::log::record::RecordReader;
 use crate::manifest::edit::Framing;
 use crate::manifest::{Edit, ManifestLog};
-use crate::{Database, TableOptions};
+use crate::{Compression, Database, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -88,4 +88,42 @@ fn a_release_has_a_name_and_others_are_refused_with_the_names_there_are() {
     }
     let error = "0.7".parse::<Release>().expect_err("there is none");
     assert_eq!(error, "this release cannot write for a release 0.7; choose from 0.1, 0.2");
+}
+
+#[test]
+fn tables_are_not_compressed_by_zstd_under_compat_of_a_release_that_does_not_read_it() {
+    let zstd = || TableOptions { compression: Compression::ZSTD, ..TableOptions::default() };
+    let (_, disk) = Machine::simulated(1);
+    let db = open(&disk, Some(Release::V0_1)).expect("the disk works");
+    let expected = "the options cannot be used: compat 0.1: Larch 0.1 does not read pages compressed by zstd; choose lz4, or \
+                    open the database without compat";
+    let refused = db.table_with("t", zstd()).expect_err("0.1 does not read it");
+    assert_eq!(refused.to_string(), expected);
+    let table = db.table("t").expect("nothing was made by this name");
+    let refused = table.alter(|options| options.compression = Compression::ZSTD).expect_err("0.1 does not read it");
+    assert_eq!(refused.to_string(), expected);
+    assert_eq!(table.options(), TableOptions::default());
+    table.insert("k", "v").expect("the disk works");
+    drop((table, db));
+
+    // The table has no file that is compressed by zstd, but its next one would be.
+    let db = open(&disk, None).expect("the disk works");
+    db.table("t").expect("it is there").alter(|options| *options = zstd()).expect("the disk works");
+    drop(db);
+    let refused = open(&disk, Some(Release::V0_1)).expect_err("0.1 does not read it");
+    let expected = "the options cannot be used: compat 0.1: table t is compressed by zstd, and Larch 0.1 does not read that; \
+                    open the database without compat";
+    assert_eq!(refused.to_string(), expected);
+
+    // No table is, but a file of before.
+    let db = open(&disk, None).expect("the disk works");
+    let table = db.table("t").expect("it is there");
+    for i in 0..1000u32 {
+        table.insert(i.to_be_bytes(), [7; 100]).expect("the disk works");
+    }
+    db.flush().expect("the disk works");
+    table.alter(|options| options.compression = Compression::None).expect("the disk works");
+    drop((table, db));
+    let refused = open(&disk, Some(Release::V0_1)).expect_err("0.1 does not read it").to_string();
+    assert!(refused.contains(" has feature") && refused.contains("22"), "{refused}");
 }

@@ -91,7 +91,7 @@ pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptio
             table.name
         )));
     }
-    options.check()?;
+    options.check_for(core.env.options.compat)?;
     if options == old.options {
         return Ok(());
     }

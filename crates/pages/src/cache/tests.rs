@@ -426,7 +426,7 @@ fn a_data_page_read_again_and_again_outlives_those_read_once() {
 
 #[test]
 fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
-    let numbered = Numbered::write(&[PageKind::Data; 4], 1 << 20, crate::Codec::Lz4, crate::Packing::Tight);
+    let numbered = Numbered::write(&[PageKind::Data; 4], 1 << 20, crate::Compression::Lz4, crate::Packing::Tight);
     assert!(numbered.pages[0].1.bytes < 1 << 14, "it packs to less than a quarter");
     let cache = PageCache::new(2 << 20, 8, accept);
     let file = numbered.register(&cache);
@@ -441,7 +441,7 @@ fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
 
 /// Pages of 1 MiB that pack to a few KiB, and a cache for two of them, which has room for what all are expected to take.
 fn unpacking() -> (Numbered, Arc<PageCache>, Arc<PagedFile>) {
-    let numbered = Numbered::write(&[PageKind::Data; 20], 1 << 20, crate::Codec::Lz4, crate::Packing::Tight);
+    let numbered = Numbered::write(&[PageKind::Data; 20], 1 << 20, crate::Compression::Lz4, crate::Packing::Tight);
     let cache = PageCache::new(3 << 20, 8, accept);
     let file = numbered.register(&cache);
     (numbered, cache, file)
@@ -482,7 +482,7 @@ fn a_step_whose_pages_do_not_fit_once_unpacked_leaves_the_budget_as_it_was() {
 #[test]
 fn a_page_that_does_not_fit_once_unpacked_reaches_all_who_wait_for_it() {
     const READERS: usize = 8;
-    let numbered = Numbered::write(&[PageKind::Data], 1 << 20, crate::Codec::Lz4, crate::Packing::Tight);
+    let numbered = Numbered::write(&[PageKind::Data], 1 << 20, crate::Compression::Lz4, crate::Packing::Tight);
     let gate = Arc::<Gate>::default();
     let cache = PageCache::new(1 << 19, 8, accept);
     let file = cache.register(PATH, ID, {

@@ -30,6 +30,8 @@ pub struct CacheUsage {
     /// What stands around pages: frames, the table, the memory's own lists. Paid for by what a page costs beyond its buffer,
     /// while there are as many pages as there were at most.
     pub overhead_bytes: u64,
+    /// Contexts that unpack pages, beside the budget.
+    pub unpacker_bytes: u64,
     /// Pages in memory by kind, in the order of [`PageKind::ALL`].
     pub kind_bytes: [u64; PageKind::ALL.len()],
     /// Number of files open, kept or in use.
@@ -114,6 +116,7 @@ impl PageCache {
             frames: self.budget.frames(),
             backed_bytes: self.memory.backed_bytes(),
             overhead_bytes: self.frames.bytes() + self.table.bytes() + self.memory.overhead_bytes(),
+            unpacker_bytes: self.unpacker.memory_bytes(),
             kind_bytes: PageKind::ALL.map(|kind| self.budget.of_kind(kind)),
             open_files: self.open_files.count(),
             queued: self.budget.queued(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::numbered::{ID, Numbered, PATH, accept};
-use crate::{Admit, Codec, Packing, Reason, Resident, Session, retry};
+use crate::{Admit, Compression, Packing, Reason, Resident, Session, retry};
 use os::sim::SimDisk;
 
 #[test]
@@ -130,7 +130,7 @@ fn bytes_around_the_cache_are_read_within_the_bound() {
 
 #[test]
 fn pages_packed_tight_are_read_with_the_blocks_they_share() {
-    let numbered = Numbered::write(&[PageKind::Data; 100], 1000, Codec::None, Packing::Tight);
+    let numbered = Numbered::write(&[PageKind::Data; 100], 1000, Compression::None, Packing::Tight);
     let (file, resident) = (numbered.alone(), Resident::new(accept));
     for number in 0..100 {
         let (_, at) = numbered.pages[number];

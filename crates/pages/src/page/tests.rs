@@ -14,85 +14,142 @@ fn page_of(payload: &[u8]) -> Vec<u8> {
     [&[0; HEADER_BYTES], payload].concat()
 }
 
-fn check_comes_back(payload: &[u8], codec: Codec, packing: Packing, offset: u64, stored_bytes: usize) {
+fn check_comes_back(payload: &[u8], compression: Compression, packing: Packing, offset: u64, stored_bytes: usize) {
     let mut page = page_of(payload);
-    let at = encode_page(&mut page, (PageKind::Index, 3), codec, packing, FILE_ID, offset);
+    let at = encode_page(&mut page, (PageKind::Index, 3), compression, packing, FILE_ID, offset);
     assert_eq!((at.offset, at.bytes as usize, page.len()), (offset, stored_bytes, stored_bytes));
-    let (decoded, header) =
-        decode_page(&page, PageKind::Index, &at, FILE_ID, Buffer::zeroed).expect("the page is whole");
+    let (decoded, header) = decode_page(&page, PageKind::Index, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed)
+        .expect("the page is whole");
     assert_eq!(&decoded[HEADER_BYTES..], payload);
     assert_eq!((header.kind, header.level), (PageKind::Index, 3));
     assert_eq!(PageHeader::decode(&decoded), Ok(header));
     let (adopted, _) =
-        adopt_page(Buffer::copied(&page), PageKind::Index, &at, FILE_ID, Buffer::zeroed).expect("the page is whole");
+        adopt_page(Buffer::copied(&page), PageKind::Index, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed)
+            .expect("the page is whole");
     assert_eq!(&adopted[..decoded.len()], &*decoded);
 }
 
 #[test]
 fn a_page_comes_back_as_it_went() {
     let plain = random_bytes(1, 5000);
-    check_comes_back(&plain, Codec::None, Packing::Block, 0, 8192);
-    check_comes_back(&plain, Codec::None, Packing::Block, 12288, 8192);
-    check_comes_back(&plain, Codec::None, Packing::Tight, 64, 5056);
-    check_comes_back(&[], Codec::None, Packing::Tight, 64, 64);
-    check_comes_back(&plain[..BLOCK_BYTES - HEADER_BYTES], Codec::None, Packing::Block, 0, BLOCK_BYTES);
+    check_comes_back(&plain, Compression::None, Packing::Block, 0, 8192);
+    check_comes_back(&plain, Compression::None, Packing::Block, 12288, 8192);
+    check_comes_back(&plain, Compression::None, Packing::Tight, 64, 5056);
+    check_comes_back(&[], Compression::None, Packing::Tight, 64, 64);
+    check_comes_back(&plain[..BLOCK_BYTES - HEADER_BYTES], Compression::None, Packing::Block, 0, BLOCK_BYTES);
 }
 
 #[test]
 fn a_plain_page_between_blocks_is_packed_tight() {
-    check_comes_back(&random_bytes(1, 5000), Codec::None, Packing::Block, 64, 5056);
+    check_comes_back(&random_bytes(1, 5000), Compression::None, Packing::Block, 64, 5056);
 }
 
 #[test]
 fn a_compressed_page_comes_back_as_it_went() {
     let rows: Vec<u8> = (0..1000u32).flat_map(|row| format!("row {row} of the table;").into_bytes()).collect();
-    let mut page = page_of(&rows);
-    assert_eq!(pack_page(&mut page, (PageKind::Data, 0), Codec::Lz4, Packing::Block), Codec::Lz4);
-    let stored_bytes = page.len().next_multiple_of(64);
-    assert!(stored_bytes < rows.len() / 2, "{stored_bytes}");
-    check_comes_back(&rows, Codec::Lz4, Packing::Block, 4096, stored_bytes);
-    check_comes_back(&rows, Codec::Lz4, Packing::Tight, 192, stored_bytes);
+    let mut packer = Packer::default();
+    let zstd = Compression::ZSTD_LEVELS.map(|level| (Compression::Zstd { level }, Codec::Zstd));
+    for (compression, codec) in [(Compression::Lz4, Codec::Lz4)].into_iter().chain(zstd) {
+        let mut page = page_of(&rows);
+        assert_eq!(pack_page(&mut page, (PageKind::Data, 0), compression, Packing::Block, &mut packer), codec);
+        let stored_bytes = page.len().next_multiple_of(64);
+        assert!(stored_bytes < rows.len() / 2, "{compression}: {stored_bytes}");
+        check_comes_back(&rows, compression, Packing::Block, 4096, stored_bytes);
+        check_comes_back(&rows, compression, Packing::Tight, 192, stored_bytes);
+    }
 }
 
 #[test]
 fn a_page_is_compressed_only_if_that_saves_an_eighth_of_its_room() {
-    check_comes_back(&random_bytes(2, 5000), Codec::Lz4, Packing::Tight, 64, 5056);
-    // 16 KiB, of which the zeros at the end go: 448 bytes of zeros are not enough, 4 KiB are.
-    for (zeros, codec) in [(448, Codec::None), (4096, Codec::Lz4)] {
-        let mut page = page_of(&random_bytes(3, 16384 - HEADER_BYTES));
-        page[16384 - zeros..].fill(0);
-        assert_eq!(pack_page(&mut page, (PageKind::Data, 0), Codec::Lz4, Packing::Block), codec, "{zeros} zeros");
+    for (compression, codec) in [(Compression::Lz4, Codec::Lz4), (Compression::ZSTD, Codec::Zstd)] {
+        check_comes_back(&random_bytes(2, 5000), compression, Packing::Tight, 64, 5056);
+        // 16 KiB, of which the zeros at the end go: 448 bytes of zeros are not enough, 4 KiB are.
+        for (zeros, codec) in [(448, Codec::None), (4096, codec)] {
+            let mut page = page_of(&random_bytes(3, 16384 - HEADER_BYTES));
+            page[16384 - zeros..].fill(0);
+            let packed = pack_page(&mut page, (PageKind::Data, 0), compression, Packing::Block, &mut Packer::default());
+            assert_eq!(packed, codec, "{zeros} zeros");
+        }
     }
 }
 
 #[test]
 fn a_plain_page_is_used_where_it_was_read() {
     let mut page = page_of(&random_bytes(4, 5000));
-    let at = encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Block, FILE_ID, 0);
+    let at = encode_page(&mut page, (PageKind::Data, 0), Compression::None, Packing::Block, FILE_ID, 0);
     let buffer = Buffer::copied(&page);
     let address = buffer.as_ptr();
-    let (adopted, _) = adopt_page(buffer, PageKind::Data, &at, FILE_ID, Buffer::zeroed).expect("the page is whole");
+    let (adopted, _) = adopt_page(buffer, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed)
+        .expect("the page is whole");
     assert_eq!(adopted.as_ptr(), address);
 }
 
-fn check_every_flipped_bit_is_refused(codec: Codec, packing: Packing, payload: &[u8]) {
+/// As long as a 255th of a page in memory, or longer: this bounds the memory for a value by what its chunks say.
+#[test]
+fn a_page_that_zstd_makes_too_dense_is_stored_by_lz4() {
+    for bytes in [1000, 8000, 16_000, 100_000, (1 << 20) + HEADER_BYTES, MAX_PAGE_BYTES] {
+        let mut page = page_of(&vec![7; bytes - HEADER_BYTES]);
+        let at = encode_page(&mut page, (PageKind::Value, 0), Compression::ZSTD, Packing::Tight, FILE_ID, 64);
+        assert!(bytes as u64 <= u64::from(at.bytes) * MOST_UNPACKED, "{bytes} bytes in {}", at.bytes);
+        let unpacker = Unpacker::default();
+        let (decoded, header) = decode_page(&page, PageKind::Value, &at, FILE_ID, &unpacker, Buffer::zeroed)
+            .unwrap_or_else(|why| panic!("{bytes} bytes: {why}"));
+        assert_eq!(header.codec, if bytes <= 8000 { Codec::Zstd } else { Codec::Lz4 }, "{bytes} bytes");
+        assert!(decoded.len() == bytes && decoded[HEADER_BYTES..].iter().all(|byte| *byte == 7));
+    }
+}
+
+#[test]
+fn a_page_that_unpacks_to_another_length_than_it_says_is_refused_in_words() {
+    let mut page = page_of(&[7; 5000]);
+    let mut at = encode_page(&mut page, (PageKind::Data, 0), Compression::ZSTD, Packing::Tight, FILE_ID, 64);
+    let mut refused = |memory_bytes: u32| {
+        page[4..8].copy_from_slice(&memory_bytes.to_le_bytes());
+        at.crc = checksum(FILE_ID, 64, &page);
+        decode_page(&page, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed).err()
+    };
+    assert_eq!(refused(5016), None);
+    assert_eq!(refused(5015).as_deref(), Some("does not unpack: destination buffer is too small"));
+    assert_eq!(refused(5017).as_deref(), Some("unpacks to 5000 bytes instead of 5001"));
+    let most = MAX_PAGE_BYTES as u32;
+    assert!(refused(most).is_some_and(|why| why.starts_with("compressed page of 8388608 bytes")));
+}
+
+#[test]
+fn a_packer_has_one_context_for_all_its_pages_and_says_what_it_takes() {
+    let mut packer = Packer::default();
+    let mut pack = |bytes: usize, level: u8| {
+        let mut page = page_of(&random_bytes(4, bytes));
+        pack_page(&mut page, (PageKind::Data, 0), Compression::Zstd { level }, Packing::Tight, &mut packer);
+        packer.memory_bytes()
+    };
+    let first = pack(16_000, 3);
+    assert!((10_000..1 << 20).contains(&first), "{first}");
+    assert_eq!([pack(16_000, 3), pack(300, 3), pack(16_000, 3)], [first; 3]);
+    let most = pack(1 << 20, 19);
+    assert!((1 << 20..=40 << 20).contains(&most), "{most}");
+    println!("{first} bytes for pages of 16 KiB at level 3, {most} for 1 MiB at level 19");
+}
+
+fn check_every_flipped_bit_is_refused(compression: Compression, packing: Packing, payload: &[u8]) {
     let mut page = page_of(payload);
-    let at = encode_page(&mut page, (PageKind::Data, 0), codec, packing, FILE_ID, 4096);
+    let at = encode_page(&mut page, (PageKind::Data, 0), compression, packing, FILE_ID, 4096);
     assert_eq!(page.len(), at.bytes as usize);
     for bit in 0..page.len() * 8 {
         page[bit / 8] ^= 1 << (bit % 8);
-        let outcome = decode_page(&page, PageKind::Data, &at, FILE_ID, Buffer::zeroed);
-        assert!(outcome.is_err(), "bit {bit} of {codec:?}, {packing:?}");
+        let outcome = decode_page(&page, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed);
+        assert!(outcome.is_err(), "bit {bit} of {compression:?}, {packing:?}");
         page[bit / 8] ^= 1 << (bit % 8);
     }
-    decode_page(&page, PageKind::Data, &at, FILE_ID, Buffer::zeroed).expect("all bits are back");
+    decode_page(&page, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed).expect("all bits are back");
 }
 
 #[test]
 fn every_flipped_bit_is_refused_padding_included() {
-    check_every_flipped_bit_is_refused(Codec::None, Packing::Tight, &random_bytes(5, 200));
-    check_every_flipped_bit_is_refused(Codec::None, Packing::Block, &random_bytes(5, 200));
-    check_every_flipped_bit_is_refused(Codec::Lz4, Packing::Tight, &[7; 5000]);
+    check_every_flipped_bit_is_refused(Compression::None, Packing::Tight, &random_bytes(5, 200));
+    check_every_flipped_bit_is_refused(Compression::None, Packing::Block, &random_bytes(5, 200));
+    check_every_flipped_bit_is_refused(Compression::Lz4, Packing::Tight, &[7; 5000]);
+    check_every_flipped_bit_is_refused(Compression::ZSTD, Packing::Tight, &[7; 5000]);
 }
 
 /// crc32c by its definition, a bit at a time, after the bytes whose sum is `sum`.
@@ -120,14 +177,20 @@ fn a_checksum_is_crc32c_of_file_id_offset_and_bytes_whatever_their_length_and_pl
 #[test]
 fn the_right_bytes_in_the_wrong_place_are_refused() {
     let mut page = page_of(&random_bytes(6, 200));
-    let at = encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Tight, FILE_ID, 4096);
+    let at = encode_page(&mut page, (PageKind::Data, 0), Compression::None, Packing::Tight, FILE_ID, 4096);
     let elsewhere = Address { offset: 8192, ..at };
     for (at, kind, file_id) in
         [(elsewhere, PageKind::Data, FILE_ID), (at, PageKind::Data, FILE_ID + 1), (at, PageKind::Index, FILE_ID)]
     {
-        assert!(decode_page(&page, kind, &at, file_id, Buffer::zeroed).is_err(), "{at:?} {kind:?} {file_id}");
+        assert!(
+            decode_page(&page, kind, &at, file_id, &Unpacker::default(), Buffer::zeroed).is_err(),
+            "{at:?} {kind:?} {file_id}"
+        );
     }
-    assert!(decode_page(&page[..192], PageKind::Data, &at, FILE_ID, Buffer::zeroed).is_err(), "cut off");
+    assert!(
+        decode_page(&page[..192], PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed).is_err(),
+        "cut off"
+    );
 }
 
 #[test]
@@ -136,14 +199,14 @@ fn headers_that_lie_under_a_right_checksum_are_refused_without_a_panic() {
     println!("seed {seed}");
     let mut random = SplitMix(seed);
     let mut refused = 0;
-    for codec in [Codec::None, Codec::Lz4] {
+    for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
         for _ in 0..20_000 {
             let mut page = page_of(&[7; 1000]);
-            let mut at = encode_page(&mut page, (PageKind::Data, 0), codec, Packing::Tight, FILE_ID, 64);
+            let mut at = encode_page(&mut page, (PageKind::Data, 0), compression, Packing::Tight, FILE_ID, 64);
             let place = (random.next() % page.len().min(40) as u64) as usize;
             page[place] = random.next() as u8;
             at.crc = checksum(FILE_ID, 64, &page);
-            match decode_page(&page, PageKind::Data, &at, FILE_ID, Buffer::zeroed) {
+            match decode_page(&page, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed) {
                 Ok((buffer, header)) => assert_eq!(buffer.len(), header.memory_bytes as usize),
                 Err(_) => refused += 1,
             }
@@ -163,12 +226,18 @@ fn a_header_says_what_is_wrong_with_it() {
     assert_eq!(PageHeader::decode(&right.encode()), Ok(right));
     check(0, 0, "unknown page kind 0");
     check(0, 11, "unknown page kind 11");
-    check(1, 2, "unknown codec 2");
+    check(1, 3, "unknown codec 3");
     check(3, 1, "reserved bytes of the page header are not zero");
     check(15, 1, "reserved bytes of the page header are not zero");
     check(4, 15, "page of 15 bytes, 99 stored");
     check(11, 1, "page of 99 bytes, 16777315 stored");
     check(8, 98, "plain page of 99 bytes, 98 stored");
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let dense = |memory_bytes| PageHeader { codec, memory_bytes, stored_bytes: 64, ..right };
+        assert_eq!(PageHeader::decode(&dense(64 * 255).encode()), Ok(dense(64 * 255)));
+        let expected = "compressed page of 16321 bytes, 64 stored".to_owned();
+        assert_eq!(PageHeader::decode(&dense(64 * 255 + 1).encode()), Err(expected));
+    }
     assert_eq!(PageHeader::decode(&[]), Err("0 bytes are too few for a page header".to_owned()));
 }
 

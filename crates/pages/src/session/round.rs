@@ -371,9 +371,10 @@ impl PageReading {
         });
         let page = stored.and_then(|StoredPage { buffer: read, start }| {
             let memory = |bytes| buffer(self.claim.cache(), self.payer, bytes);
+            let unpacker = self.claim.cache().unpacker();
             match start {
-                0 => adopt_page(read, *kind, at, file.id(), memory),
-                _ => decode_page(&read[start..][..at.bytes as usize], *kind, at, file.id(), memory),
+                0 => adopt_page(read, *kind, at, file.id(), unpacker, memory),
+                _ => decode_page(&read[start..][..at.bytes as usize], *kind, at, file.id(), unpacker, memory),
             }
             .map_err(|why| file.corrupt(*kind, at.offset, why))
         });

@@ -7,7 +7,7 @@ use super::ahead::{GIVEN_UP_ROUNDS, MAX_HINTS};
 use super::*;
 use crate::flaky::SplitMix;
 use crate::numbered::{BLOCK_COST, Numbered, PATH, accept};
-use crate::{Codec, Error, Packing, PagedFile, Resident, retry};
+use crate::{Compression, Error, Packing, PagedFile, Resident, retry};
 
 fn setup(numbered: &Numbered, budget_pages: u64) -> (Arc<PageCache>, Arc<PagedFile>) {
     let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);
@@ -35,8 +35,8 @@ fn read_by_another(cache: &Arc<PageCache>, numbered: &Numbered, file: &Arc<Paged
     meanwhile();
     let (kind, at) = numbered.pages[0];
     let stored = file.read(&at, kind).expect("no faults");
-    let decoded =
-        crate::page::adopt_page(stored.buffer, kind, &at, file.id(), os::Buffer::zeroed).expect("the page is whole");
+    let decoded = crate::page::adopt_page(stored.buffer, kind, &at, file.id(), cache.unpacker(), os::Buffer::zeroed);
+    let decoded = decoded.expect("the page is whole");
     let made = cache.make_page(numbered.key(file, 0), decoded, at, charge, true).expect("its structure is right");
     claim.land(file, Ok(made));
 }
@@ -272,7 +272,7 @@ fn a_reader_that_asks_for_more_than_there_is_room_for_reads_each_page_once() {
 #[test]
 fn of_many_hints_the_newest_are_followed_and_the_others_forgotten() {
     const PAGES: usize = 3 * MAX_HINTS;
-    let numbered = Numbered::write(&[PageKind::Data; PAGES], 48, Codec::None, Packing::Tight);
+    let numbered = Numbered::write(&[PageKind::Data; PAGES], 48, Compression::None, Packing::Tight);
     let check = |hints: &[usize], expected: &[usize]| {
         let (cache, file) = setup(&numbered, 10 * PAGES as u64);
         let session = Session::new(&cache, Reason::Scan, Admit::Keep);
@@ -474,10 +474,11 @@ fn reading_through_a_cache_of_any_size_gives_what_the_disk_has() {
     for seed in 0..20 {
         println!("seed {seed}");
         let mut random = SplitMix(seed);
-        let codec = if random.next().is_multiple_of(2) { Codec::None } else { Codec::Lz4 };
+        let compressions = [Compression::None, Compression::Lz4, Compression::ZSTD];
+        let compression = compressions[random.next() as usize % compressions.len()];
         let packing = if random.next().is_multiple_of(2) { Packing::Block } else { Packing::Tight };
         let kinds: Vec<_> = (0..60).map(|_| PageKind::ALL[random.next() as usize % PageKind::ALL.len()]).collect();
-        let numbered = Numbered::write(&kinds, 500 + random.next() as usize % 20_000, codec, packing);
+        let numbered = Numbered::write(&kinds, 500 + random.next() as usize % 20_000, compression, packing);
         let (cache, file) = setup(&numbered, random.next() % 40);
         let resident = Resident::new(accept);
         let admits = [Admit::Keep, Admit::Nodes, Admit::Pass];

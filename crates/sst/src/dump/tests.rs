@@ -21,7 +21,7 @@ fn dumped(built: &Built) -> Result<String> {
 
 #[test]
 fn a_dump_of_a_damaged_file_names_the_place_and_never_panics() {
-    for compression in [Compression::None, Compression::Lz4] {
+    for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
         let seed = 12;
         let mut rng = StdRng::seed_from_u64(seed);
         let content = Content::random(&mut rng, 30);
@@ -68,8 +68,14 @@ fn dumped_with(which: usize, level: u8, change: impl FnOnce(&mut [Child])) -> Re
         }
         let mut page = Vec::new();
         forged.finish(forged.children(), &mut page, &mut Vec::new());
-        let at =
-            encode_page(&mut page, (PageKind::Index, level), pages::Codec::None, Packing::Block, ID, seen.at.offset);
+        let at = encode_page(
+            &mut page,
+            (PageKind::Index, level),
+            pages::Compression::None,
+            Packing::Block,
+            ID,
+            seen.at.offset,
+        );
         let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
         file.write_at(&page, at.offset).expect("there is room");
         at

@@ -42,8 +42,10 @@ const FUSE_FILTER: u32 = 1 << 18;
 pub const BLOCK_FILTER: u32 = 1 << 19;
 /// Some node has samples of its heads.
 pub const NODE_SAMPLES: u32 = 1 << 21;
+/// Some page is compressed by zstd.
+pub const ZSTD: u32 = 1 << 22;
 /// Every feature bit of files that this code knows.
-pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES;
+pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES | ZSTD;
 
 /// Most column groups beside the main one: the footer holds two trees of about 100 bytes each for every one.
 pub const MAX_GROUPS: usize = 15;
@@ -356,6 +358,8 @@ pub struct Meta {
     pub has_origin: bool,
     /// Whether some node has samples of its heads.
     pub has_samples: bool,
+    /// Whether some page is compressed by zstd.
+    pub has_zstd: bool,
     /// What a newer program added and this one need not know. Kept as it is.
     pub unknown: Unknown,
 }
@@ -422,6 +426,7 @@ impl Meta {
         bit(!self.groups.is_empty(), GROUPS)
             | bit(self.has_origin, ORIGIN)
             | bit(self.has_samples, NODE_SAMPLES)
+            | bit(self.has_zstd, ZSTD)
             | self.filter.map_or(0, |filter| filter.form.feature())
             | bit(flat(true), FLAT_ALONE)
             | bit(flat(false), FLAT_BESIDE)
@@ -488,6 +493,7 @@ impl Meta {
         meta.unknown.features = features & !FEATURES;
         meta.has_origin = features & ORIGIN != 0;
         meta.has_samples = features & NODE_SAMPLES != 0;
+        meta.has_zstd = features & ZSTD != 0;
         if meta.features() != features {
             let trees = meta.features();
             return Err(format!("features {features:#x} stand with trees of features {trees:#x}").into());
@@ -569,6 +575,7 @@ impl Meta {
             user_bytes,
             has_origin: false,
             has_samples: false,
+            has_zstd: false,
             unknown: Unknown { features: 0, extension },
         })
     }
@@ -782,6 +789,7 @@ mod tests {
             user_bytes: 6,
             has_origin: false,
             has_samples: false,
+            has_zstd: false,
             unknown: Unknown { features: 1 << 9, extension: b"\x80\x0ffrom the future".to_vec() },
         }
     }
@@ -833,6 +841,7 @@ mod tests {
             ..meta()
         };
         assert_eq!(plain.features(), 0);
+        assert_eq!(Meta { has_zstd: true, ..plain }.features(), ZSTD);
         let newer = Meta { unknown: Unknown { features: 1 << 20, extension: Vec::new() }, ..meta() };
         let mut bytes = Vec::new();
         newer.encode(&mut bytes);
@@ -948,6 +957,7 @@ mod tests {
             unknown: Unknown::default(),
             has_origin: true,
             has_samples: true,
+            has_zstd: true,
             ..meta()
         };
         let origin = [7; MAX_ORIGIN_BYTES];

@@ -3,12 +3,10 @@
 
 use super::varint;
 use pages::Address;
+use pages::page::MOST_UNPACKED;
 
 /// Chunk of a large value, its header not included.
 pub const MAX_CHUNK_BYTES: usize = 1 << 20;
-
-/// A byte of LZ4 unpacks to no more: it adds at most 255 to the length of a match.
-const MOST_UNPACKED: u64 = 255;
 
 /// Reference to a value kept in value pages.
 ///

@@ -399,7 +399,7 @@ fn both_indexes_give_the_same_answers_as_each_alone() {
     let mut content = Content::random(&mut rng, 50);
     content.groups = 2;
     for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
-        for compression in [Compression::None, Compression::Lz4] {
+        for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
             let built = content.build(BuildOptions { index, compression, ..tiny() });
             let tree = built.meta.main.expect("it has rows");
             assert_eq!((tree.btree.is_some(), tree.flat.is_some()), (index.has_btree(), index.has_flat()));

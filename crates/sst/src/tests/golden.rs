@@ -10,13 +10,15 @@ use crate::KeyRange;
 use crate::fixture::{Content, ID, PATH, part, tiny};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterKind;
-use crate::format::meta::{IndexKind, Meta, NODE_SAMPLES};
+use crate::format::meta::{IndexKind, Meta, NODE_SAMPLES, ZSTD};
 use crate::read::{EraseCursor, RangeErase, Seek, Sst, SstCursor};
 use crate::row::{RowKind, Version};
 use crate::write::{BuildOptions, Compression};
 use os::sim::SimDisk;
 use os::{Access, Disk};
 use pages::{PagedFile, Resident, retry};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -198,12 +200,8 @@ fn nodes_with_samples_are_written_byte_for_byte_and_read() {
 
 #[test]
 fn a_file_of_version_1_is_written_byte_for_byte() {
-    let packed = ("golden-v1-lz4.sst", 0);
-    for (name, groups) in PLAIN.into_iter().chain([packed]) {
-        let compression = if name == packed.0 { Compression::Lz4 } else { Compression::None };
-        write_missing(name, || content(groups).build(options(compression)).bytes());
-    }
     for (name, groups) in PLAIN {
+        write_missing(name, || content(groups).build(options(Compression::None)).bytes());
         let built = content(groups).build(options(Compression::None)).bytes();
         let golden = golden(name);
         assert!(golden.len() <= 128 << 10);
@@ -223,10 +221,40 @@ fn a_file_of_version_1_is_read() {
     }
 }
 
+/// Files with packed pages, and what packs them.
+const PACKED: [(&str, Compression); 2] =
+    [("golden-v1-lz4.sst", Compression::Lz4), ("golden-v1-zstd.sst", Compression::ZSTD)];
+
 /// How an encoder packs bytes is its own business, so these are read and not compared.
 #[test]
 fn a_packed_file_of_version_1_is_read() {
-    check_content(&golden("golden-v1-lz4.sst"));
+    for (name, compression) in PACKED {
+        write_missing(name, || content(0).build(options(compression)).bytes());
+        check_content(&golden(name));
+    }
+}
+
+#[test]
+fn a_file_says_that_it_has_pages_packed_by_zstd_only_if_it_has_some() {
+    let features = |content: &Content| content.build(options(Compression::ZSTD)).meta.features();
+    assert_eq!(features(&content(0)) & ZSTD, ZSTD);
+    let golden = golden("golden-v1-zstd.sst");
+    let meta = Meta::from_footer(&golden[golden.len() - os::BLOCK_BYTES..]).expect("it is whole");
+    assert!(meta.has_zstd);
+    // A block of noise: the bytes are those of a file without compression.
+    let mut rng = StdRng::seed_from_u64(1);
+    let noise: Vec<u8> = (0..4000).map(|_| rng.random()).collect();
+    let mut content = Content::default();
+    content.rows.insert(b"noise".to_vec(), vec![(1, RowKind::Put, noise)]);
+    let bytes = |compression| content.build(BuildOptions { compression, ..BuildOptions::default() }).bytes();
+    assert!(bytes(Compression::ZSTD) == bytes(Compression::None));
+}
+
+#[test]
+fn a_reader_that_does_not_know_zstd_refuses_the_file_by_the_feature() {
+    let meta = content(0).build(options(Compression::ZSTD)).meta;
+    let refused = crate::format::features::check(meta.features(), crate::FEATURES & !ZSTD);
+    assert_eq!(refused, Err(Unreadable::Newer("feature 22".to_owned())));
 }
 
 #[test]

@@ -77,8 +77,11 @@ fn build(case: &mut TestCase) -> Built {
         options.max_page_rows = rows as usize;
     }
     let groups = number(case, "groups").unwrap_or(0);
-    if case.take_flag("lz4").expect("lz4 takes no argument") {
-        options = BuildOptions { compression: Compression::Lz4, ..options };
+    for compression in [Compression::Lz4, Compression::ZSTD] {
+        let name = compression.to_string();
+        if case.take_flag(name.split(':').next().expect("there is a name")).expect("it takes no argument") {
+            options = BuildOptions { compression, ..options };
+        }
     }
     options.filter = match number(case, "filter") {
         None => FilterKind::None,

@@ -13,7 +13,7 @@ use crate::slice::Slice;
 use crate::write::{BuildOptions, Compression};
 use os::sync::Arc;
 use os::{Access, Disk};
-use pages::{Admit, Codec, HEADER_BYTES, Packing, PageCache, Reason, Resident, Session, encode_page};
+use pages::{Admit, HEADER_BYTES, Packing, PageCache, Reason, Resident, Session, encode_page};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::path::Path;
 
@@ -178,6 +178,11 @@ fn every_flipped_byte_of_a_packed_tree_is_noticed() {
 }
 
 #[test]
+fn every_flipped_byte_of_a_tree_packed_by_zstd_is_noticed() {
+    check_every_byte(IndexKind::Btree, Compression::ZSTD);
+}
+
+#[test]
 fn every_flipped_byte_of_a_plain_list_is_noticed() {
     check_every_byte(IndexKind::Flat, Compression::None);
 }
@@ -185,6 +190,11 @@ fn every_flipped_byte_of_a_plain_list_is_noticed() {
 #[test]
 fn every_flipped_byte_of_a_packed_list_is_noticed() {
     check_every_byte(IndexKind::Flat, Compression::Lz4);
+}
+
+#[test]
+fn every_flipped_byte_of_a_list_packed_by_zstd_is_noticed() {
+    check_every_byte(IndexKind::Flat, Compression::ZSTD);
 }
 
 #[test]
@@ -205,7 +215,7 @@ fn a_flipped_byte_of_either_index_is_noticed_where_a_file_has_both() {
 
 #[test]
 fn a_read_that_meets_a_flipped_byte_fails_and_is_never_wrong() {
-    for compression in [Compression::None, Compression::Lz4] {
+    for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
         let seed = 6;
         let mut rng = StdRng::seed_from_u64(seed);
         let content = Content::random(&mut rng, 40);
@@ -375,7 +385,7 @@ impl Forge {
     }
 
     fn write(&self, page: &mut Vec<u8>, kind: PageKind, level: u8, offset: u64) -> Address {
-        let at = encode_page(page, (kind, level), Codec::None, Packing::Block, ID, offset);
+        let at = encode_page(page, (kind, level), Compression::None, Packing::Block, ID, offset);
         let file = self.built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
         file.write_at(page, offset).expect("there is room");
         at
@@ -469,7 +479,7 @@ fn a_list_that_contradicts_the_tree_beside_it_is_noticed() {
         }
         let mut page = Vec::new();
         forged.finish(children.len(), &mut page, &mut Vec::new());
-        let at = encode_page(&mut page, (PageKind::Flat, 1), Codec::None, Packing::Block, ID, list.at.offset);
+        let at = encode_page(&mut page, (PageKind::Flat, 1), Compression::None, Packing::Block, ID, list.at.offset);
         let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
         file.write_at(&page, at.offset).expect("there is room");
         assert_eq!(children.len(), wanted);
@@ -523,7 +533,7 @@ fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
     page.finish(&mut bytes);
     let offset =
         built.meta.trees().find(|(kind, _)| *kind == tree).expect("the tree has rows").1.root(false).address.offset;
-    let at = encode_page(&mut bytes, (tree.page_kind(), 0), Codec::None, Packing::Block, ID, offset);
+    let at = encode_page(&mut bytes, (tree.page_kind(), 0), Compression::None, Packing::Block, ID, offset);
     let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
     file.write_at(&bytes, offset).expect("there is room");
     complaint(&with_footer(built, |meta| {
@@ -576,7 +586,7 @@ fn a_node_whose_separators_leave_its_parents_is_noticed() {
         let file = forged.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
         let mut page = Vec::new();
         node.finish(children.children(), &mut page, &mut Vec::new());
-        let at = encode_page(&mut page, (PageKind::Index, 1), Codec::None, Packing::Block, ID, damaged.at.offset);
+        let at = encode_page(&mut page, (PageKind::Index, 1), Compression::None, Packing::Block, ID, damaged.at.offset);
         file.write_at(&page, at.offset).expect("there is room");
         let above = IndexNode::new(&root.page);
         let mut node = NodeBuilder::default();
@@ -590,7 +600,7 @@ fn a_node_whose_separators_leave_its_parents_is_noticed() {
             node.add(&before, Child { address, ..child });
         }
         node.finish(above.children(), &mut page, &mut Vec::new());
-        let at = encode_page(&mut page, (PageKind::Index, 2), Codec::None, Packing::Block, ID, root.at.offset);
+        let at = encode_page(&mut page, (PageKind::Index, 2), Compression::None, Packing::Block, ID, root.at.offset);
         file.write_at(&page, at.offset).expect("there is room");
         let found = complaint(&with_footer(forged, |meta| {
             let tree = meta.main.as_mut().expect("it has rows");
@@ -674,7 +684,8 @@ fn a_value_page_of_another_level_is_noticed() {
     let forged = |level: u8| {
         let mut value = vec![0; HEADER_BYTES];
         value.extend_from_slice(&[b'v'; 900]);
-        let address = encode_page(&mut value, (PageKind::Value, level), Codec::None, Packing::Tight, ID, chunk.offset);
+        let address =
+            encode_page(&mut value, (PageKind::Value, level), Compression::None, Packing::Tight, ID, chunk.offset);
         assert_eq!(address.bytes, chunk.bytes);
         let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
         file.write_at(&value, chunk.offset).expect("there is room");
@@ -684,7 +695,7 @@ fn a_value_page_of_another_level_is_noticed() {
         page.add(b"a", Version(1), RowKind::Put, true, &reference);
         let mut bytes = Vec::new();
         page.finish(&mut bytes);
-        let at = encode_page(&mut bytes, (PageKind::Data, 0), Codec::None, Packing::Block, ID, at.offset);
+        let at = encode_page(&mut bytes, (PageKind::Data, 0), Compression::None, Packing::Block, ID, at.offset);
         file.write_at(&bytes, at.offset).expect("there is room");
         let disk = Arc::clone(&built.disk);
         with_footer(Built { disk, meta: built.meta.clone(), version_offset: 0 }, |meta| {
@@ -716,7 +727,7 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
         let mut bytes = Vec::new();
         page.finish(&mut bytes);
         let offset = built.meta.tree(kind).expect("it has rows").root(false).address.offset;
-        let at = encode_page(&mut bytes, (kind.page_kind(), 0), Codec::None, Packing::Block, ID, offset);
+        let at = encode_page(&mut bytes, (kind.page_kind(), 0), Compression::None, Packing::Block, ID, offset);
         let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
         file.write_at(&bytes, offset).expect("there is room");
         let built = with_footer(built, |meta| {
@@ -755,7 +766,7 @@ fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
             change.take().expect("one page is changed")(&mut bytes);
             let header = (PageKind::Filter, 0);
             let offset = child.address.offset;
-            child.address = encode_page(&mut bytes, header, Codec::None, Packing::Block, ID, offset);
+            child.address = encode_page(&mut bytes, header, Compression::None, Packing::Block, ID, offset);
             file.write_at(&bytes, offset).expect("there is room");
         }
         let mut separator = Vec::new();
@@ -766,7 +777,7 @@ fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
     }
     let (mut bytes, count) = (Vec::new(), forged.children());
     forged.finish(count, &mut bytes, &mut Vec::new());
-    let at = encode_page(&mut bytes, (PageKind::Index, 1), Codec::None, Packing::Block, ID, seen.at.offset);
+    let at = encode_page(&mut bytes, (PageKind::Index, 1), Compression::None, Packing::Block, ID, seen.at.offset);
     file.write_at(&bytes, at.offset).expect("there is room");
     let forged = with_footer(built, |meta| {
         let tree = &mut meta.filter.as_mut().expect("it has one").tree;

@@ -127,7 +127,7 @@ impl SstBuilder {
         bytes + BLOCK_BYTES as u64
     }
 
-    /// Memory the builder takes: the writer's buffer, open pages, closed nodes and partitions that wait for their
+    /// Memory the builder takes: the writer's buffer, what compresses pages, open pages, closed nodes and partitions that wait for their
     /// extents.
     pub fn memory_bytes(&self) -> u64 {
         let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
@@ -317,8 +317,8 @@ impl SstBuilder {
             self.chunk.clear();
             self.chunk.resize(HEADER_BYTES, 0);
             self.chunk.extend_from_slice(chunk);
-            let (kind, codec) = (PageKind::Value, self.options.codec());
-            let address = self.writer.write_page(&mut self.chunk, kind, 0, codec, Packing::Tight)?;
+            let (kind, compression) = (PageKind::Value, self.options.compression);
+            let address = self.writer.write_page(&mut self.chunk, kind, 0, compression, Packing::Tight)?;
             self.value_bytes += u64::from(address.bytes);
             chunks.push(address);
         }
@@ -386,6 +386,7 @@ impl SstBuilder {
             user_bytes: self.user_bytes,
             has_origin: !self.origin.is_empty(),
             has_samples,
+            has_zstd: writer.has_zstd(),
             unknown: Unknown::default(),
         };
         assert!(meta.features() & !options.features == 0, "the caller chose nothing that these features lack");

@@ -3,8 +3,8 @@
 use super::behind::WritesBehind;
 use os::sync::Arc;
 use os::{BLOCK_BYTES, Buffer, File, Threads};
-use pages::page::{Packing, pack_page, seal_page};
-use pages::{Address, Codec, Error, PACK_BYTES, PageKind, Result};
+use pages::page::{Packer, Packing, pack_page, seal_page};
+use pages::{Address, Codec, Compression, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
 
 /// Bytes gathered before they are written: enough for the sequential rate of the disk. More would delay the reads that
@@ -25,6 +25,9 @@ pub struct FileWriter {
     filled: usize,
     /// Offset of the buffer's first byte.
     flushed: u64,
+    packer: Packer,
+    /// Whether some page is compressed by zstd.
+    has_zstd: bool,
     /// Who writes full buffers; `None` if this thread does.
     behind: Option<WritesBehind>,
 }
@@ -32,7 +35,17 @@ pub struct FileWriter {
 impl FileWriter {
     /// Writes to `file`, which is new and empty.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64) -> Self {
-        Self { file, path, file_id, buffer: Buffer::zeroed(FIRST_BUFFER_BYTES), filled: 0, flushed: 0, behind: None }
+        Self {
+            file,
+            path,
+            file_id,
+            buffer: Buffer::zeroed(FIRST_BUFFER_BYTES),
+            filled: 0,
+            flushed: 0,
+            packer: Packer::default(),
+            has_zstd: false,
+            behind: None,
+        }
     }
 
     /// Has `threads` write full buffers while the next ones fill. It takes a second buffer.
@@ -45,10 +58,15 @@ impl FileWriter {
         self.flushed + self.filled as u64
     }
 
-    /// Memory of what is gathered.
+    /// Whether some page is compressed by zstd.
+    pub fn has_zstd(&self) -> bool {
+        self.has_zstd
+    }
+
+    /// Memory of what is gathered, and of what compresses pages.
     pub fn memory_bytes(&self) -> usize {
         let buffers = if self.behind.is_some() && self.flushed > 0 { 2 } else { 1 };
-        buffers * self.buffer.capacity()
+        buffers * self.buffer.capacity() + self.packer.memory_bytes()
     }
 
     /// Stores `page` (its header reserved) and leaves it with the bytes as stored.
@@ -57,10 +75,11 @@ impl FileWriter {
         page: &mut Vec<u8>,
         kind: PageKind,
         level: u8,
-        codec: Codec,
+        compression: Compression,
         packing: Packing,
     ) -> Result<Address> {
-        let codec = pack_page(page, (kind, level), codec, packing);
+        let codec = pack_page(page, (kind, level), compression, packing, &mut self.packer);
+        self.has_zstd |= codec == Codec::Zstd;
         let whole_blocks = codec == Codec::None && packing == Packing::Block;
         self.align(if whole_blocks { BLOCK_BYTES as u64 } else { PACK_BYTES })?;
         let address = seal_page(page, packing, self.file_id, self.offset());

@@ -3,17 +3,7 @@
 use crate::format::filter::FilterKind;
 use crate::format::meta::{FEATURES, IndexKind};
 use os::BLOCK_BYTES;
-use pages::Codec;
-
-/// Whether pages are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Compression {
-    /// Pages are used as they lie.
-    #[default]
-    None,
-    /// LZ4, kept for the pages it makes an eighth smaller.
-    Lz4,
-}
+use pages::Compression;
 
 /// How files of a table are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +14,8 @@ pub struct BuildOptions {
     pub node_bytes: u32,
     /// Which indexes to write.
     pub index: IndexKind,
-    /// Whether data and value pages are compressed; nodes never are.
+    /// Whether data and value pages are compressed; nodes never are. It is [one that there is](Compression::check), and not zstd
+    /// where the features lack its bit.
     pub compression: Compression,
     /// Most children of a node, at least 3. For tests that want tall trees.
     pub max_node_children: usize,
@@ -59,13 +50,6 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
-    pub(super) fn codec(&self) -> Codec {
-        match self.compression {
-            Compression::None => Codec::None,
-            Compression::Lz4 => Codec::Lz4,
-        }
-    }
-
     /// Values longer than this lie outside their page: four rows to a page at least, or two in a page of a block or
     /// more whose quarter is less than a block. A value outside has blocks of its own in memory, and so takes several
     /// times its length there if it is shorter than one.

@@ -11,7 +11,7 @@ use crate::format::MAX_NODE_BYTES;
 use crate::format::meta::{NODE_SAMPLES, Root, Tree, TreeKind};
 use crate::format::node::{Child, NodeBuilder, Totals};
 use pages::page::Packing;
-use pages::{Address, Codec, PageKind, Result};
+use pages::{Address, Compression, PageKind, Result};
 
 /// Closed leaf nodes that wait for their extent, in bytes: files below about 800 MB get one, at the tail.
 const EXTENT_BYTES: usize = 1 << 20;
@@ -129,8 +129,8 @@ impl TreeBuilder {
         rows: ClosingPage,
     ) -> Result<()> {
         // A filter does not get smaller.
-        let codec = if self.kind == TreeKind::Filter { Codec::None } else { options.codec() };
-        let address = writer.write_page(page, self.kind.page_kind(), 0, codec, Packing::Block)?;
+        let compression = if self.kind == TreeKind::Filter { Compression::None } else { options.compression };
+        let address = writer.write_page(page, self.kind.page_kind(), 0, compression, Packing::Block)?;
         self.data_pages += 1;
         self.totals = Totals {
             rows: rows.rows,
@@ -230,7 +230,8 @@ impl TreeBuilder {
     }
 
     fn write_node(&mut self, writer: &mut FileWriter, mut page: Vec<u8>, level: usize) -> Result<Address> {
-        let address = writer.write_page(&mut page, PageKind::Index, level as u8 + 1, Codec::None, Packing::Block)?;
+        let address =
+            writer.write_page(&mut page, PageKind::Index, level as u8 + 1, Compression::None, Packing::Block)?;
         self.btree_bytes += u64::from(address.bytes);
         Ok(address)
     }
@@ -331,7 +332,7 @@ fn fitting(waiting: &NodeBuilder, options: &BuildOptions) -> usize {
 fn write_flat(writer: &mut FileWriter, list: &mut NodeBuilder) -> Result<Root> {
     let (mut page, mut rest) = (Vec::new(), Vec::new());
     list.finish(list.children(), &mut page, &mut rest);
-    let address = writer.write_page(&mut page, PageKind::Flat, 1, Codec::None, Packing::Block)?;
+    let address = writer.write_page(&mut page, PageKind::Flat, 1, Compression::None, Packing::Block)?;
     Ok(Root { address, height: 1, index_bytes: u64::from(address.bytes) })
 }
 

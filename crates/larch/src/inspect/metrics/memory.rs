@@ -29,12 +29,15 @@ pub struct Memory {
     /// Memory that the cache has and that no page uses: of evicted pages, and in tables that have room for more entries. It is
     /// a lower bound: pages of more than 1 MiB, and pages beyond the budget, have other memory and hide as much of this.
     pub cache_spare_bytes: u64,
+    /// What unpacks pages that are compressed by zstd, beside the budget of the cache: 96 KiB for each thread that did so at the same
+    /// moment as others. While none does, it is one of these or a sixteenth of the budget.
+    pub unpacker_bytes: u64,
     /// Rows that are not in files yet, with the lists that hold them; rows in files that values keep; and memory that is ready
     /// for further rows.
     pub memtable_bytes: u64,
     /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,
-    /// Files that flushes, compactions and imports are writing: open pages, closed index nodes, filters, range erases that are
+    /// Files that flushes, compactions and imports are writing: what compresses pages by zstd, open pages, closed index nodes, filters, range erases that are
     /// being merged, and bytes that are gathered for the disk. It is exact to about 64 KiB for each file.
     pub builder_bytes: u64,
     /// Pages that compactions and merges of imports have read around the cache.
@@ -67,6 +70,7 @@ impl Memory {
             cached_filter_bytes: cached.filter,
             in_flight_bytes: cache.in_flight_bytes,
             cache_spare_bytes: (cache.backed_bytes + cache.overhead_bytes).saturating_sub(cache.used_bytes),
+            unpacker_bytes: cache.unpacker_bytes,
             memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum::<u64>()
                 + core.env.held.rows.other_bytes(),
             log_buffer_bytes: load(&core.env.held.log),
@@ -81,7 +85,7 @@ impl Memory {
 
     /// Every owner with its bytes, named as in [`Metrics::to_json`](super::Metrics::to_json) and
     /// [`Metrics::to_prometheus`](super::Metrics::to_prometheus). No memory counts for two owners.
-    pub fn owners(&self) -> [(&'static str, u64); 13] {
+    pub fn owners(&self) -> [(&'static str, u64); 14] {
         [
             ("cached_index", self.cached_index_bytes),
             ("cached_data", self.cached_data_bytes),
@@ -89,6 +93,7 @@ impl Memory {
             ("cached_filter", self.cached_filter_bytes),
             ("in_flight", self.in_flight_bytes),
             ("cache_spare", self.cache_spare_bytes),
+            ("unpackers", self.unpacker_bytes),
             ("memtables", self.memtable_bytes),
             ("log_buffers", self.log_buffer_bytes),
             ("builders", self.builder_bytes),

@@ -56,7 +56,7 @@ fn reports(table: &Table) -> Vec<FileReport> {
 fn sizes_are_those_of_the_pages_that_a_check_finds() {
     for groups in [&[][..], &["all"], &["hot", "warm", "cold"]] {
         for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
-            for compression in [Compression::None, Compression::Lz4] {
+            for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
                 let db = database();
                 let options = TableOptions { compression, ..options(groups, index) };
                 let table = db.table_with("t", options).expect("the disk works");

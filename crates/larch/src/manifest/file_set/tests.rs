@@ -24,6 +24,7 @@ pub fn meta(newest: u64) -> Meta {
         groups: Vec::new(),
         has_origin: false,
         has_samples: false,
+        has_zstd: false,
         unknown: Default::default(),
     }
 }

@@ -6,7 +6,7 @@ use crate::fixture::{ID, PATH};
 use crate::format::node::{IndexNode, NodeBuilder};
 use crate::read::SstCursor;
 use os::{Access, Disk};
-use pages::{Admit, Codec, Error, Packing, PageCache, PageKind, Reason, Session, encode_page, retry};
+use pages::{Admit, Compression, Error, Packing, PageCache, PageKind, Reason, Session, encode_page, retry};
 use std::path::Path;
 
 fn options() -> BuildOptions {
@@ -48,7 +48,7 @@ fn nodes_that_lie_about_erased_rows_are_an_error() {
     }
     let mut page = Vec::new();
     forged.finish(node.children(), &mut page, &mut Vec::new());
-    let at = encode_page(&mut page, (PageKind::Index, 1), Codec::None, Packing::Block, ID, root.at.offset);
+    let at = encode_page(&mut page, (PageKind::Index, 1), Compression::None, Packing::Block, ID, root.at.offset);
     let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
     file.write_at(&page, at.offset).expect("there is room");
     let sst = sst_with(&built, |sst| {

@@ -200,6 +200,7 @@ fn parts_come_to_files_and_stay_what_they_were() {
             (IndexKind::Btree, Compression::None),
             (IndexKind::Flat, Compression::Lz4),
             (IndexKind::Both, Compression::None),
+            (IndexKind::Btree, Compression::ZSTD),
         ] {
             let small = TableOptions { page_bytes: 256, node_bytes: 256, ..Default::default() };
             travel(&TableOptions { groups: split(groups), index, compression, ..small });

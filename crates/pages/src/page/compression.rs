@@ -1,0 +1,101 @@
+//! What a caller chooses: whether pages are compressed, and how. It does not compress.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Whether pages are compressed. Each page says for itself how it is stored, so the choice binds new pages alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Compression {
+    /// Pages are used as they lie.
+    #[default]
+    None,
+    /// LZ4, kept for the pages it makes an eighth smaller.
+    Lz4,
+    /// zstd, kept for the pages it makes an eighth smaller. Files are smaller than with LZ4, and reading a page takes several
+    /// times as long: for data that lies far away or is seldom read.
+    Zstd {
+        /// How long to look for what repeats, [1 to 19](Compression::ZSTD_LEVELS). It costs those who write; pages of all levels
+        /// are read alike.
+        level: u8,
+    },
+}
+
+impl Compression {
+    /// zstd at its usual level.
+    pub const ZSTD: Self = Self::Zstd { level: 3 };
+
+    /// Levels of zstd. There are three more, whose gain on pages is nothing and whose memory is a multiple.
+    pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=19;
+
+    /// Whether the level is one that there is.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words.
+    pub fn check(self) -> Result<(), String> {
+        match self {
+            Self::Zstd { level } if !Self::ZSTD_LEVELS.contains(&level) => Err(format!(
+                "zstd has no level {level}; choose from {} to {}",
+                Self::ZSTD_LEVELS.start(),
+                Self::ZSTD_LEVELS.end()
+            )),
+            Self::None | Self::Lz4 | Self::Zstd { .. } => Ok(()),
+        }
+    }
+}
+
+/// `none`, `lz4`, `zstd:3`.
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Lz4 => f.write_str("lz4"),
+            Self::Zstd { level } => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+/// Reads what `Display` writes, and `zstd` as [`Compression::ZSTD`]. An error lists the choices.
+impl FromStr for Compression {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = match text.split_once(':') {
+            None if text == "none" => Some(Self::None),
+            None if text == "lz4" => Some(Self::Lz4),
+            None if text == "zstd" => Some(Self::ZSTD),
+            Some(("zstd", level)) => level.parse().ok().map(|level| Self::Zstd { level }),
+            _ => None,
+        };
+        known.filter(|known| known.check().is_ok()).ok_or_else(|| {
+            let (first, last) = (Self::ZSTD_LEVELS.start(), Self::ZSTD_LEVELS.end());
+            format!("`{text}` is not none, lz4, zstd, or zstd:LEVEL with a level from {first} to {last}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compression_is_read_as_it_is_written() {
+        let all = [Compression::None, Compression::Lz4].into_iter();
+        for compression in all.chain(Compression::ZSTD_LEVELS.map(|level| Compression::Zstd { level })) {
+            assert_eq!(compression.to_string().parse(), Ok(compression));
+        }
+        assert_eq!("zstd".parse(), Ok(Compression::Zstd { level: 3 }));
+        for wrong in ["", "zip", "LZ4", "lz4:1", "zstd:", "zstd:0", "zstd:20", "zstd:-1", "zstd:300", "zstd:3:3"] {
+            let expected = format!("`{wrong}` is not none, lz4, zstd, or zstd:LEVEL with a level from 1 to 19");
+            assert_eq!(wrong.parse::<Compression>(), Err(expected));
+        }
+    }
+
+    #[test]
+    fn a_level_that_there_is_not_is_named() {
+        let check = |level| Compression::Zstd { level }.check();
+        assert_eq!((check(1), check(19)), (Ok(()), Ok(())));
+        assert_eq!(check(0), Err("zstd has no level 0; choose from 1 to 19".to_owned()));
+        assert_eq!(check(20), Err("zstd has no level 20; choose from 1 to 19".to_owned()));
+    }
+}

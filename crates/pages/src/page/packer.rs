@@ -1,0 +1,55 @@
+//! Compresses the payloads of pages that are written one after the other. It does not know what stands before them, or which
+//! pages are worth it.
+//!
+//! zstd works in a context: tables of what it has seen, from 280 KiB for pages of 16 KiB at level 3 to 18 MiB for value pages of
+//! 1 MiB at level 19. The packer makes it for its first page, keeps it for the next ones and frees it when it
+//! is dropped. LZ4 has none.
+
+use std::fmt;
+use zstd_safe::CCtx;
+
+/// Compresses pages; one thread at a time.
+#[derive(Default)]
+pub struct Packer {
+    zstd: Option<CCtx<'static>>,
+}
+
+impl Packer {
+    /// Memory of its context.
+    pub fn memory_bytes(&self) -> usize {
+        self.zstd.as_ref().map_or(0, CCtx::sizeof)
+    }
+
+    /// Puts the payload of `page`, which begins at `start`, compressed by LZ4 behind the page and returns its length.
+    pub(super) fn lz4(page: &mut Vec<u8>, start: usize) -> usize {
+        let room_bytes = lz4_flex::block::get_maximum_output_size(page.len() - start);
+        append(page, start, room_bytes, |payload, room| {
+            lz4_flex::block::compress_into(payload, room).expect("there is room for the worst case")
+        })
+    }
+
+    /// As [`Packer::lz4`] by zstd.
+    pub(super) fn zstd(&mut self, page: &mut Vec<u8>, start: usize, level: u8) -> usize {
+        let context = self.zstd.get_or_insert_with(CCtx::create);
+        append(page, start, zstd_safe::compress_bound(page.len() - start), |payload, room| {
+            context.compress(room, payload, level.into()).unwrap_or_else(|code| {
+                // The only other reason is memory, without which the heap ends the process as well.
+                panic!("there is room for the worst case, and zstd says: {}", zstd_safe::get_error_name(code))
+            })
+        })
+    }
+}
+
+/// Has `pack` write what it makes of the payload behind the page, and returns its answer, which is a length.
+fn append(page: &mut Vec<u8>, start: usize, room_bytes: usize, pack: impl FnOnce(&[u8], &mut [u8]) -> usize) -> usize {
+    let memory_bytes = page.len();
+    page.resize(memory_bytes + room_bytes, 0);
+    let (plain, room) = page.split_at_mut(memory_bytes);
+    pack(&plain[start..], room)
+}
+
+impl fmt::Debug for Packer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packer").field("memory_bytes", &self.memory_bytes()).finish()
+    }
+}

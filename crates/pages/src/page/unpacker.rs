@@ -1,0 +1,107 @@
+//! Unpacks the payloads of compressed pages. It knows nothing of a page but its payload.
+//!
+//! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals, of the same size whatever the page says
+//! of itself. A thread takes a context for one page and gives it back, so there are as many as threads that ever unpacked
+//! at the same moment. Those that nobody uses are kept for the next pages: one always, more up to a limit. They are freed
+//! with the unpacker. Output goes into memory of the caller's and nowhere else. LZ4 has no context.
+//!
+//! Thread safe. The lock is held while a context is taken off a list or put on it.
+
+use os::sync::Mutex;
+use os::sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
+use zstd_safe::DCtx;
+
+/// Unpacks pages, on any number of threads.
+#[derive(Default)]
+pub struct Unpacker {
+    /// Contexts that nobody uses now.
+    idle: Mutex<Vec<DCtx<'static>>>,
+    /// What `idle` may take if it is more than one context.
+    most_idle_bytes: AtomicU64,
+    /// All contexts, used or not.
+    bytes: AtomicU64,
+}
+
+impl Unpacker {
+    /// One that keeps `most_idle_bytes` of contexts that nobody uses, and at least one.
+    pub fn new(most_idle_bytes: u64) -> Self {
+        Self { most_idle_bytes: AtomicU64::new(most_idle_bytes), ..Self::default() }
+    }
+
+    /// Changes what it keeps, and frees what is more than that.
+    pub fn set_most_idle_bytes(&self, bytes: u64) {
+        self.most_idle_bytes.store(bytes, Ordering::Relaxed);
+        let mut excess = Vec::new();
+        let mut idle = self.idle.lock();
+        while idle.len() > 1 && idle.iter().map(size).sum::<u64>() > bytes {
+            excess.extend(idle.pop());
+        }
+        drop(idle);
+        excess.into_iter().for_each(|context| self.free(context));
+    }
+
+    /// Memory of its contexts.
+    pub fn memory_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Writes what an LZ4 block unpacks to into `payload` and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// In words: it is no LZ4 block, or a longer one.
+    pub(super) fn lz4(packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
+        lz4_flex::block::decompress_into(packed, payload).map_err(|error| error.to_string())
+    }
+
+    /// As [`Unpacker::lz4`] for a zstd frame.
+    ///
+    /// # Errors
+    ///
+    /// In words: it is no zstd frame, or a longer one.
+    pub(super) fn zstd(&self, packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
+        let mut context = self.take();
+        let unpacked = context.decompress(payload, packed);
+        self.give_back(context);
+        unpacked.map_err(|code| zstd_safe::get_error_name(code).to_lowercase())
+    }
+
+    fn take(&self) -> DCtx<'static> {
+        let idle = self.idle.lock().pop();
+        idle.unwrap_or_else(|| {
+            let context = DCtx::create();
+            self.bytes.fetch_add(size(&context), Ordering::Relaxed);
+            context
+        })
+    }
+
+    fn give_back(&self, context: DCtx<'static>) {
+        let mut idle = self.idle.lock();
+        let idle_bytes = (idle.len() as u64 + 1) * size(&context);
+        if idle.is_empty() || idle_bytes <= self.most_idle_bytes.load(Ordering::Relaxed) {
+            idle.push(context);
+            return;
+        }
+        drop(idle);
+        self.free(context);
+    }
+
+    fn free(&self, context: DCtx<'static>) {
+        self.bytes.fetch_sub(size(&context), Ordering::Relaxed);
+    }
+}
+
+/// The memory of a context, which does not change.
+fn size(context: &DCtx<'static>) -> u64 {
+    context.sizeof() as u64
+}
+
+impl fmt::Debug for Unpacker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unpacker").field("memory_bytes", &self.memory_bytes()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;
