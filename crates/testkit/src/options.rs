@@ -3,7 +3,7 @@
 use larch::{Builder, Compression, Database, Durability, FilterKind, Filters, IndexKind, LevelOptions, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use std::path::Path;
 
 /// Options of a database and of the tables created in it.
@@ -98,6 +98,17 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
     (filters, rng.random_range(0..=3))
 }
 
+/// Compression of a table.
+pub fn compression(rng: &mut impl Rng) -> Compression {
+    // One draw, of which the first bit chose between two before there was zstd: seeds keep their meaning.
+    let bits = rng.random::<u32>();
+    match (bits >> 31, bits >> 30 & 1) {
+        (1, _) => Compression::None,
+        (_, 0) => Compression::Lz4,
+        _ => Compression::Zstd { level: 1 + (bits % 5) as u8 },
+    }
+}
+
 fn table_options(rng: &mut Xoshiro256PlusPlus) -> TableOptions {
     let (filters, filter_prefix_bytes) = filters(rng);
     TableOptions {
@@ -106,7 +117,7 @@ fn table_options(rng: &mut Xoshiro256PlusPlus) -> TableOptions {
         page_bytes: 256 << rng.random_range(0..=4),
         node_bytes: 256 << rng.random_range(0..=4),
         index: *INDEXES.choose(rng).expect("there are three"),
-        compression: if rng.random() { Compression::None } else { Compression::Lz4 },
+        compression: compression(rng),
         metadata: Vec::new(),
         in_memory: false,
         groups: ["a", "b", "c"].map(str::to_owned)[..*[0, 0, 0, 1, 2, 3].choose(rng).expect("there are six")].to_vec(),

@@ -120,12 +120,16 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
             ..usual.clone()
         },
     )?;
+    let dense = match release {
+        Release::V0_1 => None,
+        _ => Some(of.table("dense", TableOptions { compression: Compression::ZSTD, ..usual.clone() })?),
+    };
     let groups = vec!["hot".to_owned(), "warm".to_owned(), "cold".to_owned()];
     let grouped = of.table("grouped", TableOptions { groups, ..usual.clone() })?;
     for i in 0..24 {
         let key = format!("row{i:03}");
         let value = format!("value {i} of the first round");
-        for table in [&plain, &flat, &both] {
+        for table in [&plain, &flat, &both].into_iter().chain(&dense) {
             of.put(table, &key, value.as_bytes())?;
         }
         of.put_parts(&grouped, &key, &[&[b'h'; 5], value.as_bytes(), &large(i, usize::from(i) * 20)])?;

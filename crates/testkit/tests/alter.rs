@@ -91,6 +91,44 @@ fn files_of_all_indexes_are_read_as_one_table() {
 }
 
 #[test]
+fn files_of_all_compressions_are_read_as_one_table_and_rewritten_from_each_to_each() {
+    const ALL: [Compression; 4] =
+        [Compression::None, Compression::Lz4, Compression::ZSTD, Compression::Zstd { level: 19 }];
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let table = db.table_with("t", options()).expect("the disk works");
+    for (first, compression) in ALL.into_iter().take(3).enumerate() {
+        table.alter(|options| options.compression = compression).expect("the disk works");
+        write(&db, &table, first as u32);
+    }
+    assert_eq!(table.stats().expect("the table is there").files, 3);
+    check_rows(&db, &table);
+    drop((table, db));
+
+    let db = open(&disk);
+    let table = db.existing_table("t").expect("the disk works").expect("it was made");
+    assert_eq!(table.options().compression, Compression::ZSTD);
+    check_rows(&db, &table);
+    let rewrite = |compression| {
+        table.alter(|options| options.compression = compression).expect("the disk works");
+        table.compact().expect("the disk works");
+        check_rows(&db, &table);
+        table.stats().expect("the table is there").data_bytes
+    };
+    for from in ALL {
+        for to in ALL {
+            let (before, after) = (rewrite(from), rewrite(to));
+            let is_plain = |compression| compression == Compression::None;
+            assert_eq!(
+                is_plain(from) != is_plain(to),
+                before.abs_diff(after) > before.max(after) / 2,
+                "{from} to {to}"
+            );
+        }
+    }
+}
+
+#[test]
 fn compacting_after_an_alter_rewrites_once_though_the_database_was_closed() {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -210,6 +248,7 @@ fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
         options(),
         TableOptions { index: IndexKind::Flat, compression: Compression::Lz4, ..options() },
         TableOptions { index: IndexKind::Both, node_bytes: 4096, metadata: b"m".to_vec(), ..options() },
+        TableOptions { compression: Compression::Zstd { level: 9 }, ..options() },
     ];
     // Makes the table, then alters it; says how far it came.
     let run = |disk: &Arc<SimDisk>| -> (usize, Result<()>) {

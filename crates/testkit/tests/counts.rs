@@ -49,11 +49,12 @@ fn imported(options: TableOptions) -> Arc<SimDisk> {
     disk
 }
 
-fn all_kinds() -> [TableOptions; 3] {
+fn all_kinds() -> [TableOptions; 4] {
     let options = TableOptions { page_bytes: 1 << 10, node_bytes: 4 << 10, ..TableOptions::default() };
     [
         options.clone(),
         TableOptions { index: IndexKind::Both, compression: Compression::Lz4, ..options.clone() },
+        TableOptions { compression: Compression::ZSTD, ..options.clone() },
         TableOptions { index: IndexKind::Flat, ..options },
     ]
 }

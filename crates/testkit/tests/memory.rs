@@ -4,7 +4,7 @@
 
 use kit::Scratch;
 use kit::allocations::{Counting, Process};
-use larch::{Database, Durability, LevelOptions, Table, TableOptions};
+use larch::{Compression, Database, Durability, LevelOptions, Table, TableOptions};
 use os::{Arena, Buffer};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -76,6 +76,15 @@ fn owners_hold_what_the_process_has_grown_by() {
     assert!(memory.cached_data_bytes > 6 << 20 && memory.cached_index_bytes > 0, "{memory:?}");
     check("read", &db, before);
 
+    assert_eq!(db.metrics().memory().unpacker_bytes, 0);
+    table.alter(|options| options.compression = Compression::ZSTD).expect("the disk works");
+    table.compact().expect("the disk works");
+    for _ in 0..20_000 {
+        table.get(key(random.random_range(0..1 << 20))).expect("the disk works");
+    }
+    assert!(db.metrics().memory().unpacker_bytes > 64 << 10);
+    check("read of pages packed by zstd", &db, before);
+
     let mut ranges: Vec<_> = (0..100).map(|i| table.range(key(i << 10)..)).collect();
     for range in &mut ranges {
         range.next().expect("there are rows").expect("the disk works");
@@ -94,7 +103,8 @@ fn owners_hold_what_the_process_has_grown_by() {
     let builder = Database::builder(&directory).cache_bytes(8 << 20).write_buffer_bytes(32 << 20);
     let db = builder.open().expect("the disk works");
     // In order: a builder of a large file.
-    let other = db.table_with("other", TableOptions::default()).expect("the disk works");
+    let options = TableOptions { compression: Compression::ZSTD, ..TableOptions::default() };
+    let other = db.table_with("other", options).expect("the disk works");
     let mut import = other.import().expect("the disk works");
     for i in 0..250_000 {
         import.add(&key(i), &[b'v'; 100]).expect("the disk works");

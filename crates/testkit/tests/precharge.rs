@@ -242,13 +242,14 @@ fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() 
         groups: names.iter().map(|&name| name.to_owned()).collect(),
         ..TableOptions::default()
     };
-    let packed = TableOptions { compression: Compression::Lz4, ..TableOptions::default() };
+    let packed = |compression| TableOptions { compression, ..TableOptions::default() };
     let cache_bytes = 4 << 20;
     for (name, options, rows, parts) in [
         ("plain", TableOptions::default(), 100_000, vec![vec![b'v'; 100]]),
         ("a wide group", groups(&["hot", "wide"]), 12_000, vec![b"x".to_vec(), vec![b'w'; 2_000]]),
         ("values outside", groups(&["hot", "wide"]), 2_000, vec![b"x".to_vec(), vec![b'w'; 8_000]]),
-        ("packed pages", packed, 100_000, vec![vec![b'w'; 500]]),
+        ("packed pages", packed(Compression::Lz4), 100_000, vec![vec![b'w'; 500]]),
+        ("pages packed by zstd", packed(Compression::ZSTD), 100_000, vec![vec![b'w'; 500]]),
     ] {
         let names = options.groups.clone();
         let (_disk, db, table) = imported(options, cache_bytes, rows, &parts);

@@ -5,7 +5,7 @@ use super::reader::{Reader, Wanted};
 use super::rows::{batch_insert, import_add, insert, parts};
 use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
-use larch::{Commit, Compression, Durability, Error, Result, TableOptions};
+use larch::{Commit, Durability, Error, Result, TableOptions};
 use os::sync::{Arc, Mutex};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -523,7 +523,7 @@ impl History {
         }
         let name = self.table();
         let index = *self.options.indexes.choose(&mut self.rng).expect("there is one");
-        let compression = if self.rng.random() { Compression::None } else { Compression::Lz4 };
+        let compression = crate::options::compression(&mut self.rng);
         let (filters, filter_prefix_bytes) = crate::options::filters(&mut self.rng);
         let altered = TableOptions { index, compression, filters, filter_prefix_bytes, ..self.stored[&name].clone() };
         self.alter_in_doubt = Some((name.clone(), altered.clone()));

@@ -1,7 +1,7 @@
 //! Tables: the three that stay, and those that come and go.
 
 use super::Round;
-use larch::{Compression, FilterKind, Filters, IndexKind, Result, Table, TableOptions};
+use larch::{FilterKind, Filters, IndexKind, Result, Table, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 
@@ -29,7 +29,7 @@ pub fn alter(table: &Table, rng: &mut impl Rng) -> Result<()> {
     let index = kinds[rng.random_range(0..kinds.len())];
     let filter = filters[rng.random_range(0..filters.len())];
     let (page_bytes, node_bytes) = (256 << rng.random_range(0..=5), 256 << rng.random_range(0..=5));
-    let compression = if rng.random() { Compression::Lz4 } else { Compression::None };
+    let compression = crate::options::compression(rng);
     let in_memory = rng.random_ratio(1, 4);
     table.alter(|options| {
         options.index = index;
