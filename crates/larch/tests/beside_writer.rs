@@ -399,6 +399,9 @@ impl Disk for Interrupted {
     fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
         unreachable!("a reader writes nothing")
     }
+    fn link(&self, _: &Path, _: &Path) -> io::Result<()> {
+        unreachable!("a reader writes nothing")
+    }
     fn remove(&self, _: &Path) -> io::Result<()> {
         unreachable!("a reader writes nothing")
     }

@@ -54,6 +54,24 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `NotFound` if there is no file `from`, and other errors of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name, on the same file system. Both names stand for the same bytes, and the file is there until
+    /// the last of them is removed. Durable only after `sync_dir` of the directory of `to`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no file `from`, `AlreadyExists` if the name `to` is taken; `CrossesDevices`, `TooManyLinks`,
+    /// `Unsupported` or `PermissionDenied` where the file system cannot have a second name; and other errors of the system.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes `to` a new file with the bytes of `from`, which the file system stores once until either of them is written to.
+    /// The bytes are durable on return, and the name is after `sync_dir` of its directory.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if the file system has no such copies, or `to` is on another one; `AlreadyExists` if the name `to` is
+    /// taken; and other errors of the system. Then there is no file `to` that was not there before.
+    fn copy_sharing(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Removes a file. Durable only after `sync_dir` of the directory.
     ///
     /// # Errors

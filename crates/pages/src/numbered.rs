@@ -155,6 +155,9 @@ impl Disk for Watched<SimDisk> {
     fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
         unreachable!("{READS_ONLY}")
     }
+    fn link(&self, _: &Path, _: &Path) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
     fn remove(&self, _: &Path) -> io::Result<()> {
         unreachable!("{READS_ONLY}")
     }

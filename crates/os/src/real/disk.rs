@@ -5,6 +5,8 @@ use crate::failure::cannot;
 use crate::process::ProcessOrigin;
 use crate::sync::Arc;
 use crate::{Access, DirectoryEntry, Disk, File, Lock};
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
@@ -28,6 +30,30 @@ impl Disk for RealDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to).map_err(|error| cannot("rename", from, error))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to).map_err(|error| cannot("link", from, error))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn copy_sharing(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let source = fs::File::open(from).map_err(|error| cannot("open", from, error))?;
+        let copy = OpenOptions::new().write(true).create_new(true).open(to);
+        let copy = copy.map_err(|error| cannot("create", to, error))?;
+        let copied = match rustix::fs::ioctl_ficlone(&copy, &source) {
+            // What file systems without such copies say, and what all say about two file systems.
+            Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS) => {
+                Err(io::ErrorKind::Unsupported.into())
+            }
+            Err(error) => Err(error.into()),
+            Ok(()) => copy.sync_all(),
+        };
+        copied.map_err(|error| {
+            // If it cannot be removed either, the error is still that of the copy.
+            fs::remove_file(to).ok();
+            cannot("copy", from, error)
+        })
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

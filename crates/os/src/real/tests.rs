@@ -287,3 +287,28 @@ fn room_that_is_allocated_ahead_changes_no_length_and_is_given_back_when_the_fil
     assert!(room() <= 1 << 20, "{}", room());
     assert!(RealDisk.read_all(&path).expect("the file is there") == b"a record");
 }
+
+#[test]
+fn a_second_name_keeps_the_file_and_a_copy_does_not_change_with_it() {
+    let scratch = Scratch::new("links");
+    let [one, two, three] = ["one", "two", "three"].map(|name| scratch.path(name));
+    open(&one, Access::Create).append(b"bytes").expect("there is room");
+    RealDisk.link(&one, &two).expect("the name is free");
+    let error = RealDisk.link(&one, &two).expect_err("the name is taken");
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    assert!(error.to_string().contains("one"), "{error}");
+    let is_copied = match RealDisk.copy_sharing(&one, &three) {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            assert!(!three.exists(), "nothing is left of what was refused");
+            false
+        }
+    };
+    open(&one, Access::Write).write_at(b"B", 0).expect("there is room");
+    RealDisk.remove(&one).expect("it is there");
+    assert_eq!(RealDisk.read_all(&two).expect("the second name stays"), b"Bytes");
+    if is_copied {
+        assert_eq!(RealDisk.read_all(&three).expect("it was copied"), b"bytes");
+    }
+}

@@ -90,6 +90,11 @@ impl SimDisk {
         self.state.lock().faults.fail_opens(end, kind);
     }
 
+    /// Fails to give any file a second name, as between two file systems (`CrossesDevices`).
+    pub fn fail_links(&self, kind: ErrorKind) {
+        self.state.lock().faults.fail_links(kind);
+    }
+
     /// Fails the `n`-th sync from now, of a file or a directory, once; 1 is the next.
     pub fn fail_sync(&self, n: u64, kind: ErrorKind) {
         self.state.lock().faults.fail_sync(n, kind);
@@ -200,6 +205,10 @@ impl Disk for SimDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.state.lock().rename(&normal(from), &normal(to)).map_err(|error| cannot("rename", from, error))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.state.lock().link(&normal(from), &normal(to)).map_err(|error| cannot("link", from, error))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -15,6 +15,8 @@ pub(super) struct Faults {
     after: Option<(u64, ErrorKind)>,
     /// Fails to open or create files whose names end so.
     opens: Option<(String, ErrorKind)>,
+    /// Fails to give files second names.
+    links: Option<ErrorKind>,
     short_read: Option<u64>,
     crash_at_sync: Option<u64>,
     /// Fails this sync.
@@ -45,6 +47,12 @@ impl Faults {
             Some((end, kind)) if path.to_string_lossy().ends_with(end) => Err(injected(*kind)),
             _ => Ok(()),
         }
+    }
+
+    /// Counts the giving of a second name, which is an operation.
+    pub(super) fn link(&mut self) -> io::Result<()> {
+        self.operation()?;
+        self.links.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
     /// Counts a read, which is an operation; whether it comes short.
@@ -81,6 +89,10 @@ impl Faults {
 
     pub(super) fn fail_opens(&mut self, end: &str, kind: ErrorKind) {
         self.opens = Some((end.to_owned(), kind));
+    }
+
+    pub(super) fn fail_links(&mut self, kind: ErrorKind) {
+        self.links = Some(kind);
     }
 
     pub(super) fn shorten_read(&mut self, n: u64) {

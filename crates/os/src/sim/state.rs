@@ -202,6 +202,17 @@ impl SimDiskState {
         Ok(())
     }
 
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.faults.link()?;
+        let id = self.existing_file(from)?;
+        self.check_parent(to)?;
+        if self.names.get(to).is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        self.names.link(to, SimNode::File(id));
+        Ok(())
+    }
+
     pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
         self.faults.operation()?;
         self.existing_file(path)?;

@@ -142,6 +142,40 @@ fn a_rename_gives_the_old_or_the_new_file_and_never_neither() {
 }
 
 #[test]
+fn a_second_name_keeps_the_file_and_survives_once_its_directory_is_synced() {
+    let (one, two) = (Path::new("a/one"), Path::new("b/two"));
+    let mut seen = BTreeSet::new();
+    for seed in 0..SEEDS {
+        let disk = SimDisk::new(seed);
+        disk.create_dir(Path::new("a")).and_then(|()| disk.create_dir(Path::new("b"))).expect("no faults");
+        let file = create(&disk, "a/one");
+        file.append(b"bytes").and_then(|_| file.sync()).expect("there is room");
+        disk.sync_dir(Path::new("a")).expect("no faults");
+        disk.link(one, two).expect("the name is free");
+        assert_eq!(kind(disk.link(one, two)), ErrorKind::AlreadyExists);
+        assert_eq!(kind(disk.link(Path::new("a/none"), Path::new("b/three"))), ErrorKind::NotFound);
+        assert_eq!(disk.used_bytes(), 5, "both names stand for the same bytes");
+        if seed % 2 == 0 {
+            disk.sync_dir(Path::new("b")).expect("no faults");
+            disk.remove(one).and_then(|()| disk.sync_dir(Path::new("a"))).expect("no faults");
+            disk.crash();
+            assert_eq!((contents(&disk, "a/one"), contents(&disk, "b/two")), (None, Some(b"bytes".to_vec())));
+        } else {
+            disk.crash();
+            assert_eq!(contents(&disk, "a/one"), Some(b"bytes".to_vec()));
+            seen.insert(contents(&disk, "b/two").is_some());
+        }
+    }
+    assert_eq!(seen.len(), 2, "a name that was not synced may be there or not");
+    let disk = SimDisk::new(0);
+    create_synced(&disk, "f", b"bytes");
+    disk.fail_links(ErrorKind::CrossesDevices);
+    assert_eq!(kind(disk.link(Path::new("f"), Path::new("g"))), ErrorKind::CrossesDevices);
+    disk.clear_faults();
+    disk.link(Path::new("f"), Path::new("g")).expect("the fault is taken back");
+}
+
+#[test]
 fn directory_changes_survive_in_order() {
     for seed in 0..SEEDS {
         println!("seed {seed}");

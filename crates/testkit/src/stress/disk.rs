@@ -101,6 +101,11 @@ impl Disk for TroubledDisk {
         self.real.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.trouble.strike_write()?;
+        self.real.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.real.remove(path)
     }

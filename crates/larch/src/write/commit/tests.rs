@@ -211,6 +211,9 @@ impl Disk for Panicking {
     fn rename(&self, from: &Path, to: &Path) -> std::io::Result<()> {
         self.0.rename(from, to)
     }
+    fn link(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        self.0.link(from, to)
+    }
     fn remove(&self, path: &Path) -> std::io::Result<()> {
         self.0.remove(path)
     }
