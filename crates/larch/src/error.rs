@@ -164,6 +164,48 @@ pub enum Error {
     /// The directory for a repaired database is not empty.
     #[error("{} is not empty; name a directory that is not there yet for the repaired database", .0.display())]
     RepairTarget(PathBuf),
+    /// The directory for a copy of a database has files in it.
+    #[error("{} is not empty; name a directory that is not there yet, or an empty one, for the copy", .0.display())]
+    CopyTarget(PathBuf),
+    /// The directory has a copy of a database that was not finished.
+    #[error(
+        "{} has a copy of a database that was not finished; make the copy again in the same directory, which first removes what is \
+         there, or remove the directory",
+        .0.display()
+    )]
+    UnfinishedCopy(PathBuf),
+    /// The directory for backups has something else in it.
+    #[error("{} has {found:?}, which is of no backup; name a directory that is not there yet, or one with backups", directory.display())]
+    NotBackups {
+        /// The directory.
+        directory: PathBuf,
+        /// A file in it.
+        found: String,
+    },
+    /// Another process makes or removes a backup in the same directory.
+    #[error("the backups in {} are being changed, here or in another process; wait for its end", .0.display())]
+    BackupsLocked(PathBuf),
+    /// The directory has backups of another database.
+    #[error("{} has backups of another database; name a directory for the backups of this one", .0.display())]
+    OtherDatabase(PathBuf),
+    /// The directory does not have this backup.
+    #[error("{}", no_such_backup(directory, *number, there))]
+    NoSuchBackup {
+        /// The directory.
+        directory: PathBuf,
+        /// The number that was asked for; `None` for the newest.
+        number: Option<u64>,
+        /// The numbers of the backups that are there.
+        there: Vec<u64>,
+    },
+    /// A file of a backup is missing or damaged.
+    #[error("{} of a backup cannot be used: {why}; restore another backup, or bring the file back from a copy of it", file.display())]
+    BadBackup {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
     /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
     #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
     Cancelled(&'static str),
@@ -344,6 +386,15 @@ fn part_count(table: &str, groups: &[String], parts: usize) -> String {
     }
 }
 
+fn no_such_backup(directory: &Path, number: Option<u64>, there: &[u64]) -> String {
+    let (directory, numbers) = (directory.display(), there.iter().map(u64::to_string).collect::<Vec<_>>());
+    match (number, there) {
+        (_, []) => format!("{directory} has no backup; correct the path"),
+        (Some(number), _) => format!("{directory} has no backup {number}; choose from {}", listed(&numbers)),
+        (None, _) => unreachable!("the newest of these is chosen"),
+    }
+}
+
 /// `hot`, `hot and cold`, `hot, warm and cold`.
 fn listed(names: &[String]) -> String {
     match names {
@@ -384,6 +435,7 @@ impl Error {
                 | Self::Log(LogError::Corrupt { .. })
                 | Self::BadParts { .. }
                 | Self::BadEntry { .. }
+                | Self::BadBackup { .. }
         )
     }
 }

@@ -1,5 +1,6 @@
 //! A door for the fuzz targets to decoders that are private otherwise. Compiled only with `--cfg fuzzing`.
 
+pub use crate::copies::list::BackupList;
 pub use crate::files::leftovers::Leftovers;
 pub use crate::log::record::{
     EDIT_FIELDS, EmptyLog, HEADER_BYTES, Header, KnownEnd, LogKind, RECORD_HEADER_BYTES, RecordReader, RecordWriter,

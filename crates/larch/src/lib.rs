@@ -78,6 +78,7 @@ mod background;
 mod bounds;
 mod cancel;
 mod compact;
+mod copies;
 mod core;
 mod error;
 mod event;
@@ -109,6 +110,9 @@ use pages::gauge;
 
 pub use bounds::IntoKeyRange;
 pub use cancel::Cancel;
+pub use copies::backup::BackupReport;
+pub use copies::backups::{BackupInfo, BackupProblem, Backups, VerifyReport};
+pub use copies::checkpoint::CheckpointReport;
 pub use error::{Error, Result};
 pub use event::{CompactionReason, Event, EventLevel, StallReason};
 pub use handle::batch::Batch;

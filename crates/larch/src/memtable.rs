@@ -172,7 +172,7 @@ impl Memtable {
         self.range_erases.read().cover_around(key, at, direction)
     }
 
-    /// Every row, sorted by key and from the newest to the oldest version. It is for a flush, when no more rows are applied.
+    /// Every row, sorted by key and from the newest to the oldest version. Rows may be added meanwhile.
     pub fn all_versions(&self) -> impl Iterator<Item = MemRow> + '_ {
         self.rows_from(self.rows.first())
     }

@@ -1,7 +1,7 @@
 //! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no page of any
 //! SST, and does not know how a log is read.
 
-mod recovery;
+pub mod recovery;
 
 use crate::background::{BackgroundClose, jobs};
 use crate::core::Core;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::files::leftovers::Leftovers;
 use crate::files::listing::{ListedFile, list};
-use crate::files::output::NewFiles;
+use crate::files::output::{NewFiles, Place};
 use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, IndexState, ManifestLog};
@@ -57,8 +57,12 @@ pub fn open(
         leftovers: Leftovers::new(machine.disk.clone()),
     };
     options.check()?;
+    let has_database = ManifestLog::exists(&machine, &directory)?;
+    if !has_database && ManifestLog::is_unfinished_copy(&machine, &directory)? {
+        return Err(Error::UnfinishedCopy(directory));
+    }
     // A writer looks again under the lock. This first look only avoids that it makes a directory and then refuses it.
-    if (options.read_only || !options.create) && !ManifestLog::exists(&machine, &directory)? {
+    if (options.read_only || !options.create) && !has_database {
         return Err(Error::NotADatabase(directory));
     }
     if options.read_only {
@@ -71,10 +75,29 @@ pub fn open(
 /// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not visible.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
     let files = ManifestLog::read_newest(&machine, &directory, &opener)?;
+    Ok(show_files(machine, directory, options, opener, files))
+}
+
+fn show_files(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener, files: FileSet) -> Arc<Core> {
     let visible = files.flushed_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     let env = Environment::new(machine, directory, options, opener, view.files.epoch);
-    Ok(Arc::new(Core::new(env, None, view, visible)))
+    Arc::new(Core::new(env, None, view, visible))
+}
+
+/// Opens the newest files of the database of `core`, which is open read-only, once more: with numbers for new files that none of
+/// them has, and for readers of the release that the database was written for.
+///
+/// # Errors
+///
+/// The manifest cannot be read.
+pub fn open_beside(core: &Core) -> Result<Arc<Core>> {
+    let (env, view) = (&core.env, core.views.newest());
+    let opener = FileOpener { known: Arc::new(view.files.files_by_number()), ..env.opener.clone() };
+    let files = ManifestLog::read_newest(&env.machine, &env.directory, &opener)?;
+    let written_for = files.written_for.as_ref().and_then(|release| release.parse().ok());
+    let options = Options { compat: written_for.unwrap_or(env.options.compat), ..env.options.clone() };
+    Ok(show_files(env.machine.clone(), env.directory.clone(), options, opener, files))
 }
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
@@ -105,7 +128,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     let env = Environment::new(machine, directory, options, opener, view.files.epoch);
     let core = Arc::new(Core::new(env, Some(lock), view, last));
-    let recovered = replay(&core, &listed)?;
+    let recovered = replay(&core, &core.env.directory, &listed, &Place::of(&core.env))?;
     let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.files.files.len() as u64);
     let (manifest, log) = begin(&core, recovered)?;
     remove_orphans(&core, listed, manifest, log);

@@ -30,17 +30,23 @@ impl ListedFile {
 /// The directory cannot be listed.
 pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<ListedFile>> {
     let entries = machine.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
-    let parse = |name: String| {
-        if let Some(number) = name.strip_suffix(".log") {
-            return number.parse().ok().map(ListedFile::Log);
-        }
-        if let Some(number) = name.strip_prefix("MANIFEST-") {
-            return number.parse().ok().map(ListedFile::Manifest);
-        }
-        let number = name.strip_suffix(".sst")?.split('-').next()?.parse().ok()?;
-        Some(ListedFile::Sst(name, number))
-    };
     let mut listed: Vec<ListedFile> = entries.into_iter().filter_map(|entry| parse(entry.name)).collect();
     listed.sort_by_key(ListedFile::number);
     Ok(listed)
+}
+
+/// Whether an SST, a log or a manifest may have this name.
+pub fn is_of_database(name: &str) -> bool {
+    parse(name.to_owned()).is_some()
+}
+
+fn parse(name: String) -> Option<ListedFile> {
+    if let Some(number) = name.strip_suffix(".log") {
+        return number.parse().ok().map(ListedFile::Log);
+    }
+    if let Some(number) = name.strip_prefix("MANIFEST-") {
+        return number.parse().ok().map(ListedFile::Manifest);
+    }
+    let number = name.strip_suffix(".sst")?.split('-').next()?.parse().ok()?;
+    Some(ListedFile::Sst(name, number))
 }

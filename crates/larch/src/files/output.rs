@@ -6,14 +6,17 @@ use crate::core::Core;
 use crate::core::environment::Environment;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
+use crate::files::leftovers::Leftovers;
 use crate::files::origin;
 use crate::gauge::Holding;
+use crate::manifest::db_file::sst_name;
 use crate::manifest::{Level, NewFile, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
 use sst::{CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 use std::io::ErrorKind;
+use std::path::PathBuf;
 
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
@@ -21,10 +24,27 @@ const MEASURE_BYTES: u64 = 64 << 10;
 /// A file that ends at a border of the deeper level has at least this part of the length of others.
 const LEAST_SHARE: u64 = 4;
 
+/// Where new files are written: in the directory of the database, or in that of a copy of it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Removes files there that failed work has left.
+    pub leftovers: Arc<Leftovers>,
+}
+
+impl Place {
+    /// The directory of the database of `env`.
+    pub fn of(env: &Environment) -> Self {
+        Self { directory: env.directory.clone(), leftovers: env.opener.leftovers.clone() }
+    }
+}
+
 /// Files being written for one table.
 pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
+    place: Place,
     file_bytes: u64,
     /// Files of a deeper level, in the order of their keys. A file ends where one of them begins, if it has a fair length by
     /// then, so that it overlaps few of them when it is merged into that level.
@@ -69,9 +89,9 @@ struct OpenFile {
 }
 
 impl NewFiles {
-    /// No files yet, of the database of `env`.
-    pub fn none(env: &Environment) -> Self {
-        Self { files: Vec::new(), fresh: FreshFiles::new(&env.opener.leftovers) }
+    /// No files yet.
+    pub fn none(place: &Place) -> Self {
+        Self { files: Vec::new(), fresh: FreshFiles::new(&place.leftovers) }
     }
 
     /// Adds all files of another value.
@@ -89,9 +109,12 @@ impl NewFiles {
 impl Outputs {
     /// For files of about `file_bytes`. `bottom` says that no deeper level has keys in their range.
     pub fn new(core: &Arc<Core>, table: &Arc<TableInfo>, file_bytes: u64, bottom: bool) -> Self {
+        let place = Place::of(&core.env);
         Self {
             core: core.clone(),
             table: table.clone(),
+            fresh: FreshFiles::new(&place.leftovers),
+            place,
             file_bytes,
             below: Level::default(),
             passed_below: 0,
@@ -103,7 +126,6 @@ impl Outputs {
             held_key: Vec::new(),
             open: None,
             written: Vec::new(),
-            fresh: FreshFiles::new(&core.env.opener.leftovers),
             memory: core.env.held.builders.holding(),
         }
     }
@@ -116,6 +138,11 @@ impl Outputs {
     /// The same files, with rows of a transaction that has not committed, if `is_run`.
     pub fn of_run(self, is_run: bool) -> Self {
         Self { is_run, ..self }
+    }
+
+    /// The same files, written to `place`.
+    pub fn at(self, place: &Place) -> Self {
+        Self { fresh: FreshFiles::new(&place.leftovers), place: place.clone(), ..self }
     }
 
     /// The same files, which also end where the files of the deeper level `below` begin.
@@ -281,7 +308,7 @@ impl Outputs {
             let _numbering = self.core.writes.numbering.read();
             (self.core.writes.new_number(), self.core.views.table_info(self.table.id))
         };
-        let path = self.core.env.opener.path(number, self.core.env.epoch);
+        let path = self.place.directory.join(sst_name(number, self.core.env.epoch));
         let disk = &self.core.env.machine.disk;
         let file = disk.open(&path, Access::CreateDirect);
         // A file that was there before is not removed, whoever made it.
@@ -354,7 +381,8 @@ impl Outputs {
         self.write_erase()?;
         self.close(None)?;
         let env = &self.core.env;
-        env.machine.disk.sync_dir(&env.directory).map_err(|error| Error::io("sync", &env.directory, error))?;
+        let directory = &self.place.directory;
+        env.machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
         let (table, epoch) = (self.table.id, env.epoch);
         let new = |(number, meta)| NewFile { table, level, number, epoch, version_offset, meta };
         Ok(NewFiles { files: self.written.into_iter().map(new).collect(), fresh: self.fresh })

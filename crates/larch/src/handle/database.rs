@@ -8,6 +8,8 @@ use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::IntoKeyRange;
 use crate::cancel::Limit;
+use crate::copies::backup::{self, BackupReport};
+use crate::copies::checkpoint::{self, CheckpointReport};
 use crate::core::Core;
 use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
@@ -665,6 +667,62 @@ impl Database {
     /// [`Builder::scrub_bytes_per_second`].
     pub fn damage(&self) -> Vec<Problem> {
         self.core().background.damage.problems()
+    }
+
+    /// Makes a checkpoint: a whole copy of the database in `directory`, which does not exist yet or is empty. Files of rows get a
+    /// second name there, and take no more space. On another file system, or on one without such names, they are copied.
+    ///
+    /// The checkpoint shows one version, which the report names: it has all commits that reads saw when the call began, perhaps
+    /// some later ones up to this version, and none after it. A commit in it is durable in this database, too. Commits and reads
+    /// go on and do not wait; the rows that are not in files yet are written to a file of the checkpoint, and until that is done
+    /// their memory is kept. Opening a checkpoint reads no log.
+    ///
+    /// When the call returns, the checkpoint is durable. It is a database of its own: what is written to either does not change
+    /// the other. If a crash or an error ends the call, `directory` has no checkpoint. What a crash has left there is not opened,
+    /// and the next checkpoint in the same directory removes it.
+    ///
+    /// In a database opened [read-only](Builder::read_only), beside a writer or not, the checkpoint has all commits that the
+    /// operating system had when the call began, also those that reads of that database do not show because they are only in the
+    /// log.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let (here, there) = (directory.path().join("here"), directory.path().join("there"));
+    /// let db = larch::Database::open(&here)?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// let report = db.checkpoint(&there)?;
+    /// assert_eq!(report.version, db.version());
+    /// let copy = larch::Database::open(&there)?;
+    /// assert!(copy.table("fruit")?.contains_key("apple")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CopyTarget`] if `directory` is not empty; what the disk refuses, for example because it is full; damage of the log
+    /// in a database opened read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
+    pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
+        let core = self.core();
+        checkpoint::checkpoint(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
+    }
+
+    /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. Only files are
+    /// copied that no earlier backup has: files never change. So a backup takes the time and the space of what is new, and the rows
+    /// that are not in files yet. [`Backups`](crate::Backups) lists, verifies and restores them.
+    ///
+    /// What it has, and that nobody waits for it, is as with [`Database::checkpoint`]. When the call returns, the backup is durable.
+    /// If a crash or an error ends the call, the earlier backups are as they were, and the next backup removes what was left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBackups`], [`Error::OtherDatabase`] or [`Error::BackupsLocked`] if `directory` cannot take it; what the disk
+    /// refuses, for example because it is full; damage of the log in a database opened read-only; [`Error::OutcomeUnknown`] if a
+    /// sync of the log has failed; [`Error::Forked`].
+    pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
+        let core = self.core();
+        backup::backup(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
     }
 
     /// Reads every page of every file from disk and compares the pages with their checksums, with each other and with

@@ -6,10 +6,13 @@ use super::table::Table;
 use crate::bounds::IntoKeyRange;
 use crate::cancel::{Cancel, Limit};
 use crate::compact;
+use crate::copies::backup::{self, BackupReport};
+use crate::copies::checkpoint::{self, CheckpointReport};
 use crate::error::Result;
 use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::tables::import::Import;
 use crate::warm::loader::Warmed;
+use std::path::Path;
 
 /// Long work on a database or a table that ends early when a [`Cancel`] says so. Made by [`Database::until`] and
 /// [`Table::until`].
@@ -62,6 +65,29 @@ impl Until<'_, Database> {
         let view = core.views.newest();
         let mut tables = view.files.tables.keys();
         tables.try_for_each(|table| compact::compact_table(core, *table, &limit, &mut |_, _| {}))
+    }
+
+    /// As [`Database::checkpoint`]. `progress` gets how many bytes are in place, and how many there are; this takes time only
+    /// where files have to be copied.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Database::checkpoint`].
+    pub fn checkpoint(
+        &self,
+        directory: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CheckpointReport> {
+        checkpoint::checkpoint(self.handle.core(), directory.as_ref(), &self.limit(), progress)
+    }
+
+    /// As [`Database::backup`]. `progress` gets how many bytes are in place, and how many there are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Database::backup`].
+    pub fn backup(&self, directory: impl AsRef<Path>, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupReport> {
+        backup::backup(self.handle.core(), directory.as_ref(), &self.limit(), progress)
     }
 
     /// As [`Database::check`].

@@ -164,3 +164,9 @@ impl FileOpener {
 pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
+
+/// The name of an SST where files of several databases may lie beside each other: with the id of the file, because copies of one
+/// database that go on apart make files of the same number and epoch. `name` is that of [`sst_name`].
+pub fn shared_name(name: &str, file_id: u64) -> String {
+    format!("{}-{file_id:016x}.sst", name.trim_end_matches(".sst"))
+}

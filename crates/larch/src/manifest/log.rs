@@ -21,8 +21,11 @@ use os::{Access, Machine};
 use sst::format::features::Unreadable;
 use std::path::{Path, PathBuf};
 
-const CURRENT: &str = "CURRENT";
+/// The file that names the manifest in use. Without it a directory has no database.
+pub const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
+/// The file of a directory that a copy of a database is being made in. Its last step makes it `CURRENT`.
+pub const UNFINISHED: &str = "UNFINISHED";
 
 /// The edits of the first file set go into records of about this size, so that a reader needs little memory.
 const RECORD_BYTES: usize = 1 << 20;
@@ -30,6 +33,11 @@ const RECORD_BYTES: usize = 1 << 20;
 /// The file name of manifest `number`.
 pub fn manifest_name(number: u64) -> String {
     format!("MANIFEST-{number:08}")
+}
+
+/// What `CURRENT` says if it names this manifest.
+pub fn current_text(manifest: &str) -> String {
+    format!("{manifest}\n")
 }
 
 /// A manifest to which edits are appended.
@@ -64,6 +72,16 @@ impl ManifestLog {
     pub fn exists(machine: &Machine, directory: &Path) -> Result<bool> {
         let current = directory.join(CURRENT);
         machine.disk.exists(&current).map_err(|error| Error::io("look for", &current, error))
+    }
+
+    /// Whether a copy of a database was begun in `directory` and not finished. Then it holds no database.
+    ///
+    /// # Errors
+    ///
+    /// The disk cannot tell.
+    pub fn is_unfinished_copy(machine: &Machine, directory: &Path) -> Result<bool> {
+        let mark = directory.join(UNFINISHED);
+        machine.disk.exists(&mark).map_err(|error| Error::io("look for", &mark, error))
     }
 
     /// The error about a directory that has files of a database but no `CURRENT`, so that it is unknown which of them count.
@@ -208,6 +226,26 @@ impl ManifestLog {
         Ok(log)
     }
 
+    /// Writes manifest `number` of a copy of a database: `set`, changed by `edits`. Nothing names it yet, and its name is not
+    /// durable.
+    ///
+    /// # Errors
+    ///
+    /// It could not be written or synced. There may be a part of it.
+    pub fn write_copy(
+        machine: &Machine,
+        directory: &Path,
+        (number, set, compat): (u64, &FileSet, Release),
+        edits: &[Edit],
+    ) -> Result<()> {
+        let mut log = Self::write(machine, directory, number, set, compat)?;
+        match log.commit(edits) {
+            // Once more for the proof, because a backup notes a checksum of the whole file.
+            EditsOutcome::Durable => Ok(log.writer.file().sync().map(drop)?),
+            EditsOutcome::Not(error) | EditsOutcome::Unknown(error) => Err(error.into()),
+        }
+    }
+
     /// Writes its name to `CURRENT.new`, so that a rename makes it the current manifest.
     fn prepare_current(&self, machine: &Machine, directory: &Path) -> Result<()> {
         let new = directory.join(CURRENT_NEW);
@@ -216,7 +254,7 @@ impl ManifestLog {
             machine.disk.remove(&new).map_err(io("remove"))?;
         }
         let file = machine.disk.open(&new, Access::Create).map_err(io("create"))?;
-        file.write_at(format!("{}\n", manifest_name(self.number)).as_bytes(), 0).map_err(io("write"))?;
+        file.write_at(current_text(&manifest_name(self.number)).as_bytes(), 0).map_err(io("write"))?;
         file.sync().map_err(io("sync"))
     }
 

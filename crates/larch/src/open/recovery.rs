@@ -4,7 +4,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::listing::ListedFile;
-use crate::files::output::NewFiles;
+use crate::files::output::{NewFiles, Place};
 use crate::log::record::{KnownEnd, LogError, Previous};
 use crate::log::wal::LogReader;
 use crate::manifest::{FileSet, TableId};
@@ -32,7 +32,8 @@ pub struct Recovered {
     pub commits: u64,
 }
 
-/// Reads the logs among the `listed` files whose rows are not in files yet, from the oldest to the newest.
+/// Reads the logs among the `listed` files of `directory`, whose rows are not in files yet, from the oldest to the newest. Files with their rows are
+/// written to `place`.
 ///
 /// Rows are written to files of level 0 when they fill half of the write buffer, so that memory does not grow with the length
 /// of a log.
@@ -40,8 +41,8 @@ pub struct Recovered {
 /// # Errors
 ///
 /// A log that is needed is missing or corrupt; what the disk refuses.
-pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
-    let (machine, directory, files) = (&core.env.machine, &core.env.directory, &core.views.newest().files);
+pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered> {
+    let (machine, files) = (&core.env.machine, &core.views.newest().files);
     let numbers: Vec<u64> = listed
         .iter()
         .filter_map(|name| match name {
@@ -55,7 +56,7 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
         return Err(LogError::corrupt(&path, 0, "it is missing, but the manifest needs it").into());
     }
     let mut recovered = Recovered {
-        files: NewFiles::none(&core.env),
+        files: NewFiles::none(place),
         newest: Version(0),
         previous: None,
         logs: chain.len() as u64,
@@ -85,7 +86,7 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
             memory.note_commit(version, 0);
             apply(&memory, version, &known_tables(ops, files), 0);
             if memory.used_bytes() > core.env.options.write_buffer_bytes / 2 {
-                recovered.files.append(flush::write_files(core, &memory, &core.views.boundaries())?);
+                recovered.files.append(flush::write_files_to(core, &memory, &core.views.boundaries(), place)?);
                 memory = MemSet::new(number, Arc::default());
             }
         }
@@ -96,7 +97,7 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
         }
         rewrite_tail(machine, &path, reader.proven_end()..reader.end())?;
         recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
-        recovered.files.append(flush::write_files(core, &memory, &core.views.boundaries())?);
+        recovered.files.append(flush::write_files_to(core, &memory, &core.views.boundaries(), place)?);
         if is_short {
             // The commits of the newest log come after commits that are lost. The next log continues this one.
             break;

@@ -10,8 +10,8 @@ use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::files::output::{NewFiles, Outputs};
-use crate::manifest::{Edit, TableInfo};
+use crate::files::output::{NewFiles, Outputs, Place};
+use crate::manifest::{Edit, FileSet, TableFiles, TableInfo};
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
 use crate::read::View;
@@ -107,7 +107,32 @@ fn flushed_with(core: &Core, memory: &MemSet) -> Version {
 ///
 /// A file could not be written.
 pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
-    write_tables(core, memory, boundaries, false)
+    write_files_to(core, memory, boundaries, &Place::of(&core.env))
+}
+
+/// As [`write_files`], to `place`.
+///
+/// # Errors
+///
+/// As [`write_files`].
+pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
+    let files = &core.views.newest().files;
+    write_tables(core, memory, &Extract { files, boundaries, up_to: Version::MAX, is_run: false, place })
+}
+
+/// As [`write_files`], to `place`, with what a reader at `at` sees of the tables in `files`. All commits up to this version are
+/// applied. Others may be applied meanwhile, and tables may be dropped.
+///
+/// # Errors
+///
+/// As [`write_files`].
+pub fn write_version_to(
+    core: &Arc<Core>,
+    memory: &MemSet,
+    (files, at): (&FileSet, Version),
+    place: &Place,
+) -> Result<NewFiles> {
+    write_tables(core, memory, &Extract { files, boundaries: &[at], up_to: at, is_run: false, place })
 }
 
 /// As [`write_files`], with the rows of a transaction that has not committed.
@@ -116,17 +141,31 @@ pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) ->
 ///
 /// As [`write_files`].
 pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
-    write_tables(core, memory, boundaries, true)
+    let (files, place) = (&core.views.newest().files, &Place::of(&core.env));
+    write_tables(core, memory, &Extract { files, boundaries, up_to: Version::MAX, is_run: true, place })
 }
 
-fn write_tables(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], is_run: bool) -> Result<NewFiles> {
-    let mut all = NewFiles::none(&core.env);
+/// What is written of memtables, and where.
+struct Extract<'a> {
+    /// Which tables there are. The rows of others are left out.
+    files: &'a FileSet,
+    /// What readers see at these versions.
+    boundaries: &'a [Version],
+    /// Nothing that is newer than this.
+    up_to: Version,
+    /// Whether the rows are of a transaction that has not committed.
+    is_run: bool,
+    place: &'a Place,
+}
+
+fn write_tables(core: &Arc<Core>, memory: &MemSet, extract: &Extract<'_>) -> Result<NewFiles> {
+    let mut all = NewFiles::none(extract.place);
     for (table, memtable) in memory.all() {
         if memtable.is_empty() {
             continue;
         }
-        let Some(info) = core.views.table_info(table) else { continue };
-        all.append(write_table(core, &info, &memtable, boundaries, is_run)?);
+        let Some(TableFiles { info, .. }) = extract.files.tables.get(&table) else { continue };
+        all.append(write_table(core, info, &memtable, extract)?);
     }
     Ok(all)
 }
@@ -135,18 +174,18 @@ fn write_table(
     core: &Arc<Core>,
     table: &Arc<TableInfo>,
     memtable: &Memtable,
-    boundaries: &[Version],
-    is_run: bool,
+    &Extract { boundaries, up_to, is_run, place, .. }: &Extract<'_>,
 ) -> Result<NewFiles> {
-    let mut erases = memtable.range_erases().map(|erase| RangeErase {
-        keys: erase.keys.to_vecs(),
-        versions: keep::newest_of_each_stripe(boundaries, &erase.versions),
+    let mut erases = memtable.range_erases().map(|mut erase| {
+        erase.versions.retain(|&version| version <= up_to);
+        let versions = keep::newest_of_each_stripe(boundaries, &erase.versions);
+        RangeErase { keys: erase.keys.to_vecs(), versions }
     });
-    let mut outputs = Outputs::new(core, table, u64::MAX, false).of_run(is_run);
+    let mut outputs = Outputs::new(core, table, u64::MAX, false).of_run(is_run).at(place);
     let mut covers = CoverStream::new(|| Ok(erases.next()));
     let mut filter = KeyFilter::default();
     let mut key: Option<Vec<u8>> = None;
-    for row in memtable.all_versions() {
+    for row in memtable.all_versions().filter(|row| row.version() <= up_to) {
         if key.as_deref() != Some(row.key()) {
             let key = key.get_or_insert_default();
             key.clear();

@@ -21,7 +21,7 @@ use super::not_committed::NotCommitted;
 use crate::compact::merge::{MergePlan, Rewrite, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::files::output::NewFiles;
+use crate::files::output::{NewFiles, Place};
 use crate::manifest::{DbFile, Level, TableId, TableInfo};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::own_writes::{OwnWrites, WriteMark};
@@ -193,7 +193,7 @@ fn open(core: &Core, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
 /// Merges `runs`, oldest first, into one file for each table that is there still.
 fn merge(core: &Arc<Core>, runs: &[Run], boundaries: &[Version], rewrite: Option<Rewrite>) -> Result<NewFiles> {
     let tables: BTreeSet<TableId> = runs.iter().flat_map(|run| &run.files).map(|(table, _)| *table).collect();
-    let mut all = NewFiles::none(&core.env);
+    let mut all = NewFiles::none(&Place::of(&core.env));
     let is_run = rewrite.is_none_or(|rewrite| rewrite.into.is_none());
     let infos = tables.into_iter().filter_map(|table| core.views.table_info(table));
     for info in infos.collect::<Vec<Arc<TableInfo>>>() {

@@ -1,0 +1,285 @@
+//! The backups in a directory, as programs use them: which there are, restoring one, verifying all, removing old ones. It does not
+//! know how one is made.
+
+use super::copied_file::{Content, copy_whole, read_file};
+use super::list::BackupList;
+use super::new_directory::NewDirectory;
+use super::store::{Found, Store};
+use crate::cancel::{Cancel, Limit};
+use crate::error::{Error, Result};
+use os::Machine;
+use sst::Version;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Backups of one database in a directory, which [`Database::backup`](crate::Database::backup) makes. They share files: each SST
+/// is there once, whatever the number of backups that have it.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let (here, kept, there) = (directory.path().join("here"), directory.path().join("kept"), directory.path().join("there"));
+/// let db = larch::Database::open(&here)?;
+/// db.table("fruit")?.insert("apple", "red")?;
+/// let first = db.backup(&kept)?;
+/// db.table("fruit")?.insert("apple", "green")?;
+/// db.backup(&kept)?;
+/// let backups = larch::Backups::at(&kept);
+/// assert_eq!(backups.list()?.len(), 2);
+/// assert!(backups.verify(&mut |_, _| {})?.problems.is_empty());
+/// backups.restore(Some(first.number), &there, &mut |_, _| {})?;
+/// let restored = larch::Database::open(&there)?;
+/// assert_eq!(restored.table("fruit")?.get("apple")?.as_deref(), Some(&b"red"[..]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Backups {
+    machine: Machine,
+    directory: PathBuf,
+    cancel: Cancel,
+}
+
+/// A backup.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct BackupInfo {
+    /// Its number. A later backup has a larger one.
+    pub number: u64,
+    /// It has all commits up to this version, and none after it.
+    pub version: Version,
+    /// When it was made, since the Unix epoch.
+    pub time: Duration,
+    /// Its files, with those that other backups have, too.
+    pub files: u64,
+    /// The bytes in them.
+    pub bytes: u64,
+    /// Why its list cannot be read; the other fields but the number say nothing then. Whether its files are sound is not looked
+    /// at here: [`Backups::verify`] does that.
+    pub damage: Option<String>,
+}
+
+/// What a verification of backups found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Backups that were verified.
+    pub backups: u64,
+    /// Files that were read. Those that backups share count once.
+    pub files: u64,
+    /// The bytes in them.
+    pub bytes: u64,
+    /// What is missing or damaged; empty if every backup can be restored.
+    pub problems: Vec<BackupProblem>,
+    /// Numbers of backups that were begun and not finished. The next backup removes them.
+    pub unfinished: Vec<u64>,
+}
+
+/// A file of backups that is missing or damaged.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BackupProblem {
+    /// The file.
+    pub file: PathBuf,
+    /// The numbers of the backups that have it.
+    pub backups: Vec<u64>,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl std::fmt::Display for BackupProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let numbers: Vec<String> = self.backups.iter().map(u64::to_string).collect();
+        let backups = if numbers.len() == 1 { "backup" } else { "backups" };
+        write!(f, "{}, of {backups} {}: {}", self.file.display(), numbers.join(", "), self.why)
+    }
+}
+
+impl From<&BackupList> for BackupInfo {
+    fn from(list: &BackupList) -> Self {
+        let (files, bytes) = (list.files.len() as u64, list.bytes());
+        Self { number: list.number, version: list.version, time: list.time, files, bytes, damage: None }
+    }
+}
+
+impl Backups {
+    /// The backups in `directory`.
+    pub fn at(directory: impl AsRef<Path>) -> Self {
+        Self { machine: Machine::real(), directory: directory.as_ref().to_owned(), cancel: Cancel::new() }
+    }
+
+    /// The same backups on another machine, for example a simulated one.
+    pub fn on(self, machine: &Machine) -> Self {
+        Self { machine: machine.clone(), ..self }
+    }
+
+    /// The same backups, for work that `cancel` can end early.
+    pub fn until(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
+    }
+
+    fn store(&self) -> Store {
+        Store::new(self.machine.disk.clone(), &self.directory)
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::new(&self.machine.clock, &self.cancel)
+    }
+
+    /// All backups, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBackups`] if something else is in the directory; what the disk refuses.
+    pub fn list(&self) -> Result<Vec<BackupInfo>> {
+        let info = |(number, found)| match found {
+            Found::Whole(list) => Some(BackupInfo::from(&list)),
+            Found::Damaged(error) => {
+                Some(BackupInfo { number, damage: Some(error.to_string()), ..BackupInfo::default() })
+            }
+            Found::Unfinished => None,
+        };
+        Ok(self.store().find()?.into_iter().filter_map(info).collect())
+    }
+
+    /// Removes all backups that are older than the newest `count`, and the files that only they have. Returns the numbers of those
+    /// that it removed. A crash meanwhile leaves each backup whole or removes it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; what the disk refuses.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0.
+    pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
+        assert!(count > 0, "at least one backup is kept");
+        let store = self.store();
+        let _lock = store.lock()?;
+        let found = store.find()?;
+        let is_whole = |number: &u64| matches!(found[number], Found::Whole(_));
+        let kept = found.keys().rev().copied().filter(is_whole).take(count as usize).last();
+        let is_old = |number: &u64| kept.is_some_and(|kept| *number < kept);
+        let has_list = |number: &u64| !matches!(found[number], Found::Unfinished);
+        let removed: Vec<u64> = found.keys().copied().filter(|number| is_old(number) && has_list(number)).collect();
+        removed.iter().try_for_each(|number| store.forget(*number))?;
+        store.clean()?;
+        Ok(removed)
+    }
+
+    /// Makes `directory`, which does not exist yet or is empty, the database as it was when backup `number` was made; `None` is
+    /// the newest one. Each file is compared with its checksum. `progress` gets how many bytes are in place, and how many there are.
+    ///
+    /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no database, and
+    /// another call with the same directory first removes what is there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged; [`Error::CopyTarget`] if
+    /// `directory` is not empty; [`Error::Cancelled`]; what the disk refuses.
+    pub fn restore(
+        &self,
+        number: Option<u64>,
+        directory: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<BackupInfo> {
+        let (store, limit) = (self.store(), self.limit());
+        let list = self.find(&store, number)?;
+        let (disk, total) = (&self.machine.disk, list.bytes());
+        let new = NewDirectory::begin(disk, directory.as_ref())?;
+        let mut done = 0;
+        for (file, path) in list.files.iter().zip(store.paths(&list)) {
+            let copy = new.place().directory.join(&file.name);
+            let copied = copy_whole(&**disk, &path, &copy, &limit, &mut |bytes| {
+                done += bytes;
+                progress(done, total);
+            });
+            let why = match copied {
+                Ok(content) if content == file.content => continue,
+                Ok(content) => difference(content.bytes, file.content.bytes),
+                Err(error) if error.missing_file() == Some(&path) => MISSING.to_owned(),
+                Err(error) => return Err(error),
+            };
+            return Err(Error::BadBackup { file: path, why });
+        }
+        new.finish(list.manifest())?;
+        Ok(BackupInfo::from(&list))
+    }
+
+    /// Backup `number`, or the newest one.
+    fn find(&self, store: &Store, number: Option<u64>) -> Result<BackupList> {
+        let mut found = store.find()?;
+        let is_one = |found: &Found| !matches!(found, Found::Unfinished);
+        let numbers: Vec<u64> = found.iter().filter(|(_, found)| is_one(found)).map(|(number, _)| *number).collect();
+        let chosen = number.or(numbers.last().copied()).and_then(|number| found.remove(&number));
+        match chosen {
+            Some(Found::Whole(list)) => Ok(list),
+            Some(Found::Damaged(error)) => Err(error),
+            Some(Found::Unfinished) | None => {
+                Err(Error::NoSuchBackup { directory: self.directory.clone(), number, there: numbers })
+            }
+        }
+    }
+
+    /// Reads every byte of every backup and compares each file with the length and the checksum in the lists. Damage is no error:
+    /// the report lists it. `progress` gets how many bytes were read, and how many there are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBackups`]; [`Error::Cancelled`]; the directory cannot be listed.
+    pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+        let (store, limit, mut report) = (self.store(), self.limit(), VerifyReport::default());
+        // What each file holds, as the lists say, and the backups that have it.
+        let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();
+        for (number, found) in store.find()? {
+            match found {
+                Found::Unfinished => report.unfinished.push(number),
+                Found::Damaged(error) => {
+                    report.backups += 1;
+                    let (file, why) = (store.list_of(number), error.to_string());
+                    report.problems.push(BackupProblem { file, backups: vec![number], why });
+                }
+                Found::Whole(list) => {
+                    report.backups += 1;
+                    for (file, path) in list.files.iter().zip(store.paths(&list)) {
+                        let Content { bytes, checksum } = file.content;
+                        files.entry(path).or_default().entry((bytes, checksum)).or_default().push(number);
+                    }
+                }
+            }
+        }
+        let total = files.values().flat_map(|said| said.keys().next()).map(|(bytes, _)| bytes).sum();
+        let mut done = 0;
+        for (path, said) in files {
+            let found = read_file(&*self.machine.disk, &path, &limit, &mut |bytes| {
+                done += bytes;
+                progress(done, total);
+            });
+            limit.check("the verification")?;
+            report.files += 1;
+            report.bytes += found.as_ref().map_or(0, |content| content.bytes);
+            for ((bytes, checksum), backups) in said {
+                let why = match &found {
+                    Ok(content) if *content == (Content { bytes, checksum }) => continue,
+                    Ok(content) => difference(content.bytes, bytes),
+                    Err(error) if error.missing_file().is_some() => MISSING.to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                report.problems.push(BackupProblem { file: path.clone(), backups, why });
+            }
+        }
+        Ok(report)
+    }
+}
+
+const MISSING: &str = "it is missing";
+
+/// How a file differs from what its list says.
+fn difference(bytes: u64, expected: u64) -> String {
+    if bytes == expected {
+        "its bytes do not have the checksum that the list of the backup says".to_owned()
+    } else {
+        format!("it has {bytes} bytes, and the list of the backup says {expected}")
+    }
+}

@@ -1,0 +1,78 @@
+//! A look at a database that another process may be writing to: its newest manifest and the logs that belong to it, as of one
+//! moment. It does not know what is done with them.
+//!
+//! The writer takes no notice of readers. It appends to logs, begins new ones, and removes those whose rows are in files. So the
+//! logs are opened between two looks at the manifest, and if it has changed meanwhile, all begins again. As long as it has not,
+//! the commits in the logs come after those in its files, and are on its tables.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::files::listing::{ListedFile, list};
+use crate::manifest::ManifestLog;
+use crate::open::open_beside;
+use crate::write::writer::log_path;
+use os::sync::Arc;
+use os::{Access, File};
+use std::path::PathBuf;
+
+/// A log as long as it was at that moment. The writer may append to it and remove it.
+pub struct OpenLog {
+    pub number: u64,
+    pub path: PathBuf,
+    pub file: Arc<dyn File>,
+    pub bytes: u64,
+}
+
+/// The files of the database of `core`, as another database opened read-only, and the logs with newer commits.
+///
+/// # Errors
+///
+/// The manifest or a log cannot be read.
+pub fn look(core: &Core) -> Result<(Arc<Core>, Vec<OpenLog>)> {
+    loop {
+        let before = state_of_manifest(core)?;
+        let seen = open_beside(core).and_then(|seen| Ok((open_logs(&seen)?, seen)));
+        // What failed while the writer went on has failed because of it.
+        if state_of_manifest(core)? == before {
+            return seen.map(|(logs, core)| (core, logs));
+        }
+    }
+}
+
+/// What changes with every edit: the manifest, and its length.
+fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
+    let disk = &core.env.machine.disk;
+    loop {
+        let path = ManifestLog::named(&core.env.machine, &core.env.directory)?;
+        let length = disk.open(&path, Access::Read).and_then(|file| file.len());
+        match length {
+            Ok(bytes) => return Ok((path, bytes)),
+            Err(error) => {
+                if ManifestLog::named(&core.env.machine, &core.env.directory)? == path {
+                    return Err(Error::io("open", &path, error));
+                }
+            }
+        }
+    }
+}
+
+/// Opens the logs with commits that are not in files of `core`.
+///
+/// The newest is opened first. If it says where the one before it has ended, that one gets no more commits, so it is opened with
+/// all it has.
+fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
+    let (machine, directory) = (&core.env.machine, &core.env.directory);
+    let oldest = core.views.newest().files.oldest_log;
+    let mut logs = Vec::new();
+    for listed in list(machine, directory)?.into_iter().rev() {
+        let ListedFile::Log(number) = listed else { continue };
+        if number < oldest {
+            continue;
+        }
+        let path = log_path(directory, number);
+        let file = machine.disk.open(&path, Access::Read).map_err(|error| Error::io("open", &path, error))?;
+        let bytes = file.len().map_err(|error| Error::io("measure", &path, error))?;
+        logs.push(OpenLog { number, path, file, bytes });
+    }
+    Ok(logs)
+}

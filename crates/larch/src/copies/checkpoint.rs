@@ -1,0 +1,84 @@
+//! A checkpoint: a copy in another directory of the same machine, which shares files with the database. It does not know how the
+//! moment is found that it shows.
+
+use super::copied_file::{copy_whole, share_file};
+use super::moment::{Moment, Written};
+use super::new_directory::NewDirectory;
+use crate::cancel::Limit;
+use crate::core::Core;
+use crate::error::Result;
+use crate::manifest::db_file::sst_name;
+use os::sync::Arc;
+use sst::Version;
+use std::path::Path;
+
+/// What a checkpoint consists of.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckpointReport {
+    /// It has all commits up to this version, and none after it.
+    pub version: Version,
+    /// SSTs of the database that are in it.
+    pub files: u64,
+    /// The bytes in them.
+    pub bytes: u64,
+    /// How many of these bytes were copied, because the file system could not share them.
+    pub copied_bytes: u64,
+}
+
+/// Makes a checkpoint in `directory`. `progress` gets how many bytes are in place, and how many there are.
+///
+/// # Errors
+///
+/// As [`Database::checkpoint`](crate::Database::checkpoint); the error of the limit.
+pub fn checkpoint(
+    core: &Arc<Core>,
+    directory: &Path,
+    limit: &Limit,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<CheckpointReport> {
+    loop {
+        let mut moment = Moment::now(core)?;
+        match checkpoint_of(core, &mut moment, directory, limit, progress) {
+            Err(error) if moment.is_outdated(&error) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn checkpoint_of(
+    core: &Arc<Core>,
+    moment: &mut Moment,
+    directory: &Path,
+    limit: &Limit,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<CheckpointReport> {
+    let disk = &core.env.machine.disk;
+    let new = NewDirectory::begin(disk, directory)?;
+    let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), limit)?;
+    let files = moment.files();
+    let total: u64 = files.iter().map(|file| file.bytes()).sum();
+    let mut report = CheckpointReport { version, files: files.len() as u64, ..CheckpointReport::default() };
+    for file in &files {
+        limit.check("the checkpoint")?;
+        let copy = directory.join(sst_name(file.number, file.epoch));
+        if !share_file(&**disk, file.path(), &copy)? {
+            let before = report.bytes;
+            let mut done = before;
+            let content = copy_whole(&**disk, file.path(), &copy, limit, &mut |bytes| {
+                done += bytes;
+                progress(done, total);
+            })?;
+            report.copied_bytes += content.bytes;
+        }
+        report.bytes += file.bytes();
+        progress(report.bytes, total);
+    }
+    moment.make_durable(version)?;
+    new.finish(&manifest)?;
+    fresh.take_paths();
+    Ok(report)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,165 @@
+//! The list of a backup: its files with their lengths and checksums, and what it is a backup of. `docs/format/backup.md` draws
+//! its bytes. It does not read or write files.
+
+use super::copied_file::Content;
+use crate::files::listing::is_of_database;
+use crate::manifest::db_file::shared_name;
+use sst::Version;
+use sst::format::features::{self, Unreadable};
+use sst::format::{field, varint};
+use std::time::Duration;
+
+const MAGIC: &[u8; 8] = b"LARCHBAK";
+const FORMAT_VERSION: u32 = 1;
+const HEAD_BYTES: usize = 24;
+const CRC_BYTES: usize = 4;
+
+/// What a backup consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupList {
+    /// The identity of the database.
+    pub database: u64,
+    /// The number of the backup.
+    pub number: u64,
+    /// It has all commits up to this version, and none after it.
+    pub version: Version,
+    /// When it was made, since the Unix epoch, in whole seconds.
+    pub time: Duration,
+    /// Its files. One of them is a manifest.
+    pub files: Vec<StoredFile>,
+}
+
+/// A file of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFile {
+    /// Its name in the database.
+    pub name: String,
+    /// The id of the SST, if other backups may have the same file.
+    pub shared: Option<u64>,
+    /// What is in it.
+    pub content: Content,
+}
+
+impl StoredFile {
+    /// The name under which backups share it, if they do.
+    pub fn shared_name(&self) -> Option<String> {
+        self.shared.map(|id| shared_name(&self.name, id))
+    }
+}
+
+impl BackupList {
+    /// The name of its manifest.
+    pub fn manifest(&self) -> &str {
+        let mut manifests = self.files.iter().filter(|file| is_manifest(&file.name));
+        &manifests.next().expect("a list has a manifest").name
+    }
+
+    /// The bytes of all its files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.content.bytes).sum()
+    }
+
+    /// ```text
+    ///  0  magic "LARCHBAK"      8
+    ///  8  format version        u32
+    /// 12  features              u32     see sst::format::features; none yet
+    /// 16  database              u64
+    /// 24  number, version, seconds since 1970, files   varints
+    ///     file: name            bytes varint | UTF-8
+    ///           shared          u8      1: other backups may have it, 0: it is of this backup alone
+    ///           id of the SST   u64     if it is shared
+    ///           bytes           varint
+    ///           checksum        u64     CRC-64/NVME of all bytes
+    ///     numbered fields               that later releases may add, see sst::format::field
+    ///     crc32c of all before  u32
+    /// ```
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.database.to_le_bytes());
+        for value in [self.number, self.version.0, self.time.as_secs(), self.files.len() as u64] {
+            varint::put(&mut out, value);
+        }
+        for StoredFile { name, shared, content } in &self.files {
+            varint::put_bytes(&mut out, name.as_bytes());
+            out.push(u8::from(shared.is_some()));
+            out.extend(shared.iter().flat_map(|id| id.to_le_bytes()));
+            varint::put(&mut out, content.bytes);
+            out.extend_from_slice(&content.checksum.to_le_bytes());
+        }
+        let crc = crc_fast::crc32_iscsi(&out);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Reads what [`BackupList::encode`] writes.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are damaged, or a newer release has written them.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let parts = bytes.len().checked_sub(CRC_BYTES).and_then(|at| bytes.split_at_checked(at));
+        let (body, crc) = parts.ok_or("it is shorter than a checksum")?;
+        let (head, mut left) = body.split_at_checked(HEAD_BYTES).ok_or("it is shorter than its head")?;
+        let number = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        if &head[..8] != MAGIC {
+            return Err("it is no list of a backup".into());
+        }
+        // Where a newer release has its checksum is not known.
+        features::check_version(number(8), FORMAT_VERSION)?;
+        if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
+            return Err("its checksum does not match".into());
+        }
+        features::check(number(12), 0)?;
+        let database = u64::from_le_bytes(head[16..24].try_into().expect("eight bytes"));
+        let list = take(&mut left, database).ok_or("a file in it does not decode")?;
+        field::pass_over_all(left, "field")?;
+        if list.files.iter().filter(|file| is_manifest(&file.name)).count() != 1 {
+            return Err("it does not have one manifest".into());
+        }
+        Ok(list)
+    }
+}
+
+/// Takes what comes before the fields of later releases off the front of `left`.
+fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
+    let [number, version, seconds, count] = [(); 4].map(|()| varint::take(left));
+    let mut files = Vec::new();
+    for _ in 0..count? {
+        let name = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
+        let (&shared, rest) = left.split_first()?;
+        *left = rest;
+        let shared = match shared {
+            0 => None,
+            1 => Some(take_u64(left)?),
+            _ => return None,
+        };
+        let content = Content { bytes: varint::take(left)?, checksum: take_u64(left)? };
+        // A name leads to a file in one directory, whatever a damaged list says.
+        if name.contains('/')
+            || !is_of_database(&name)
+            || name.ends_with(".log")
+            || (shared.is_some() && is_manifest(&name))
+        {
+            return None;
+        }
+        files.push(StoredFile { name, shared, content });
+    }
+    let (number, version, time) = (number?, Version(version?), Duration::from_secs(seconds?));
+    Some(BackupList { database, number, version, time, files })
+}
+
+fn take_u64(left: &mut &[u8]) -> Option<u64> {
+    let (bytes, rest) = left.split_first_chunk()?;
+    *left = rest;
+    Some(u64::from_le_bytes(*bytes))
+}
+
+fn is_manifest(name: &str) -> bool {
+    name.starts_with("MANIFEST-")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What the list of a backup promises: its bytes, and that damage is found.
+
+use super::*;
+
+fn list() -> BackupList {
+    let file = |name: &str, shared, bytes| StoredFile {
+        name: name.to_owned(),
+        shared,
+        content: Content { bytes, checksum: 0x1122_3344_5566_7788 },
+    };
+    BackupList {
+        database: 0x0102_0304_0506_0708,
+        number: 3,
+        version: Version(300),
+        time: Duration::from_secs(1_000),
+        files: vec![file("00000024-9.sst", Some(0xabcd), 4096), file("MANIFEST-00000031", None, 500)],
+    }
+}
+
+#[test]
+fn the_bytes_are_those_that_the_format_page_draws() {
+    let mut expected = b"LARCHBAK\x01\0\0\0\0\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01".to_vec();
+    expected.extend([3, 0xac, 2, 0xe8, 7, 2]);
+    expected.extend(b"\x0e00000024-9.sst\x01\xcd\xab\0\0\0\0\0\0\x80\x20\x88\x77\x66\x55\x44\x33\x22\x11");
+    expected.extend(b"\x11MANIFEST-00000031\x00\xf4\x03\x88\x77\x66\x55\x44\x33\x22\x11");
+    expected.extend(crc_fast::crc32_iscsi(&expected).to_le_bytes());
+    assert_eq!(list().encode(), expected);
+    assert_eq!(BackupList::decode(&expected), Ok(list()));
+    assert_eq!(list().manifest(), "MANIFEST-00000031");
+    assert_eq!(list().files[0].shared_name().as_deref(), Some("00000024-9-000000000000abcd.sst"));
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_found() {
+    let bytes = list().encode();
+    for at in 0..bytes.len() {
+        assert!(BackupList::decode(&bytes[..at]).is_err(), "cut at {at}");
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << bit;
+            assert!(BackupList::decode(&flipped).is_err(), "bit {bit} of byte {at}");
+        }
+    }
+}
+
+#[test]
+fn a_newer_list_is_refused_by_what_is_not_known() {
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = list().encode();
+        bytes.truncate(bytes.len() - CRC_BYTES);
+        change(&mut bytes);
+        let crc = crc_fast::crc32_iscsi(&bytes);
+        bytes.extend(crc.to_le_bytes());
+        BackupList::decode(&bytes).map_err(|error| error.to_string())
+    };
+    assert_eq!(changed(&|bytes| bytes[8] = 2), Err("made by a newer Larch: format version 2".to_owned()));
+    assert_eq!(changed(&|bytes| bytes[14] = 1), Err("made by a newer Larch: feature 16".to_owned()));
+    assert_eq!(changed(&|bytes| bytes.extend([7, 0])), Err("made by a newer Larch: field 7".to_owned()));
+    assert_eq!(changed(&|bytes| bytes.extend([200, 1, 9])), Ok(list()));
+}
+
+#[test]
+fn a_name_that_leads_out_of_the_backup_is_refused() {
+    for name in ["../00000024-9.sst", "1-/../../x.sst", "/etc/passwd", "CURRENT", "00000001.log", ""] {
+        let mut list = list();
+        list.files[0].name = name.to_owned();
+        assert!(BackupList::decode(&list.encode()).is_err(), "{name:?}");
+    }
+    let mut none = list();
+    none.files.pop();
+    assert!(BackupList::decode(&none.encode()).is_err(), "a list has a manifest");
+}

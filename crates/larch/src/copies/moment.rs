@@ -1,0 +1,159 @@
+//! One moment of a database, of which a copy is made: files, which stay until the copy is done, and rows that are not in files
+//! yet. It does not know where the copy goes.
+//!
+//! A database that is open for writing keeps the files of a view that somebody holds. In one that is open read-only, the writer
+//! in another process may remove them at any time, so whoever copies them begins again if one is missing.
+
+use super::beside::{self, OpenLog};
+use super::copied_file::copy_file;
+use crate::cancel::Limit;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::files::fresh::FreshFiles;
+use crate::files::listing::list;
+use crate::files::output::{NewFiles, Place};
+use crate::manifest::db_file::sst_name;
+use crate::manifest::log::manifest_name;
+use crate::manifest::{DbFile, Edit, FileSet, ManifestLog};
+use crate::memtable::set::MemSet;
+use crate::open::recovery::replay;
+use crate::write::flush::write_version_to;
+use crate::write::writer::log_path;
+use os::sync::Arc;
+use sst::Version;
+
+/// What a copy consists of.
+pub struct Moment {
+    /// The database, or a second look at it if it is open read-only.
+    core: Arc<Core>,
+    files: Arc<FileSet>,
+    rest: Rest,
+}
+
+/// The rows that are not in files yet.
+enum Rest {
+    /// Those in memory, up to a version.
+    Memory(Vec<Arc<MemSet>>, Version),
+    /// Those in the logs of a writer in another process.
+    Logs(Vec<OpenLog>),
+}
+
+/// What was written of a moment, beside its files.
+pub struct Written {
+    /// Everything up to this version is in the copy, and nothing after it.
+    pub version: Version,
+    /// The name of the manifest.
+    pub manifest: String,
+    /// The names of files with the rows that were in no file.
+    pub names: Vec<String>,
+    /// All these files. They are removed unless they are taken.
+    pub fresh: FreshFiles,
+}
+
+impl Moment {
+    /// The database as reads see it now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Forked`]; in a database opened read-only, what the disk refuses, and damage of the manifest.
+    pub fn now(core: &Arc<Core>) -> Result<Self> {
+        core.env.check_origin()?;
+        if core.env.options.read_only {
+            let (core, logs) = beside::look(core)?;
+            let files = core.views.newest().files.clone();
+            return Ok(Self { core, files, rest: Rest::Logs(logs) });
+        }
+        loop {
+            let view = core.views.newest();
+            let visible = core.views.visible();
+            // If the view is still the newest, it has all commits up to this version, and its files have none after it. There is
+            // one exception: an import or a large batch shows its files first, and then its version, which comes next.
+            if core.views.generation() == view.generation {
+                let version = visible.max(view.files.last_version);
+                let rest = Rest::Memory(view.memory.clone(), version);
+                return Ok(Self { core: core.clone(), files: view.files.clone(), rest });
+            }
+        }
+    }
+
+    /// Its files by their numbers. A file that several tables see is there once.
+    pub fn files(&self) -> Vec<Arc<DbFile>> {
+        let mut files: Vec<_> = self.files.files_by_number().into_values().collect();
+        files.sort_unstable_by_key(|file| file.number);
+        files
+    }
+
+    /// The identity of the database.
+    pub fn database(&self) -> u64 {
+        self.files.database
+    }
+
+    /// Writes the rows that are not in files yet, and the manifest, to `place`. The rows in memory are not needed any more then.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be written; damage of a log; the error of the limit.
+    pub fn write_rest(&mut self, place: &Place, limit: &Limit) -> Result<Written> {
+        let (core, mut all) = (&self.core, NewFiles::none(place));
+        let version = match std::mem::replace(&mut self.rest, Rest::Logs(Vec::new())) {
+            Rest::Memory(memory, version) => {
+                for memory in memory {
+                    limit.check("the copy")?;
+                    all.append(write_version_to(core, &memory, (&self.files, version), place)?);
+                }
+                version
+            }
+            Rest::Logs(logs) => {
+                let (rows, newest) = rows_of_logs(core, logs, place, limit)?;
+                all.append(rows);
+                newest.max(self.files.last_version)
+            }
+        };
+        let number = core.writes.new_number();
+        let names = all.files.iter().map(|file| sst_name(file.number, file.epoch)).collect();
+        let mut edits: Vec<Edit> = all.files.into_iter().map(Edit::AddFile).collect();
+        // Number 0 says that no log is needed.
+        edits.extend([Edit::OldestLog(0), Edit::NextNumber(core.writes.next_number())]);
+        edits.extend([Edit::LastVersion(version), Edit::FlushedVersion(version)]);
+        let manifest = manifest_name(number);
+        all.fresh.add(place.directory.join(&manifest));
+        let (machine, compat) = (&core.env.machine, core.env.options.compat);
+        ManifestLog::write_copy(machine, &place.directory, (number, &self.files, compat), &edits)?;
+        Ok(Written { version, manifest, names, fresh: all.fresh })
+    }
+
+    /// Makes everything durable in the database itself that is in the copy at `version`, so that a crash does not leave a copy
+    /// that is newer than the database.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutcomeUnknown`] if a sync has failed.
+    pub fn make_durable(&self, version: Version) -> Result<()> {
+        let core = &self.core;
+        // A version that reads do not see yet is that of an import, which was durable first.
+        core.make_durable(version.min(core.views.visible()))
+    }
+
+    /// Whether a copy of it that ended with `error` is to begin again: a writer in another process has removed a file of it.
+    pub fn is_outdated(&self, error: &Error) -> bool {
+        self.core.env.options.read_only
+            && error.missing_file().is_some_and(|file| file.starts_with(&self.core.env.directory))
+    }
+}
+
+/// Reads `logs` from copies in `place`, where recovery may cut them off, and writes their rows to files there. Returns these and
+/// the newest version in them.
+fn rows_of_logs(core: &Arc<Core>, logs: Vec<OpenLog>, place: &Place, limit: &Limit) -> Result<(NewFiles, Version)> {
+    let disk = &core.env.machine.disk;
+    let mut copies = FreshFiles::new(&place.leftovers);
+    for log in logs {
+        let path = log_path(&place.directory, log.number);
+        copies.add(path.clone());
+        copy_file((&*log.file, &log.path), log.bytes, &**disk, &path, limit, &mut |_| {})?;
+    }
+    let listed = list(&core.env.machine, &place.directory)?;
+    let recovered = replay(core, &place.directory, &listed, place)?;
+    // This removes the copies.
+    drop(copies);
+    Ok((recovered.files, recovered.newest))
+}

@@ -1,0 +1,120 @@
+//! A directory that is filled with the files of a database, and is one only after the last step. It does not know where the files
+//! come from.
+//!
+//! ```text
+//! UNFINISHED           the first file, which stays until the last step
+//! SSTs, manifest       in any order; then they and their names are durable
+//! CURRENT              UNFINISHED with another name
+//! ```
+//!
+//! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes what is there.
+//! After an error the directory is as it was before. If that fails too, it is left as after a crash.
+
+use crate::error::{Error, Result};
+use crate::files::leftovers::Leftovers;
+use crate::files::listing::is_of_database;
+use crate::files::output::Place;
+use crate::manifest::log::{CURRENT, UNFINISHED, current_text};
+use os::sync::Arc;
+use os::{Access, Disk};
+use std::path::Path;
+
+/// A directory that will be a database. If it is dropped before it is finished, what was written to it is removed.
+pub struct NewDirectory {
+    disk: Arc<dyn Disk>,
+    place: Place,
+    /// Whether the directory was not there before.
+    is_made: bool,
+    is_finished: bool,
+}
+
+impl NewDirectory {
+    /// Begins with a directory that is not there yet, is empty, or has what an earlier attempt has left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CopyTarget`] if other files are in it; what the disk refuses.
+    pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
+        let io = |action| move |error| Error::io(action, directory, error);
+        let is_made = !disk.exists(directory).map_err(io("look for"))?;
+        if is_made {
+            disk.create_dir(directory).map_err(io("create directory"))?;
+        } else {
+            clear(&**disk, directory)?;
+        }
+        // Not those of the database: a later copy may have files with the same names.
+        let leftovers = Leftovers::new(disk.clone());
+        let place = Place { directory: directory.to_owned(), leftovers };
+        let new = Self { disk: disk.clone(), place, is_made, is_finished: false };
+        let mark = directory.join(UNFINISHED);
+        disk.open(&mark, Access::Create).map_err(|error| Error::io("create", &mark, error))?;
+        disk.sync_dir(directory).map_err(io("sync"))?;
+        Ok(new)
+    }
+
+    /// Where its files are written.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Makes it a database with the manifest of this name. The bytes of all files are durable.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses. Then it is no database, unless only the last sync has failed: that is not known until a crash.
+    pub fn finish(mut self, manifest: &str) -> Result<()> {
+        let directory = &self.place.directory;
+        let (mark, current) = (directory.join(UNFINISHED), directory.join(CURRENT));
+        let io = |action| move |error| Error::io(action, directory, error);
+        let file = self.disk.open(&mark, Access::Write).map_err(|error| Error::io("open", &mark, error))?;
+        let written = file.write_at(current_text(manifest).as_bytes(), 0).and_then(|()| file.sync());
+        written.map_err(|error| Error::io("write", &mark, error))?;
+        self.disk.sync_dir(directory).map_err(io("sync"))?;
+        self.disk.rename(&mark, &current).map_err(|error| Error::io("rename", &mark, error))?;
+        if let Err(error) = self.disk.sync_dir(directory) {
+            // It goes back to what it was, so that the caller's error is the truth.
+            self.disk.rename(&current, &mark).ok();
+            return Err(io("sync")(error));
+        }
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for NewDirectory {
+    fn drop(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        let directory = &self.place.directory;
+        // What cannot be removed is removed by the next copy into this directory. An empty directory does no harm.
+        if clear(&*self.disk, directory).is_ok() && self.is_made {
+            self.disk.remove_dir(directory).ok();
+        }
+    }
+}
+
+/// Removes what an attempt that was not finished has left in `directory`. The mark goes last: as long as a file is left, it says
+/// what that file is.
+///
+/// # Errors
+///
+/// [`Error::CopyTarget`] if anything else is in it; what the disk refuses.
+fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
+    let io = |action| move |error| Error::io(action, directory, error);
+    let names: Vec<String> = disk.list(directory).map_err(io("list"))?.into_iter().map(|entry| entry.name).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let is_ours = |name: &String| name == UNFINISHED || is_of_database(name);
+    if !names.iter().any(|name| name == UNFINISHED) || !names.iter().all(is_ours) {
+        return Err(Error::CopyTarget(directory.to_owned()));
+    }
+    let remove = |name: &str| {
+        let path = directory.join(name);
+        disk.remove(&path).map_err(|error| Error::io("remove", &path, error))
+    };
+    names.iter().filter(|name| *name != UNFINISHED).try_for_each(|name| remove(name))?;
+    disk.sync_dir(directory).map_err(io("sync"))?;
+    remove(UNFINISHED)
+}

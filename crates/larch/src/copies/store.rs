@@ -1,0 +1,237 @@
+//! The directory that holds the backups of a database: which backups there are, and what a killed process has left there. It does
+//! not know how a backup is made. `docs/format/backup.md` describes the directory.
+//!
+//! ```text
+//! LOCK                               held by a process that makes or removes a backup
+//! files/00000024-9-<id>.sst          SSTs, each for all backups whose lists name it
+//! backup-3/LIST                      what backup 3 consists of; written last
+//! backup-3/MANIFEST-00000031         files of backup 3 alone
+//! ```
+//!
+//! Invariant: a file that a list names is there and does not change until the list is gone. A backup without a list is none.
+
+use super::list::{BackupList, StoredFile};
+use crate::error::{Error, Result};
+use os::sync::Arc;
+use os::{Access, Disk, Lock};
+use sst::format::features::Unreadable;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const LOCK: &str = "LOCK";
+const FILES: &str = "files";
+const LIST: &str = "LIST";
+const LIST_NEW: &str = "LIST.new";
+const BACKUP: &str = "backup-";
+
+/// A directory of backups.
+pub struct Store {
+    pub disk: Arc<dyn Disk>,
+    pub directory: PathBuf,
+}
+
+/// What is in the directory of one backup.
+pub enum Found {
+    /// A backup.
+    Whole(BackupList),
+    /// A backup whose list cannot be read.
+    Damaged(Error),
+    /// What was left of one that was not finished, or that was being removed.
+    Unfinished,
+}
+
+/// All that was found, by number.
+pub type AllFound = BTreeMap<u64, Found>;
+
+impl Store {
+    /// The directory, which need not be there.
+    pub fn new(disk: Arc<dyn Disk>, directory: &Path) -> Self {
+        Self { disk, directory: directory.to_owned() }
+    }
+
+    /// Makes the directory if it is not there, and takes its lock.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; what the disk refuses.
+    pub fn lock(&self) -> Result<Box<dyn Lock>> {
+        let (disk, directory) = (&self.disk, &self.directory);
+        if disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {
+            self.names()?;
+        }
+        let files = self.shared_directory();
+        disk.create_dir(&files).map_err(|error| Error::io("create", &files, error))?;
+        let lock = directory.join(LOCK);
+        disk.lock(&lock).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => Error::BackupsLocked(directory.clone()),
+            _ => Error::io("lock", &lock, error),
+        })
+    }
+
+    /// The names in the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBackups`] if one of them is of something else; what the disk refuses.
+    fn names(&self) -> Result<Vec<String>> {
+        let entries = self.disk.list(&self.directory).map_err(|error| Error::io("list", &self.directory, error))?;
+        let is_ours = |name: &str| name == LOCK || name == FILES || number_of(name).is_some();
+        match entries.iter().find(|entry| !is_ours(&entry.name)) {
+            Some(other) => Err(Error::NotBackups { directory: self.directory.clone(), found: other.name.clone() }),
+            None => Ok(entries.into_iter().map(|entry| entry.name).collect()),
+        }
+    }
+
+    /// The directory of a backup.
+    pub fn directory_of(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("{BACKUP}{number}"))
+    }
+
+    /// The directory of the files that backups share.
+    pub fn shared_directory(&self) -> PathBuf {
+        self.directory.join(FILES)
+    }
+
+    /// The list of a backup.
+    pub fn list_of(&self, number: u64) -> PathBuf {
+        self.directory_of(number).join(LIST)
+    }
+
+    /// The paths of the files of a backup, in the order of its list.
+    pub fn paths(&self, list: &BackupList) -> Vec<PathBuf> {
+        let path = |file: &StoredFile| match file.shared_name() {
+            Some(name) => self.shared_directory().join(name),
+            None => self.directory_of(list.number).join(&file.name),
+        };
+        list.files.iter().map(path).collect()
+    }
+
+    /// What is in the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBackups`]; what the disk refuses. Damage of a list is no error here.
+    pub fn find(&self) -> Result<AllFound> {
+        let numbers = self.names()?.into_iter().filter_map(|name| number_of(&name));
+        numbers.map(|number| Ok((number, self.find_one(number)?))).collect()
+    }
+
+    fn find_one(&self, number: u64) -> Result<Found> {
+        let path = self.list_of(number);
+        let bytes = match self.disk.read_all(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Unfinished),
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        let damaged = |why: String| Found::Damaged(Error::BadBackup { file: path.clone(), why });
+        Ok(match BackupList::decode(&bytes) {
+            Ok(list) if list.number == number => Found::Whole(list),
+            Ok(list) => damaged(format!("it is the list of backup {}", list.number)),
+            Err(Unreadable::Corrupt(why)) => damaged(why),
+            Err(newer @ Unreadable::Newer(_)) => damaged(newer.to_string()),
+        })
+    }
+
+    /// Removes what belongs to no backup: backups that were not finished, and files that no list names. While a list cannot be
+    /// read, all files stay, because it may name them.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    pub fn clean(&self) -> Result<()> {
+        let found = self.find()?;
+        let mut named = BTreeSet::new();
+        let mut is_known = true;
+        for (number, found) in &found {
+            match found {
+                Found::Whole(list) => named.extend(list.files.iter().filter_map(|file| file.shared_name())),
+                Found::Damaged(_) => is_known = false,
+                Found::Unfinished => self.remove_rest(*number)?,
+            }
+        }
+        let shared = self.shared_directory();
+        let is_useless = |name: &String| is_known && !named.contains(name);
+        let useless: Vec<String> = self.names_in(&shared)?.into_keys().filter(is_useless).collect();
+        useless.iter().try_for_each(|name| self.remove(&shared.join(name)))?;
+        self.sync_dir(&shared)
+    }
+
+    /// Takes the list of a backup away. From then on it is none, and [`Store::clean`] removes the rest.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    pub fn forget(&self, number: u64) -> Result<()> {
+        self.remove(&self.list_of(number))?;
+        self.sync_dir(&self.directory_of(number))
+    }
+
+    /// Removes the files of a backup without a list, and its directory.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    fn remove_rest(&self, number: u64) -> Result<()> {
+        let directory = self.directory_of(number);
+        for name in self.names_in(&directory)?.into_keys() {
+            self.remove(&directory.join(name))?;
+        }
+        self.disk.remove_dir(&directory).map_err(|error| Error::io("remove directory", &directory, error))?;
+        self.sync_dir(&self.directory)
+    }
+
+    /// Writes the list of a backup, which is one from then on. All its files are durable.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses. Then it is no backup.
+    pub fn write_list(&self, list: &BackupList) -> Result<()> {
+        let directory = self.directory_of(list.number);
+        let (new, path) = (directory.join(LIST_NEW), directory.join(LIST));
+        let file = self.disk.open(&new, Access::Create).map_err(|error| Error::io("create", &new, error))?;
+        file.append(&list.encode()).and_then(|_| file.sync()).map_err(|error| Error::io("write", &new, error))?;
+        self.sync_dir(&directory)?;
+        self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
+        let synced = self.sync_dir(&directory);
+        if synced.is_err() {
+            // It goes back, so that the error is the truth. If that fails too, the next backup finds out what is there.
+            self.disk.rename(&path, &new).ok();
+        }
+        synced
+    }
+
+    /// Names and lengths of the files in a directory.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    pub fn names_in(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
+        let entries = self.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
+        Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes)).collect())
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    pub fn remove(&self, path: &Path) -> Result<()> {
+        self.disk.remove(path).map_err(|error| Error::io("remove", path, error))
+    }
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    pub fn sync_dir(&self, directory: &Path) -> Result<()> {
+        self.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
+    }
+}
+
+/// The number in the name of the directory of a backup.
+fn number_of(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(BACKUP)?.parse().ok()?;
+    (format!("{BACKUP}{number}") == name).then_some(number)
+}

@@ -1,0 +1,21 @@
+//! The list of a backup that decodes has names that stay in its directory, and is read back as it is written. The bytes are sealed
+//! with the right checksum, so that damage is looked for behind it.
+#![no_main]
+
+use larch::fuzz::BackupList;
+use larch_fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input::new(bytes);
+    let is_sealed = input.byte().is_multiple_of(2);
+    let mut list = input.rest().to_vec();
+    if is_sealed {
+        let crc = crc_fast::crc32_iscsi(&list);
+        list.extend(crc.to_le_bytes());
+    }
+    let Ok(decoded) = BackupList::decode(&list) else { return };
+    assert!(decoded.files.iter().all(|file| !file.name.contains('/')));
+    assert!(decoded.manifest().starts_with("MANIFEST-"));
+    assert_eq!(BackupList::decode(&decoded.encode()).as_ref(), Ok(&decoded));
+});
