@@ -88,6 +88,17 @@ Examples:
   larch repair db saved && mv db damaged && mv saved db
   larch repair db saved --json | jq .lost";
 
+const CHECKPOINT_EXAMPLES: &str = "\
+Examples:
+  larch checkpoint db copy && larch scan copy people";
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  larch backup db /mnt/backups --keep 30
+  larch backups /mnt/backups
+  larch verify-backup /mnt/backups
+  larch restore /mnt/backups db2 --backup 7";
+
 const NTH_EXAMPLES: &str = "\
 Examples:
   larch nth db people 1000
@@ -132,7 +143,7 @@ Examples:
 
 /// Import, read, write, inspect and check a Larch database.
 ///
-/// Exit codes: 0 done; 1 no such row or table, or `check` found damage; 2 wrong arguments; 3 something failed; 4 `repair`
+/// Exit codes: 0 done; 1 no such row, table or backup, or `check` or `verify-backup` found damage; 2 wrong arguments; 3 something failed; 4 `repair`
 /// could not read everything; 130 given up by ^C.
 #[derive(Debug, Parser)]
 #[command(name = "larch", version, arg_required_else_help = true, after_help = EXAMPLES)]
@@ -350,6 +361,23 @@ pub enum Command {
     /// their contents.
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(Repair),
+    /// Make a copy of a database that shares files with it, as it is now; also beside a process that writes
+    ///
+    /// The copy is a database of its own, and has every commit that was there when the command began. Its files are second names of
+    /// those of DIR where the file system has that, and copies elsewhere.
+    #[command(after_help = CHECKPOINT_EXAMPLES)]
+    Checkpoint(Checkpoint),
+    /// Add a backup of a database to a directory of backups; also beside a process that writes
+    ///
+    /// Only files are copied that no earlier backup has. Each backup has a number and can be restored by itself.
+    #[command(after_help = BACKUP_EXAMPLES)]
+    Backup(Backup),
+    /// List the backups in a directory
+    Backups(InspectBackups),
+    /// Make a database of a backup, as it was then
+    Restore(Restore),
+    /// Read every byte of all backups in a directory, and say what is missing or damaged
+    VerifyBackup(InspectBackups),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
@@ -451,6 +479,68 @@ pub struct Repair {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Checkpoint {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Directory of the copy, which does not exist yet or is empty
+    #[arg(value_parser = local)]
+    pub dest: PathBuf,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Directory of its backups; made if it does not exist
+    #[arg(value_parser = local)]
+    pub dest: PathBuf,
+    /// Then remove all backups but the newest N, and the files that only they have
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub keep: Option<u64>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct InspectBackups {
+    /// Directory of backups
+    #[arg(value_parser = local)]
+    pub dest: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// Directory of backups
+    #[arg(value_parser = local)]
+    pub dest: PathBuf,
+    /// Directory of the database, which does not exist yet or is empty
+    pub dir: PathBuf,
+    /// Number of the backup [default: the newest]
+    #[arg(long, value_name = "N")]
+    pub backup: Option<u64>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A directory for copies. What looks like an address of another machine is refused, so that it can become one.
+fn local(text: &str) -> Result<PathBuf, String> {
+    match text.split_once("://") {
+        Some((scheme, _)) if !scheme.contains('/') => {
+            Err(format!("{scheme}:// cannot hold copies; name a directory (write ./{text} if it is one)"))
+        }
+        _ => Ok(PathBuf::from(text)),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,9 @@
 //! What each command does, one file for each.
 
 pub mod alter;
+pub mod backup;
 pub mod check;
+pub mod checkpoint;
 pub mod compact;
 pub mod demo;
 pub mod dump;
@@ -13,9 +15,11 @@ pub mod metrics;
 pub mod plan;
 pub mod point;
 pub mod repair;
+pub mod restore;
 pub mod scan;
 pub mod share;
 pub mod split;
 pub mod stats;
 pub mod tables;
+pub mod verify_backup;
 pub mod warm;

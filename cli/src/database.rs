@@ -14,6 +14,11 @@ pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     Ok(database)
 }
 
+/// Opens a database that is there, to copy it: without a lock, so that another process may write to it, and nothing in it changes.
+pub fn open_to_copy(dir: &Path, common: &Common) -> Result<Database> {
+    Ok(common.builder(dir).create(false).read_only(true).open()?)
+}
+
 /// Opens a database that is there, to change it.
 pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
     common.refuse_read_only()?;

@@ -12,9 +12,9 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 /// A command that did not do what it was asked.
 #[derive(Debug)]
 pub enum Failure {
-    /// There is no such row or table. Exit code 1.
+    /// There is no such row or table; nor is there a backup that the engine does not find. Exit code 1.
     NotFound(String),
-    /// `check` found damage. Exit code 1.
+    /// `check` or `verify-backup` found damage. Exit code 1.
     Damaged(String),
     /// `repair` could not read everything. Exit code 4.
     Lost(String),
@@ -45,7 +45,7 @@ impl Failure {
         }
         match self {
             Self::Output(_) if self.is_silent() => ExitCode::SUCCESS,
-            Self::NotFound(_) | Self::Damaged(_) => ExitCode::from(1),
+            Self::NotFound(_) | Self::Damaged(_) | Self::Engine(larch::Error::NoSuchBackup { .. }) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
             Self::Lost(_) => ExitCode::from(4),
             Self::Engine(larch::Error::Cancelled(_)) | Self::Write { error: larch::Error::Cancelled(_), .. } => {
@@ -85,8 +85,8 @@ impl fmt::Display for Failure {
 /// Whether the engine refuses what the command line asked for.
 fn is_of_arguments(error: &larch::Error) -> bool {
     use larch::Error::{
-        BadIndexName, BadOptions, BadTableName, HasIndexes, IndexExists, KeyTooLong, RepairTarget, TableExists,
-        ValueTooLong,
+        BadIndexName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeyTooLong, NotBackups,
+        OtherDatabase, RepairTarget, TableExists, ValueTooLong,
     };
     matches!(
         error,
@@ -94,6 +94,9 @@ fn is_of_arguments(error: &larch::Error) -> bool {
             | IndexExists { .. }
             | HasIndexes { .. }
             | RepairTarget(_)
+            | CopyTarget(_)
+            | NotBackups { .. }
+            | OtherDatabase(_)
             | BadTableName(_)
             | TableExists(_)
             | BadOptions(_)

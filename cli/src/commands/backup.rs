@@ -1,0 +1,108 @@
+//! `larch backup` and `larch backups`: a backup more, and those that there are.
+
+use crate::args::{Backup, Common, InspectBackups};
+use crate::database;
+use crate::failure::Result;
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size;
+use larch::{BackupInfo, Backups};
+use os::Machine;
+use row_access::time::Timestamp;
+use serde::Serialize;
+
+/// What the backup consists of, and what it has added.
+#[derive(Serialize)]
+struct Report {
+    backup: u64,
+    version: u64,
+    files: u64,
+    bytes: u64,
+    new_files: u64,
+    new_bytes: u64,
+    /// Numbers of backups that were removed.
+    removed: Vec<u64>,
+    seconds: f64,
+}
+
+/// Runs `larch backup`.
+pub fn run(common: &Common, args: &Backup) -> Result<()> {
+    let database = database::open_to_copy(&args.dir, common)?;
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    let mut progress = Progress::bytes("copying", 0);
+    let cancel = interrupt::cancels();
+    let made = database.until(&cancel).backup(&args.dest, &mut |done, total| progress.set_of(done, total));
+    drop(progress);
+    let made = made?;
+    let removed = args.keep.map_or(Ok(Vec::new()), |count| Backups::at(&args.dest).keep(count))?;
+    let time = clock.now().saturating_sub(started);
+    let report = Report {
+        backup: made.number,
+        version: made.version.0,
+        files: made.files,
+        bytes: made.bytes,
+        new_files: made.new_files,
+        new_bytes: made.new_bytes,
+        removed,
+        seconds: time.as_secs_f64(),
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?;
+        return output.finish();
+    }
+    output.line(format!(
+        "backup {} has version {}: {} of {}, {} of {} new, in {}",
+        report.backup,
+        size::count(report.version),
+        size::of(report.files, "file"),
+        size::bytes(report.bytes),
+        size::count(report.new_files),
+        size::bytes(report.new_bytes),
+        size::seconds(time)
+    ))?;
+    for number in &report.removed {
+        output.line(format!("backup {number} was removed"))?;
+    }
+    output.finish()
+}
+
+/// A backup that there is.
+#[derive(Serialize)]
+struct Listed {
+    backup: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<String>,
+    version: u64,
+    /// Of UTC.
+    time: String,
+    files: u64,
+    bytes: u64,
+}
+
+/// Runs `larch backups`.
+pub fn list(args: &InspectBackups) -> Result<()> {
+    let mut output = Output::new();
+    for BackupInfo { number, version, time, files, bytes, damage, .. } in Backups::at(&args.dest).list()? {
+        let time = Timestamp(i64::try_from(time.as_micros()).unwrap_or(i64::MAX)).text();
+        let listed = Listed { backup: number, damage, version: version.0, time, files, bytes };
+        if args.json { output.json(&listed)? } else { output.line(text(&listed))? }
+    }
+    output.finish()
+}
+
+fn text(listed: &Listed) -> String {
+    match &listed.damage {
+        Some(why) => format!("backup {}: {why}", listed.backup),
+        None => format!(
+            "backup {}, {} UTC, version {}: {} of {}",
+            listed.backup,
+            listed.time,
+            size::count(listed.version),
+            size::of(listed.files, "file"),
+            size::bytes(listed.bytes)
+        ),
+    }
+}

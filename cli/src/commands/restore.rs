@@ -1,0 +1,55 @@
+//! `larch restore`: a database of a backup.
+
+use crate::args::{Common, Restore};
+use crate::failure::Result;
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size;
+use larch::Backups;
+use os::Machine;
+use serde::Serialize;
+
+/// What was restored.
+#[derive(Serialize)]
+struct Report {
+    backup: u64,
+    version: u64,
+    files: u64,
+    bytes: u64,
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &Restore) -> Result<()> {
+    common.refuse_read_only()?;
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    let mut progress = Progress::bytes("restoring", 0);
+    let backups = Backups::at(&args.dest).until(&interrupt::cancels());
+    let restored = backups.restore(args.backup, &args.dir, &mut |done, total| progress.set_of(done, total));
+    drop(progress);
+    let (restored, time) = (restored?, clock.now().saturating_sub(started));
+    let report = Report {
+        backup: restored.number,
+        version: restored.version.0,
+        files: restored.files,
+        bytes: restored.bytes,
+        seconds: time.as_secs_f64(),
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?;
+    } else {
+        output.line(format!(
+            "{} is backup {}, version {}: {} of {}, in {}",
+            args.dir.display(),
+            report.backup,
+            size::count(report.version),
+            size::of(report.files, "file"),
+            size::bytes(report.bytes),
+            size::seconds(time)
+        ))?;
+    }
+    output.finish()
+}

@@ -1,0 +1,72 @@
+//! `larch verify-backup`: whether all backups in a directory can be restored.
+
+use crate::args::InspectBackups;
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size;
+use larch::Backups;
+use os::Machine;
+use serde::Serialize;
+
+/// What was read and what is wrong with it.
+#[derive(Serialize)]
+struct Report {
+    backups: u64,
+    files: u64,
+    bytes: u64,
+    problems: Vec<String>,
+    /// Numbers of backups that were begun and not finished.
+    unfinished: Vec<u64>,
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn run(args: &InspectBackups) -> Result<()> {
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    let mut progress = Progress::bytes("verifying", 0);
+    let backups = Backups::at(&args.dest).until(&interrupt::cancels());
+    let found = backups.verify(&mut |done, total| progress.set_of(done, total));
+    drop(progress);
+    let (found, time) = (found?, clock.now().saturating_sub(started));
+    let report = Report {
+        backups: found.backups,
+        files: found.files,
+        bytes: found.bytes,
+        problems: found.problems.iter().map(ToString::to_string).collect(),
+        unfinished: found.unfinished,
+        seconds: time.as_secs_f64(),
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?;
+    } else {
+        for problem in &report.problems {
+            output.line(problem)?;
+        }
+        for number in &report.unfinished {
+            output.line(format!("backup {number} was not finished; the next backup removes what there is of it"))?;
+        }
+        let state = match report.problems.len() {
+            0 => "no damage".to_string(),
+            problems => size::of(problems as u64, "problem"),
+        };
+        output.line(format!(
+            "{state} in {}, {} ({}), read in {}",
+            size::of(report.backups, "backup"),
+            size::of(report.files, "file"),
+            size::bytes(report.bytes),
+            size::seconds(time)
+        ))?;
+    }
+    output.finish()?;
+    if report.problems.is_empty() {
+        return Ok(());
+    }
+    let dest = args.dest.display();
+    Err(Failure::Damaged(format!(
+        "backups in {dest} are damaged; bring what is named back from a copy of them, or make a new backup"
+    )))
+}
