@@ -10,7 +10,7 @@ mod step;
 
 use crate::model::Model;
 use crate::options::TinyOptions;
-use larch::{Commit, Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
+use larch::{Backups, Commit, Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
 use moves::{Move, Moved};
 use os::sim::{SimDisk, SimReads};
 use os::sync::Arc;
@@ -23,6 +23,8 @@ use std::path::Path;
 
 /// Where the database is on the simulated disk.
 pub const DIRECTORY: &str = "db";
+/// Where its backups are kept.
+const BACKUPS: &str = "backups";
 
 /// A row in memory of its own.
 pub type OwnedRow = (Vec<u8>, Vec<u8>);
@@ -52,6 +54,8 @@ pub struct History {
     values: u64,
     /// Rows compared so far whose values are in several parts.
     compared_in_parts: u64,
+    /// Makes names of copies unique.
+    copies: u64,
     open: Option<Open>,
 }
 
@@ -104,6 +108,7 @@ impl History {
             alter_in_doubt: None,
             values: 0,
             compared_in_parts: 0,
+            copies: 0,
             open: None,
         }
     }
@@ -335,14 +340,7 @@ impl History {
             moved.go(&Move::Prev)?;
             moved.go(&Move::Last)?;
         }
-        let report = db.check(&mut |_| {})?;
-        if let Some(problem) = report.problems.into_iter().next() {
-            if !problem.error.is_corruption() {
-                return Err(problem.error);
-            }
-            panic!("check: {problem}");
-        }
-        Ok(())
+        expect_sound(db)
     }
 
     /// Opens the database a second time, for reading: it shows a commit that is in files, and everything before.
@@ -350,17 +348,67 @@ impl History {
         let db = self.options.builder(DIRECTORY).machine(self.machine()).read_only(true).open()?;
         let at = db.version();
         assert!(at >= self.flushed, "{:?} is in files, a read-only open shows {at:?}", self.flushed);
-        assert_eq!(db.tables(), self.model.tables(), "tables of a read-only open");
+        self.expect_tables(&db, at, "opened read-only")
+    }
+
+    /// Makes a copy of the database, from here or from a second one opened read-only, as a checkpoint or by way of a backup. It
+    /// must have every commit, and be a sound database.
+    fn copy(&mut self) -> Result<()> {
+        self.copies += 1;
+        let (machine, copy) = (self.machine(), format!("copy {}", self.copies));
+        let (is_beside, is_backup) = (self.rng.random(), self.rng.random());
+        let source = match is_beside {
+            true => self.options.builder(DIRECTORY).machine(machine.clone()).read_only(true).open()?,
+            false => self.opened().db.clone(),
+        };
+        let version = if is_backup {
+            let backups = Backups::at(BACKUPS).on(&machine);
+            source.backup(BACKUPS)?;
+            backups.keep(2)?;
+            backups.restore(None, &copy, &mut |_, _| {})?.version
+        } else {
+            source.checkpoint(&copy)?.version
+        };
+        drop(source);
+        assert_eq!(version, self.model.newest(), "the version of a copy");
+        if !is_beside {
+            self.durable = version;
+        }
+        let db = self.options.builder(&copy).machine(machine.clone()).read_only(self.rng.random()).open()?;
+        assert_eq!(db.version(), version);
+        self.expect_tables(&db, version, "in a copy")?;
+        expect_sound(&db)?;
+        drop(db);
+        // It only makes room: no later copy has this name.
+        for entry in self.disk.list(Path::new(&copy)).unwrap_or_default() {
+            self.disk.remove(&Path::new(&copy).join(entry.name)).ok();
+        }
+        Ok(())
+    }
+
+    /// Every table with its options and its rows at version `at`, in a database that is not the open one.
+    fn expect_tables(&self, db: &Database, at: Version, place: &str) -> Result<()> {
+        assert_eq!(db.tables(), self.model.tables(), "tables {place}");
         for name in self.model.tables() {
             let table = db.table(&name)?;
-            assert_eq!(table.options(), self.stored[&name], "options of {name:?} opened read-only");
+            assert_eq!(table.options(), self.stored[&name], "options of {name:?} {place}");
             for wanted in Wanted::each(table.options().groups.len()) {
-                let what = || format!("{name:?} opened read-only at {at:?}, {wanted:?}");
+                let what = || format!("{name:?} {place} at {at:?}, {wanted:?}");
                 let reader = Reader::new(&table, None, wanted.clone());
                 expect_rows(&what, &reader, reader.all(), self.model.rows(&name, at))?;
             }
         }
         Ok(())
+    }
+}
+
+/// Every byte of the database is as it was written.
+fn expect_sound(db: &Database) -> Result<()> {
+    match db.check(&mut |_| {})?.problems.into_iter().next() {
+        Some(problem) if problem.error.is_corruption() => panic!("check: {problem}"),
+        // The disk has failed.
+        Some(problem) => Err(problem.error),
+        None => Ok(()),
     }
 }
 
