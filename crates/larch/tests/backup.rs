@@ -143,6 +143,21 @@ fn old_backups_go_with_the_files_that_only_they_have() {
     assert_eq!(files(&disk, Path::new(KEPT)).len() as u64, report.files + 1, "and there is its list");
 }
 
+#[test]
+fn a_backup_that_cannot_be_read_is_removed_only_if_enough_newer_ones_are_whole() {
+    let (machine, disk) = Machine::simulated(14);
+    let (db, _) = prepare(&machine);
+    disk.flip_bit("kept/backup-1/LIST", 30, 1);
+    assert_eq!(backups(&machine).keep(3).expect("the disk works"), [0; 0], "two are whole");
+    assert_eq!(backups(&machine).keep(2).expect("the disk works"), [1]);
+    // A format version that a newer release writes.
+    disk.flip_bit("kept/backup-2/LIST", 8, 1);
+    db.backup(KEPT).expect("the disk works");
+    assert_eq!(backups(&machine).keep(1).expect("the disk works"), [3], "a newer release made backup 2");
+    disk.flip_bit("kept/backup-2/LIST", 8, 1);
+    expect_sound(&machine, &[2, 4]);
+}
+
 /// Three backups, of which `act` makes or removes some; whatever happens in it, the others stay whole.
 fn prepare(machine: &Machine) -> (Database, Vec<Rows>) {
     let db = open(machine, HERE).expect("the disk works");
@@ -226,18 +241,18 @@ fn a_failed_operation_leaves_whole_backups_and_nothing_else() {
         };
         let mut ignored = 0;
         for n in 1..=operations {
-            // Once alone, and once with a disk that also refuses to clean up.
-            for fails_all in [false, true] {
+            // Once alone, once with the next one, and once with a disk that also refuses to clean up.
+            for count in [1, 2, u64::MAX] {
                 let (machine, disk) = Machine::simulated(5);
                 let (db, made) = prepare(&machine);
                 let handles = disk.open_handles();
-                match fails_all {
-                    false => disk.fail_operation(n, ErrorKind::StorageFull),
-                    true => disk.fail_all_after(n - 1, ErrorKind::PermissionDenied),
+                match count {
+                    u64::MAX => disk.fail_all_after(n - 1, ErrorKind::PermissionDenied),
+                    _ => disk.fail_operations(n..n + count, ErrorKind::StorageFull),
                 }
                 let outcome = act(&machine, &db);
                 // The proofs in the manifest may fail: it is read without them as well.
-                ignored += u32::from(outcome.is_ok());
+                ignored += u32::from(outcome.is_ok() && count == 1);
                 if let Err(error) = outcome {
                     assert!(error.to_string().contains("a fault asked for"), "operation {n}: {error}");
                 }
@@ -439,4 +454,19 @@ fn a_backup_beside_a_writer_has_the_commits_that_are_only_in_its_log() {
     assert!(version > Version(0));
     assert!(files(&disk, Path::new(HERE)) == before, "a backup changes nothing of the database");
     expect_restored(&machine, None, &expected);
+}
+
+#[test]
+fn a_backup_of_a_database_that_lacks_a_file_is_an_error() {
+    let (machine, disk) = Machine::simulated(15);
+    let db = open(&machine, HERE).expect("the disk works");
+    add(&db, 0);
+    db.close().expect("the disk works");
+    let lost = files(&disk, Path::new(HERE)).into_keys().find(|path| path.ends_with(".sst")).expect("a file of rows");
+    disk.remove(Path::new(&lost)).expect("it is there");
+    let reader = Database::builder(HERE).machine(machine.clone()).read_only(true).open().expect("it is a database");
+    for error in [reader.backup(KEPT).map(drop), reader.checkpoint(THERE).map(drop)].map(Result::unwrap_err) {
+        assert!(error.to_string().contains(&lost), "{error}");
+    }
+    assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
 }

@@ -228,6 +228,32 @@ fn a_failed_operation_leaves_no_file_and_no_memory_of_the_checkpoint() {
 }
 
 #[test]
+fn a_checkpoint_whose_last_step_fails_and_cannot_be_taken_back_is_whole() {
+    let mut whole = 0;
+    for n in 1.. {
+        let (machine, disk) = Machine::simulated(15);
+        let db = prepare(&machine);
+        let expected = rows(&db);
+        let before = disk.operation_count();
+        disk.fail_operations(n..n + 2, ErrorKind::StorageFull);
+        let outcome = db.checkpoint(THERE);
+        let is_over = disk.operation_count() - before < n;
+        disk.clear_faults();
+        if disk.exists(Path::new("copy/CURRENT")).expect("the disk works") {
+            whole += u32::from(outcome.is_err());
+        } else {
+            db.checkpoint(THERE).expect("the faults have passed");
+        }
+        drop(db);
+        expect_copy(&machine, &expected);
+        if is_over {
+            assert_eq!(whole, 1, "the sync after the last step, and the way back");
+            return;
+        }
+    }
+}
+
+#[test]
 fn a_checkpoint_whose_clean_up_fails_too_is_made_by_the_next_attempt() {
     for n in 1.. {
         let (machine, disk) = Machine::simulated(7);

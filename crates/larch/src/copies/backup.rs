@@ -143,8 +143,9 @@ impl<'s> NewBackup<'s> {
         moment.make_durable(version)?;
         let time = Duration::from_secs(core.env.machine.clock.wall().as_secs());
         let list = BackupList { database: moment.database(), number: self.number, version, time, files: stored };
-        store.write_list(&list)?;
+        // If the last step fails and cannot be taken back, the backup is whole and needs them. Otherwise the store removes them.
         fresh.take_paths();
+        store.write_list(&list)?;
         Ok(BackupReport { files: list.files.len() as u64, bytes: list.bytes(), ..report })
     }
 

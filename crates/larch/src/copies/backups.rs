@@ -135,7 +135,7 @@ impl Backups {
     pub fn list(&self) -> Result<Vec<BackupInfo>> {
         let info = |(number, found)| match found {
             Found::Whole(list) => Some(BackupInfo::from(&list)),
-            Found::Damaged(error) => {
+            Found::Damaged(error) | Found::Newer(error) => {
                 Some(BackupInfo { number, damage: Some(error.to_string()), ..BackupInfo::default() })
             }
             Found::Unfinished => None,
@@ -143,8 +143,9 @@ impl Backups {
         Ok(self.store().find()?.into_iter().filter_map(info).collect())
     }
 
-    /// Removes all backups that are older than the newest `count`, and the files that only they have. Returns the numbers of those
-    /// that it removed. A crash meanwhile leaves each backup whole or removes it.
+    /// Removes all backups that are older than the newest `count` whole ones, and the files that only they have. Returns the numbers
+    /// of those that it removed. While there are fewer whole backups than `count`, nothing is removed. A backup that a newer release
+    /// has made stays. A crash meanwhile leaves each backup whole or removes it.
     ///
     /// # Errors
     ///
@@ -159,10 +160,11 @@ impl Backups {
         let _lock = store.lock()?;
         let found = store.find()?;
         let is_whole = |number: &u64| matches!(found[number], Found::Whole(_));
-        let kept = found.keys().rev().copied().filter(is_whole).take(count as usize).last();
+        let others = usize::try_from(count - 1).unwrap_or(usize::MAX);
+        let kept = found.keys().rev().copied().filter(is_whole).nth(others);
         let is_old = |number: &u64| kept.is_some_and(|kept| *number < kept);
-        let has_list = |number: &u64| !matches!(found[number], Found::Unfinished);
-        let removed: Vec<u64> = found.keys().copied().filter(|number| is_old(number) && has_list(number)).collect();
+        let is_known = |number: &u64| matches!(found[number], Found::Whole(_) | Found::Damaged(_));
+        let removed: Vec<u64> = found.keys().copied().filter(|number| is_old(number) && is_known(number)).collect();
         removed.iter().try_for_each(|number| store.forget(*number))?;
         store.clean()?;
         Ok(removed)
@@ -215,7 +217,7 @@ impl Backups {
         let chosen = number.or(numbers.last().copied()).and_then(|number| found.remove(&number));
         match chosen {
             Some(Found::Whole(list)) => Ok(list),
-            Some(Found::Damaged(error)) => Err(error),
+            Some(Found::Damaged(error) | Found::Newer(error)) => Err(error),
             Some(Found::Unfinished) | None => {
                 Err(Error::NoSuchBackup { directory: self.directory.clone(), number, there: numbers })
             }
@@ -235,7 +237,7 @@ impl Backups {
         for (number, found) in store.find()? {
             match found {
                 Found::Unfinished => report.unfinished.push(number),
-                Found::Damaged(error) => {
+                Found::Damaged(error) | Found::Newer(error) => {
                     report.backups += 1;
                     let (file, why) = (store.list_of(number), error.to_string());
                     report.problems.push(BackupProblem { file, backups: vec![number], why });

@@ -75,8 +75,9 @@ fn checkpoint_of(
         progress(report.bytes, total);
     }
     moment.make_durable(version)?;
-    new.finish(&manifest)?;
+    // If the last step fails and cannot be taken back, the copy is whole and needs them. Otherwise `new` removes them.
     fresh.take_paths();
+    new.finish(&manifest)?;
     Ok(report)
 }
 

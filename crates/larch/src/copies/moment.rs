@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
 use crate::files::listing::list;
 use crate::files::output::{NewFiles, Place};
-use crate::manifest::db_file::sst_name;
+use crate::manifest::db_file::{FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{DbFile, Edit, FileSet, ManifestLog};
 use crate::memtable::set::MemSet;
@@ -21,6 +21,7 @@ use crate::write::flush::write_version_to;
 use crate::write::writer::log_path;
 use os::sync::Arc;
 use sst::Version;
+use std::path::Path;
 
 /// What a copy consists of.
 pub struct Moment {
@@ -134,10 +135,15 @@ impl Moment {
         core.make_durable(version.min(core.views.visible()))
     }
 
-    /// Whether a copy of it that ended with `error` is to begin again: a writer in another process has removed a file of it.
+    /// Whether a copy of it that ended with `error` is to begin again: a writer in another process has removed a file of it, which
+    /// the newest manifest does not name any more.
     pub fn is_outdated(&self, error: &Error) -> bool {
-        self.core.env.options.read_only
-            && error.missing_file().is_some_and(|file| file.starts_with(&self.core.env.directory))
+        let (env, files) = (&self.core.env, &self.files);
+        let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
+        let Some(missing) = error.missing_file().filter(is_of_moment) else { return false };
+        let opener = FileOpener { known: Arc::new(files.files_by_number()), ..env.opener.clone() };
+        let newest = ManifestLog::read_newest(&env.machine, &env.directory, &opener);
+        newest.is_ok_and(|newest| !newest.has_file_at(missing))
     }
 }
 

@@ -37,6 +37,8 @@ pub enum Found {
     Whole(BackupList),
     /// A backup whose list cannot be read.
     Damaged(Error),
+    /// A backup whose list a newer release has written.
+    Newer(Error),
     /// What was left of one that was not finished, or that was being removed.
     Unfinished,
 }
@@ -124,12 +126,13 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Unfinished),
             Err(error) => return Err(Error::io("read", &path, error)),
         };
-        let damaged = |why: String| Found::Damaged(Error::BadBackup { file: path.clone(), why });
+        let bad = |why: String| Error::BadBackup { file: path.clone(), why };
+        let damaged = |why| Found::Damaged(bad(why));
         Ok(match BackupList::decode(&bytes) {
             Ok(list) if list.number == number => Found::Whole(list),
             Ok(list) => damaged(format!("it is the list of backup {}", list.number)),
             Err(Unreadable::Corrupt(why)) => damaged(why),
-            Err(newer @ Unreadable::Newer(_)) => damaged(newer.to_string()),
+            Err(newer @ Unreadable::Newer(_)) => Found::Newer(bad(newer.to_string())),
         })
     }
 
@@ -146,7 +149,7 @@ impl Store {
         for (number, found) in &found {
             match found {
                 Found::Whole(list) => named.extend(list.files.iter().filter_map(|file| file.shared_name())),
-                Found::Damaged(_) => is_known = false,
+                Found::Damaged(_) | Found::Newer(_) => is_known = false,
                 Found::Unfinished => self.remove_rest(*number)?,
             }
         }

@@ -17,6 +17,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::fmt;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::Path;
 
 /// A disk in memory. Thread safe, but only one thread makes it repeatable.
@@ -77,7 +78,12 @@ impl SimDisk {
     /// Fails the `n`-th operation from now, once; 1 is the next. Operations are all calls except `len`, `exists` and
     /// `lock`.
     pub fn fail_operation(&self, n: u64, kind: ErrorKind) {
-        self.state.lock().faults.fail_operation(n, kind);
+        self.fail_operations(n..n + 1, kind);
+    }
+
+    /// Fails the operations with these numbers from now; 1 is the next.
+    pub fn fail_operations(&self, some: Range<u64>, kind: ErrorKind) {
+        self.state.lock().faults.fail_operations(some, kind);
     }
 
     /// Fails every operation after the next `n`.

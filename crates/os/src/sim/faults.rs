@@ -1,6 +1,7 @@
 //! What goes wrong on a simulated disk, and when. It does not know what the operations do.
 
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::Path;
 
 /// Faults asked for, by the count of operations they wait for.
@@ -9,8 +10,8 @@ pub(super) struct Faults {
     operations: u64,
     reads: u64,
     syncs: u64,
-    /// Fails this operation.
-    one: Option<(u64, ErrorKind)>,
+    /// Fails these operations.
+    some: Option<(Range<u64>, ErrorKind)>,
     /// Fails every operation after this one.
     after: Option<(u64, ErrorKind)>,
     /// Fails to open or create files whose names end so.
@@ -31,8 +32,8 @@ impl Faults {
             return Err(crashed());
         }
         self.operations += 1;
-        if let Some((_, kind)) = self.one.take_if(|(at, _)| *at == self.operations) {
-            return Err(injected(kind));
+        if let Some((_, kind)) = self.some.as_ref().filter(|(some, _)| some.contains(&self.operations)) {
+            return Err(injected(*kind));
         }
         match self.after {
             Some((last, kind)) if self.operations > last => Err(injected(kind)),
@@ -79,8 +80,8 @@ impl Faults {
         self.one_sync = Some((self.syncs + n, kind));
     }
 
-    pub(super) fn fail_operation(&mut self, n: u64, kind: ErrorKind) {
-        self.one = Some((self.operations + n, kind));
+    pub(super) fn fail_operations(&mut self, some: Range<u64>, kind: ErrorKind) {
+        self.some = Some((self.operations + some.start..self.operations + some.end, kind));
     }
 
     pub(super) fn fail_all_after(&mut self, n: u64, kind: ErrorKind) {
