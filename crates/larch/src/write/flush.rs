@@ -11,7 +11,7 @@ use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::files::output::{NewFiles, Outputs, Place};
-use crate::manifest::{Edit, FileSet, TableFiles, TableInfo};
+use crate::manifest::{Edit, FileSet, TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
 use crate::read::View;
@@ -116,8 +116,8 @@ pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) ->
 ///
 /// As [`write_files`].
 pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
-    let files = &core.views.newest().files;
-    write_tables(core, memory, &Extract { files, boundaries, up_to: Version::MAX, is_run: false, place })
+    let info = &|table| core.views.table_info(table);
+    write_tables(core, memory, &Extract { info, boundaries, up_to: Version::MAX, is_run: false, place })
 }
 
 /// As [`write_files`], to `place`, with what a reader at `at` sees of the tables in `files`. All commits up to this version are
@@ -132,7 +132,8 @@ pub fn write_version_to(
     (files, at): (&FileSet, Version),
     place: &Place,
 ) -> Result<NewFiles> {
-    write_tables(core, memory, &Extract { files, boundaries: &[at], up_to: at, is_run: false, place })
+    let info = &|table| files.tables.get(&table).map(|table| table.info.clone());
+    write_tables(core, memory, &Extract { info, boundaries: &[at], up_to: at, is_run: false, place })
 }
 
 /// As [`write_files`], with the rows of a transaction that has not committed.
@@ -141,14 +142,14 @@ pub fn write_version_to(
 ///
 /// As [`write_files`].
 pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
-    let (files, place) = (&core.views.newest().files, &Place::of(&core.env));
-    write_tables(core, memory, &Extract { files, boundaries, up_to: Version::MAX, is_run: true, place })
+    let (info, place) = (&|table| core.views.table_info(table), &Place::of(&core.env));
+    write_tables(core, memory, &Extract { info, boundaries, up_to: Version::MAX, is_run: true, place })
 }
 
 /// What is written of memtables, and where.
 struct Extract<'a> {
-    /// Which tables there are. The rows of others are left out.
-    files: &'a FileSet,
+    /// Tables by their ids. The rows of those that are not there are left out.
+    info: &'a dyn Fn(TableId) -> Option<Arc<TableInfo>>,
     /// What readers see at these versions.
     boundaries: &'a [Version],
     /// Nothing that is newer than this.
@@ -164,8 +165,8 @@ fn write_tables(core: &Arc<Core>, memory: &MemSet, extract: &Extract<'_>) -> Res
         if memtable.is_empty() {
             continue;
         }
-        let Some(TableFiles { info, .. }) = extract.files.tables.get(&table) else { continue };
-        all.append(write_table(core, info, &memtable, extract)?);
+        let Some(info) = (extract.info)(table) else { continue };
+        all.append(write_table(core, &info, &memtable, extract)?);
     }
     Ok(all)
 }
