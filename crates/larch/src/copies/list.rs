@@ -2,11 +2,12 @@
 //! its bytes. It does not read or write files.
 
 use super::copied_file::Content;
-use crate::files::listing::is_of_database;
-use crate::manifest::db_file::shared_name;
+use crate::manifest::db_file::{shared_name, sst_name};
+use crate::manifest::log::manifest_name;
 use sst::Version;
 use sst::format::features::{self, Unreadable};
 use sst::format::{field, varint};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const MAGIC: &[u8; 8] = b"LARCHBAK";
@@ -137,16 +138,14 @@ fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
             _ => return None,
         };
         let content = Content { bytes: varint::take(left)?, checksum: take_u64(left)? };
-        // A name leads to a file in one directory, whatever a damaged list says.
-        if name.contains('/')
-            || !is_of_database(&name)
-            || name.ends_with(".log")
-            || (shared.is_some() && is_manifest(&name))
-        {
+        if !is_name(&name) || (shared.is_some() && is_manifest(&name)) {
             return None;
         }
         files.push(StoredFile { name, shared, content });
     }
+    let names: BTreeSet<&str> = files.iter().map(|file| &*file.name).collect();
+    files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.content.bytes))?;
+    let number = number.filter(|number| *number < u64::MAX && names.len() == files.len());
     let (number, version, time) = (number?, Version(version?), Duration::from_secs(seconds?));
     Some(BackupList { database, number, version, time, files })
 }
@@ -155,6 +154,18 @@ fn take_u64(left: &mut &[u8]) -> Option<u64> {
     let (bytes, rest) = left.split_first_chunk()?;
     *left = rest;
     Some(u64::from_le_bytes(*bytes))
+}
+
+/// Whether a database gives this name to an SST or to a manifest, and can give greater numbers to files after it. Such a name
+/// leads to a file in one directory, whatever a damaged list says.
+fn is_name(name: &str) -> bool {
+    let is_written = |number: u64, written: String| number < u64::MAX && written == name;
+    if let Some(number) = name.strip_prefix("MANIFEST-") {
+        return number.parse().is_ok_and(|number| is_written(number, manifest_name(number)));
+    }
+    let numbers = name.strip_suffix(".sst").and_then(|name| name.split_once('-'));
+    let numbers = numbers.and_then(|(number, epoch)| Some((number.parse().ok()?, epoch.parse().ok()?)));
+    numbers.is_some_and(|(number, epoch)| is_written(number, sst_name(number, epoch)))
 }
 
 fn is_manifest(name: &str) -> bool {

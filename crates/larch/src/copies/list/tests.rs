@@ -70,3 +70,22 @@ fn a_name_that_leads_out_of_the_backup_is_refused() {
     none.files.pop();
     assert!(BackupList::decode(&none.encode()).is_err(), "a list has a manifest");
 }
+
+#[test]
+fn a_list_that_would_overflow_or_names_a_file_twice_is_refused() {
+    let check = |change: &dyn Fn(&mut BackupList)| {
+        let mut list = list();
+        change(&mut list);
+        assert!(BackupList::decode(&list.encode()).is_err(), "{list:?}");
+    };
+    check(&|list| list.number = u64::MAX);
+    check(&|list| list.files[0].content.bytes = u64::MAX);
+    check(&|list| list.files.push(list.files[0].clone()));
+    let names = ["24-9.sst", "00000024.sst", "+0000024-9.sst", "00000024-09.sst", "18446744073709551615-9.sst"];
+    for name in names {
+        check(&|list| list.files[0].name = name.to_owned());
+    }
+    for name in ["MANIFEST-31", "MANIFEST-18446744073709551615"] {
+        check(&|list| list.files[1].name = name.to_owned());
+    }
+}
