@@ -167,6 +167,9 @@ pub enum Error {
     /// The directory for a copy of a database has files in it.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one, for the copy", .0.display())]
     CopyTarget(PathBuf),
+    /// The directory for a copy of a database is locked.
+    #[error("{} is locked, here or by another process, which may make a copy there; wait for its end, or name another directory", .0.display())]
+    CopyLocked(PathBuf),
     /// The directory has a copy of a database that was not finished.
     #[error(
         "{} has a copy of a database that was not finished; make the copy again in the same directory, which first removes what is \
@@ -199,12 +202,24 @@ pub enum Error {
         there: Vec<u64>,
     },
     /// A file of a backup is missing or damaged.
-    #[error("{} of a backup cannot be used: {why}; restore another backup, or bring the file back from a copy of it", file.display())]
+    #[error(
+        "{} of a backup cannot be used: {why}; restore another backup, or bring the file back from a copy of it; for a whole backup \
+         from here on, remove the file, then make a new backup",
+        file.display()
+    )]
     BadBackup {
         /// The file.
         file: PathBuf,
         /// What is wrong.
         why: String,
+    },
+    /// A newer release has made a backup.
+    #[error("{} of a backup was {what}; use that release, or restore another backup", file.display())]
+    NewerBackup {
+        /// The list of the backup.
+        file: PathBuf,
+        /// What is not known here.
+        what: String,
     },
     /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
     #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
@@ -389,9 +404,8 @@ fn part_count(table: &str, groups: &[String], parts: usize) -> String {
 fn no_such_backup(directory: &Path, number: Option<u64>, there: &[u64]) -> String {
     let (directory, numbers) = (directory.display(), there.iter().map(u64::to_string).collect::<Vec<_>>());
     match (number, there) {
-        (_, []) => format!("{directory} has no backup; correct the path"),
+        (_, []) | (None, _) => format!("{directory} has no backup; correct the path"),
         (Some(number), _) => format!("{directory} has no backup {number}; choose from {}", listed(&numbers)),
-        (None, _) => unreachable!("the newest of these is chosen"),
     }
 }
 

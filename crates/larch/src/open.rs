@@ -27,7 +27,8 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-const LOCK: &str = "LOCK";
+/// A file that the process has locked that writes to the database, or makes a copy of one in the directory.
+pub const LOCK: &str = "LOCK";
 
 /// Opens the database in `directory`, with `cache` or with a cache of its own.
 ///
@@ -109,6 +110,9 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     let listed = list(&machine, &directory)?;
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
+    } else if ManifestLog::is_unfinished_copy(&machine, &directory)? {
+        // It was begun after the first look, and its process has ended since.
+        return Err(Error::UnfinishedCopy(directory));
     } else if listed.iter().any(|name| !matches!(name, ListedFile::Manifest(_))) {
         // The creation of a database that was not finished leaves only manifests.
         return Err(ManifestLog::current_is_missing(&directory));

@@ -182,7 +182,7 @@ fn a_crash_at_any_sync_leaves_no_checkpoint_or_a_whole_one() {
                 1 => disk.crash_keeping_everything(),
                 _ => disk.crash(),
             }
-            if disk.list(Path::new(THERE)).map_or(true, |names| names.is_empty()) {
+            if files(&disk, THERE).is_empty() {
                 continue;
             }
             whole += u32::from(disk.exists(Path::new("copy/CURRENT")).expect("the disk works"));
@@ -451,4 +451,70 @@ fn an_unfinished_copy_is_not_opened_and_not_taken_for_an_empty_directory() {
         assert!(matches!(opened, Err(Error::UnfinishedCopy(_))), "{opened:?}");
     }
     let _: Arc<SimDisk> = disk;
+}
+
+#[test]
+fn two_checkpoints_into_one_directory_do_not_meet() {
+    let (machine, disk) = Machine::simulated(16);
+    let db = prepare(&machine);
+    let (expected, cancel, mut tried) = (rows(&db), larch::Cancel::new(), 0);
+    let report = db.until(&cancel).checkpoint(THERE, &mut |_, _| {
+        tried += 1;
+        let error = db.checkpoint(THERE).expect_err("one is being made there");
+        assert!(matches!(&error, Error::CopyLocked(path) if path == Path::new(THERE)), "{error}");
+        assert!(open(&machine, THERE).is_err() && look_at(&machine, THERE).is_err(), "it is no database yet");
+    });
+    report.expect("the second has changed nothing");
+    assert!(tried > 0);
+    disk.create_dir(Path::new("other")).expect("the disk works");
+    let lock = disk.lock(Path::new("other/LOCK")).expect("nobody has it");
+    assert!(matches!(db.checkpoint("other"), Err(Error::CopyLocked(_))));
+    drop(lock);
+    db.checkpoint("other").expect("a lock that nobody holds is no other file");
+    drop(db);
+    expect_copy(&machine, &expected);
+}
+
+#[test]
+fn a_checkpoint_beside_a_writer_is_not_newer_than_the_database_after_a_crash() {
+    let (machine, disk) = Machine::simulated(17);
+    let db = prepare(&machine);
+    let mut batch = db.batch().durability(Durability::Buffered);
+    batch.insert(&db.table("a").expect("a table"), "buffered", "yes");
+    batch.commit().expect("the disk works");
+    let expected = rows(&db);
+    look_at(&machine, HERE).and_then(|reader| reader.checkpoint(THERE)).expect("the disk works");
+    disk.crash_at_sync(1);
+    db.flush().expect_err("the machine has crashed");
+    drop(db);
+    disk.crash_keeping_nothing();
+    assert!(
+        rows(&open(&machine, HERE).expect("it is whole")) == expected,
+        "what the copy has is durable in its origin"
+    );
+    expect_copy(&machine, &expected);
+}
+
+#[test]
+fn a_checkpoint_beside_a_writer_has_no_log_whatever_fails() {
+    for n in 1.. {
+        let (machine, disk) = Machine::simulated(18);
+        let db = prepare(&machine);
+        let (expected, reader) = (rows(&db), look_at(&machine, HERE).expect("it is a database"));
+        let before = disk.operation_count();
+        disk.fail_operation(n, ErrorKind::StorageFull);
+        let outcome = reader.checkpoint(THERE);
+        let is_over = disk.operation_count() - before < n;
+        disk.clear_faults();
+        match outcome {
+            Err(error) => assert!(!disk.exists(Path::new(THERE)).expect("the disk works"), "operation {n}: {error}"),
+            Ok(_) => {
+                assert!(files(&disk, THERE).keys().all(|name| !name.ends_with(".log")), "operation {n}");
+                expect_copy(&machine, &expected);
+            }
+        }
+        if is_over {
+            return;
+        }
+    }
 }

@@ -110,7 +110,10 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
         Ok(()) => Ok(true),
         // A directory that may not be written to is found again by the copy, which says so.
         Err(error) if cannot_share(&error) => Ok(false),
-        Err(error) => Err(Error::io("link", from, error)),
+        Err(error) => {
+            let is_lost = error.kind() == ErrorKind::NotFound && !disk.exists(from).unwrap_or(true);
+            Err(Error::io("link", if is_lost { from } else { to }, error))
+        }
     }
 }
 

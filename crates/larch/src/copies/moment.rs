@@ -105,8 +105,9 @@ impl Moment {
                 version
             }
             Rest::Logs(logs) => {
-                let (rows, newest) = rows_of_logs(core, logs, place, limit)?;
+                let (rows, newest) = rows_of_logs(core, &logs, place, limit)?;
                 all.append(rows);
+                self.rest = Rest::Logs(logs);
                 newest.max(self.files.last_version)
             }
         };
@@ -128,9 +129,13 @@ impl Moment {
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`] if a sync has failed.
+    /// [`Error::OutcomeUnknown`] if a sync has failed; in a database opened read-only, the error of the sync.
     pub fn make_durable(&self, version: Version) -> Result<()> {
         let core = &self.core;
+        if let Rest::Logs(logs) = &self.rest {
+            let sync = |log: &OpenLog| log.file.sync().map_err(|error| Error::io("sync", &log.path, error));
+            logs.iter().try_for_each(sync)?;
+        }
         // A version that reads do not see yet is that of an import, which was durable first.
         core.make_durable(version.min(core.views.visible()))
     }
@@ -149,7 +154,7 @@ impl Moment {
 
 /// Reads `logs` from copies in `place`, where recovery may cut them off, and writes their rows to files there. Returns these and
 /// the newest version in them.
-fn rows_of_logs(core: &Arc<Core>, logs: Vec<OpenLog>, place: &Place, limit: &Limit) -> Result<(NewFiles, Version)> {
+fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, limit: &Limit) -> Result<(NewFiles, Version)> {
     let disk = &core.env.machine.disk;
     let mut copies = FreshFiles::new(&place.leftovers);
     for log in logs {
@@ -159,7 +164,10 @@ fn rows_of_logs(core: &Arc<Core>, logs: Vec<OpenLog>, place: &Place, limit: &Lim
     }
     let listed = list(&core.env.machine, &place.directory)?;
     let recovered = replay(core, &place.directory, &listed, place)?;
-    // This removes the copies.
-    drop(copies);
+    // None may stay in the copy of the database.
+    for path in logs.iter().map(|log| log_path(&place.directory, log.number)) {
+        disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+    }
+    copies.take_paths();
     Ok((recovered.files, recovered.newest))
 }

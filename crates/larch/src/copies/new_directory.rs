@@ -2,21 +2,24 @@
 //! come from.
 //!
 //! ```text
-//! UNFINISHED           the first file, which stays until the last step
+//! LOCK                 held until the end, as by an open database
+//! UNFINISHED           the next file, which stays until the last step
 //! SSTs, manifest       in any order; then they and their names are durable
 //! CURRENT              UNFINISHED with another name
 //! ```
 //!
 //! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes what is there.
-//! After an error the directory is as it was before. If that fails too, it is left as after a crash.
+//! After an error the directory is as it was before; if it was there, `LOCK` stays. If that fails too, it is left as after a crash.
 
 use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
 use crate::files::listing::is_of_database;
 use crate::files::output::Place;
 use crate::manifest::log::{CURRENT, UNFINISHED, current_text};
+use crate::open::LOCK;
 use os::sync::Arc;
-use os::{Access, Disk};
+use os::{Access, Disk, Lock};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A directory that will be a database. If it is dropped before it is finished, what was written to it is removed.
@@ -26,6 +29,7 @@ pub struct NewDirectory {
     /// Whether the directory was not there before.
     is_made: bool,
     is_finished: bool,
+    lock: Option<Box<dyn Lock>>,
 }
 
 impl NewDirectory {
@@ -33,19 +37,26 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if other files are in it; what the disk refuses.
+    /// [`Error::CopyTarget`] if other files are in it; [`Error::CopyLocked`]; what the disk refuses.
     pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
         let io = |action| move |error| Error::io(action, directory, error);
         let is_made = !disk.exists(directory).map_err(io("look for"))?;
         if is_made {
             disk.create_dir(directory).map_err(io("create directory"))?;
         } else {
-            clear(&**disk, directory)?;
+            // No lock file is made beside other files.
+            left_files(&**disk, directory)?;
         }
         // Not those of the database: a later copy may have files with the same names.
         let leftovers = Leftovers::new(disk.clone());
         let place = Place { directory: directory.to_owned(), leftovers };
-        let new = Self { disk: disk.clone(), place, is_made, is_finished: false };
+        let mut new = Self { disk: disk.clone(), place, is_made, is_finished: false, lock: None };
+        let lock = directory.join(LOCK);
+        new.lock = Some(disk.lock(&lock).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => Error::CopyLocked(directory.to_owned()),
+            _ => Error::io("lock", &lock, error),
+        })?);
+        clear(&**disk, directory)?;
         let mark = directory.join(UNFINISHED);
         disk.open(&mark, Access::Create).map_err(|error| Error::io("create", &mark, error))?;
         disk.sync_dir(directory).map_err(io("sync"))?;
@@ -88,7 +99,13 @@ impl Drop for NewDirectory {
         }
         let directory = &self.place.directory;
         // What cannot be removed is removed by the next copy into this directory. An empty directory does no harm.
-        if clear(&*self.disk, directory).is_ok() && self.is_made {
+        if self.lock.is_some() && clear(&*self.disk, directory).is_err() {
+            return;
+        }
+        if self.is_made {
+            if self.lock.is_some() {
+                self.disk.remove(&directory.join(LOCK)).ok();
+            }
             self.disk.remove_dir(directory).ok();
         }
     }
@@ -102,13 +119,9 @@ impl Drop for NewDirectory {
 /// [`Error::CopyTarget`] if anything else is in it; what the disk refuses.
 fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     let io = |action| move |error| Error::io(action, directory, error);
-    let names: Vec<String> = disk.list(directory).map_err(io("list"))?.into_iter().map(|entry| entry.name).collect();
+    let names = left_files(disk, directory)?;
     if names.is_empty() {
         return Ok(());
-    }
-    let is_ours = |name: &String| name == UNFINISHED || is_of_database(name);
-    if !names.iter().any(|name| name == UNFINISHED) || !names.iter().all(is_ours) {
-        return Err(Error::CopyTarget(directory.to_owned()));
     }
     let remove = |name: &str| {
         let path = directory.join(name);
@@ -117,4 +130,17 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     names.iter().filter(|name| *name != UNFINISHED).try_for_each(|name| remove(name))?;
     disk.sync_dir(directory).map_err(io("sync"))?;
     remove(UNFINISHED)
+}
+
+/// The names of what an attempt that was not finished has left in `directory`, but for the lock.
+///
+/// # Errors
+///
+/// As [`clear`].
+fn left_files(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
+    let listed = disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
+    let names: Vec<String> = listed.into_iter().map(|entry| entry.name).filter(|name| name != LOCK).collect();
+    let is_ours = |name: &String| name == UNFINISHED || is_of_database(name);
+    let is_left = names.iter().any(|name| name == UNFINISHED) && names.iter().all(is_ours);
+    if names.is_empty() || is_left { Ok(names) } else { Err(Error::CopyTarget(directory.to_owned())) }
 }
