@@ -94,10 +94,10 @@ Examples:
 
 const BACKUP_EXAMPLES: &str = "\
 Examples:
-  larch backup db /mnt/backups --keep 30
-  larch backups /mnt/backups
-  larch verify-backup /mnt/backups
-  larch restore /mnt/backups db2 --backup 7";
+  larch backup db /mnt/disk/backups --keep 30
+  larch backups /mnt/disk/backups
+  larch verify-backup /mnt/disk/backups
+  larch restore /mnt/disk/backups db2 --backup 7";
 
 const NTH_EXAMPLES: &str = "\
 Examples:

@@ -67,6 +67,7 @@ pub fn run(args: &InspectBackups) -> Result<()> {
     }
     let dest = args.dest.display();
     Err(Failure::Damaged(format!(
-        "backups in {dest} are damaged; bring what is named back from a copy of them, or make a new backup"
+        "backups in {dest} are damaged; bring what is named back from a copy of them, or remove the damaged files, then make a \
+         new backup"
     )))
 }

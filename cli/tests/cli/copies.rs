@@ -81,4 +81,9 @@ fn a_damaged_backup_is_found_and_not_restored() {
     assert!(said.contains(&path) && said.contains("of backup 1: its bytes do not have the checksum"), "{said}");
     session.run(&["restore", "kept", "back"]).fails(3, &[&path, "checksum"]);
     assert!(!session.has("back"), "nothing is left of it");
+    assert!(ran.err.contains("remove the damaged files, then make a new backup"), "{}", ran.err);
+    std::fs::remove_file(session.path(&path)).expect("it is there");
+    session.run(&["backup", "db", "kept"]).ok();
+    assert!(session.run(&["verify-backup", "kept"]).ok().starts_with("no damage in 2 backups, "));
+    session.run(&["restore", "kept", "back"]).ok();
 }

@@ -284,7 +284,7 @@ fn a_crash_or_a_failed_operation_of_a_restore_leaves_no_database_or_a_whole_one(
             assert!(rows(&open(machine, THERE).expect("it is whole")) == made[1]);
             return;
         }
-        if machine.disk.list(Path::new(THERE)).is_ok_and(|names| !names.is_empty()) {
+        if machine.disk.list(Path::new(THERE)).is_ok_and(|all| all.iter().any(|entry| entry.name != "LOCK")) {
             assert!(matches!(open(machine, THERE), Err(Error::UnfinishedCopy(_))));
         }
         restore(machine).expect("the second attempt removes what the first has left");
@@ -469,4 +469,75 @@ fn a_backup_of_a_database_that_lacks_a_file_is_an_error() {
         assert!(error.to_string().contains(&lost), "{error}");
     }
     assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
+}
+
+#[test]
+fn a_file_that_a_damaged_list_names_is_never_lost() {
+    for n in 1.. {
+        let (machine, disk) = Machine::simulated(16);
+        let db = open(&machine, HERE).expect("the disk works");
+        add(&db, 0);
+        let expected = rows(&db);
+        db.backup(KEPT).expect("the disk works");
+        disk.flip_bit("kept/backup-1/LIST", 30, 1);
+        disk.fail_all_after(n, ErrorKind::StorageFull);
+        let outcome = db.backup(KEPT);
+        disk.clear_faults();
+        let mut sound = disk.image();
+        sound.flip_bit("kept/backup-1/LIST", 30, 1);
+        expect_restored(&Machine::simulated_on(sound, 16), Some(1), &expected);
+        if outcome.is_ok() {
+            return;
+        }
+        db.backup(KEPT).expect("the faults have passed");
+        sound = disk.image();
+        let names = sound.list(Path::new("kept/files")).expect("it is there");
+        assert!(names.iter().all(|entry| entry.name.ends_with(".sst")), "{names:?}");
+    }
+}
+
+#[test]
+fn a_backup_that_is_removed_meanwhile_is_not_reported_as_damaged() {
+    let prepared = || {
+        let (machine, _) = Machine::simulated(17);
+        drop(prepare(&machine));
+        machine
+    };
+    let machine = prepared();
+    let report = backups(&machine).verify(&mut |_, _| _ = backups(&machine).keep(1).expect("the disk works"));
+    let report = report.expect("the disk works");
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    let machine = prepared();
+    let restored =
+        backups(&machine).restore(Some(1), THERE, &mut |_, _| _ = backups(&machine).keep(1).expect("the disk works"));
+    assert!(matches!(restored, Err(Error::NoSuchBackup { .. })), "{restored:?}");
+}
+
+#[test]
+fn other_names_beside_backups_are_passed_over_and_kept() {
+    let (machine, disk) = Machine::simulated(18);
+    let db = open(&machine, HERE).expect("the disk works");
+    add(&db, 0);
+    db.backup(KEPT).expect("the disk works");
+    let others = ["kept/lost+found", "kept/files/notes", "kept/files/notes.new", "kept/backup-18446744073709551615"];
+    let others = others.map(Path::new);
+    for other in others {
+        disk.open(other, os::Access::Create).expect("the disk works");
+    }
+    db.backup(KEPT).expect("the disk works");
+    expect_sound(&machine, &[1, 2]);
+    backups(&machine).keep(1).expect("the disk works");
+    assert!(others.iter().all(|other| disk.exists(other).expect("the disk works")));
+    assert!(Backups::at("mistyped").on(&machine).keep(1).is_err());
+    assert!(!disk.exists(Path::new("mistyped")).expect("the disk works"));
+}
+
+#[test]
+fn a_list_that_is_too_long_is_damaged_and_not_read() {
+    let (machine, disk) = Machine::simulated(19);
+    open(&machine, HERE).and_then(|db| db.backup(KEPT)).expect("the disk works");
+    let list = disk.open(Path::new("kept/backup-1/LIST"), os::Access::Write).expect("it is there");
+    list.set_len((256 << 20) + 1).expect("the disk works");
+    let listed = backups(&machine).list().expect("the disk works");
+    assert!(listed[0].damage.as_ref().is_some_and(|why| why.contains("more than any list")), "{listed:?}");
 }

@@ -163,13 +163,10 @@ impl<'s> NewBackup<'s> {
         if let Some(content) = self.known.get(&stored) {
             return Ok((entry(*content), false));
         }
-        let path = self.store.shared_directory().join(&stored);
-        // A file of another length, or a part of one that an attempt has left.
-        if disk.exists(&path).map_err(|error| Error::io("look for", &path, error))? {
-            self.store.remove(&path)?;
-        }
+        // A list that cannot be read may name a file that is there already, so it is replaced in one step.
+        let (new, path) = (self.store.new_shared(&stored), self.store.shared_directory().join(&stored));
         let mut copied = 0;
-        let content = copy_whole(disk, file.path(), &path, limit, &mut |bytes| {
+        let content = copy_whole(disk, file.path(), &new, limit, &mut |bytes| {
             copied += bytes;
             tell(copied);
         })?;
@@ -178,6 +175,7 @@ impl<'s> NewBackup<'s> {
             let (file, page, offset) = (file.path().to_owned(), "last", content.bytes);
             return Err(pages::Error::Corrupt { file, page, offset, why }.into());
         }
+        disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         self.known.insert(stored, content);
         Ok((entry(content), true))
     }

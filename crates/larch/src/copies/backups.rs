@@ -149,7 +149,7 @@ impl Backups {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; what the disk refuses.
+    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; the directory is not there; what the disk refuses.
     ///
     /// # Panics
     ///
@@ -157,6 +157,8 @@ impl Backups {
     pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
         assert!(count > 0, "at least one backup is kept");
         let store = self.store();
+        // A directory that is not there is not made.
+        store.names()?;
         let _lock = store.lock()?;
         let found = store.find()?;
         let is_whole = |number: &u64| matches!(found[number], Found::Whole(_));
@@ -178,8 +180,8 @@ impl Backups {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged; [`Error::CopyTarget`] if
-    /// `directory` is not empty; [`Error::Cancelled`]; what the disk refuses.
+    /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged; [`Error::NewerBackup`];
+    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::CopyLocked`]; [`Error::Cancelled`]; what the disk refuses.
     pub fn restore(
         &self,
         number: Option<u64>,
@@ -203,6 +205,8 @@ impl Backups {
                 Err(error) if error.missing_file() == Some(&path) => MISSING.to_owned(),
                 Err(error) => return Err(error),
             };
+            // Unless the backup was removed meanwhile.
+            self.find(&store, Some(list.number))?;
             return Err(Error::BadBackup { file: path, why });
         }
         new.finish(list.manifest())?;
@@ -251,7 +255,8 @@ impl Backups {
                 }
             }
         }
-        let total = files.values().flat_map(|said| said.keys().next()).map(|(bytes, _)| bytes).sum();
+        let lengths = files.values().flat_map(|said| said.keys().next()).map(|(bytes, _)| *bytes);
+        let total = lengths.fold(0, u64::saturating_add);
         let mut done = 0;
         for (path, said) in files {
             let found = read_file(&*self.machine.disk, &path, &limit, &mut |bytes| {
@@ -261,13 +266,18 @@ impl Backups {
             limit.check("the verification")?;
             report.files += 1;
             report.bytes += found.as_ref().map_or(0, |content| content.bytes);
-            for ((bytes, checksum), backups) in said {
+            for ((bytes, checksum), mut backups) in said {
                 let why = match &found {
                     Ok(content) if *content == (Content { bytes, checksum }) => continue,
                     Ok(content) => difference(content.bytes, bytes),
                     Err(error) if error.missing_file().is_some() => MISSING.to_owned(),
                     Err(error) => error.to_string(),
                 };
+                // A backup that was removed meanwhile has no files.
+                backups.retain(|number| self.machine.disk.exists(&store.list_of(*number)).unwrap_or(true));
+                if backups.is_empty() {
+                    continue;
+                }
                 report.problems.push(BackupProblem { file: path.clone(), backups, why });
             }
         }

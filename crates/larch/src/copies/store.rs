@@ -4,6 +4,7 @@
 //! ```text
 //! LOCK                               held by a process that makes or removes a backup
 //! files/00000024-9-<id>.sst          SSTs, each for all backups whose lists name it
+//! files/00000024-9-<id>.sst.new      one that is being copied
 //! backup-3/LIST                      what backup 3 consists of; written last
 //! backup-3/MANIFEST-00000031         files of backup 3 alone
 //! ```
@@ -12,6 +13,7 @@
 
 use super::list::{BackupList, StoredFile};
 use crate::error::{Error, Result};
+use crate::files::listing::is_of_database;
 use os::sync::Arc;
 use os::{Access, Disk, Lock};
 use sst::format::features::Unreadable;
@@ -24,6 +26,10 @@ const FILES: &str = "files";
 const LIST: &str = "LIST";
 const LIST_NEW: &str = "LIST.new";
 const BACKUP: &str = "backup-";
+const NEW: &str = ".new";
+
+/// A longer list is damaged. An entry has about 60 bytes, so this is room for four million files.
+const MOST_LIST_BYTES: u64 = 256 << 20;
 
 /// A directory of backups.
 pub struct Store {
@@ -71,17 +77,22 @@ impl Store {
         })
     }
 
-    /// The names in the directory.
+    /// The names of backups and of what belongs to them. Others in the directory, such as `lost+found`, are passed over if there
+    /// are such names.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`] if one of them is of something else; what the disk refuses.
-    fn names(&self) -> Result<Vec<String>> {
+    /// [`Error::NotBackups`] if there are only others; what the disk refuses.
+    pub fn names(&self) -> Result<Vec<String>> {
         let entries = self.disk.list(&self.directory).map_err(|error| Error::io("list", &self.directory, error))?;
-        let is_ours = |name: &str| name == LOCK || name == FILES || number_of(name).is_some();
-        match entries.iter().find(|entry| !is_ours(&entry.name)) {
-            Some(other) => Err(Error::NotBackups { directory: self.directory.clone(), found: other.name.clone() }),
-            None => Ok(entries.into_iter().map(|entry| entry.name).collect()),
+        let is_of_backups = |name: &String| name == FILES || number_of(name).is_some();
+        let (ours, others): (Vec<_>, Vec<_>) =
+            entries.into_iter().map(|entry| entry.name).partition(|name| name == LOCK || is_of_backups(name));
+        match others.into_iter().next() {
+            Some(found) if !ours.iter().any(is_of_backups) => {
+                Err(Error::NotBackups { directory: self.directory.clone(), found })
+            }
+            _ => Ok(ours),
         }
     }
 
@@ -93,6 +104,11 @@ impl Store {
     /// The directory of the files that backups share.
     pub fn shared_directory(&self) -> PathBuf {
         self.directory.join(FILES)
+    }
+
+    /// Where a file that backups share is written until it is whole.
+    pub fn new_shared(&self, name: &str) -> PathBuf {
+        self.shared_directory().join(format!("{name}{NEW}"))
     }
 
     /// The list of a backup.
@@ -121,23 +137,28 @@ impl Store {
 
     fn find_one(&self, number: u64) -> Result<Found> {
         let path = self.list_of(number);
-        let bytes = match self.disk.read_all(&path) {
+        let damaged = |why| Found::Damaged(Error::BadBackup { file: path.clone(), why });
+        let length = self.disk.open(&path, Access::Read).and_then(|file| file.len());
+        if let Some(bytes) = length.as_ref().ok().filter(|bytes| **bytes > MOST_LIST_BYTES) {
+            return Ok(damaged(format!("it has {bytes} bytes, more than any list")));
+        }
+        let bytes = match length.and_then(|_| self.disk.read_all(&path)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Unfinished),
             Err(error) => return Err(Error::io("read", &path, error)),
         };
-        let bad = |why: String| Error::BadBackup { file: path.clone(), why };
-        let damaged = |why| Found::Damaged(bad(why));
         Ok(match BackupList::decode(&bytes) {
             Ok(list) if list.number == number => Found::Whole(list),
             Ok(list) => damaged(format!("it is the list of backup {}", list.number)),
             Err(Unreadable::Corrupt(why)) => damaged(why),
-            Err(newer @ Unreadable::Newer(_)) => Found::Newer(bad(newer.to_string())),
+            Err(newer @ Unreadable::Newer(_)) => {
+                Found::Newer(Error::NewerBackup { file: path.clone(), what: newer.to_string() })
+            }
         })
     }
 
     /// Removes what belongs to no backup: backups that were not finished, and files that no list names. While a list cannot be
-    /// read, all files stay, because it may name them.
+    /// read, all files that are whole stay, because it may name them. Other names than those of SSTs are passed over.
     ///
     /// # Errors
     ///
@@ -154,7 +175,10 @@ impl Store {
             }
         }
         let shared = self.shared_directory();
-        let is_useless = |name: &String| is_known && !named.contains(name);
+        let is_useless = |name: &String| match name.strip_suffix(NEW) {
+            Some(name) => is_of_database(name),
+            None => is_known && is_of_database(name) && !named.contains(name),
+        };
         let useless: Vec<String> = self.names_in(&shared)?.into_keys().filter(is_useless).collect();
         useless.iter().try_for_each(|name| self.remove(&shared.join(name)))?;
         self.sync_dir(&shared)
@@ -235,6 +259,7 @@ impl Store {
 
 /// The number in the name of the directory of a backup.
 fn number_of(name: &str) -> Option<u64> {
-    let number = name.strip_prefix(BACKUP)?.parse().ok()?;
-    (format!("{BACKUP}{number}") == name).then_some(number)
+    let number: u64 = name.strip_prefix(BACKUP)?.parse().ok()?;
+    // The one after it has a number, too.
+    (number < u64::MAX && format!("{BACKUP}{number}") == name).then_some(number)
 }
