@@ -2,9 +2,9 @@
 //! the rows.
 //!
 //! ```text
-//! part           0       | 1       | 2       | 3       | 4        | …          each is made when the first key is noted in it
-//! its size       1 KiB   | 4 KiB   | 16 KiB  | 64 KiB  | 256 KiB  | …
-//! memory of rows 64 KiB  | 320 KiB | 1.3 MiB | 5.3 MiB | 21.3 MiB | …          with which keys are noted in the next part
+//! part           0       | 1       | 2       | …  6        | 7        | …       each is made when the first key is noted in it
+//! its size       64      | 256     | 1 KiB   | …  256 KiB  | 1 MiB    | …
+//! memory of rows 4 KiB   | 20 KiB  | 84 KiB  | …  21.3 MiB | 85.3 MiB | …       with which keys are noted in the next part
 //! block          64 bytes, a line of the processor's cache; a key sets three bits in each of two words of one block
 //! ```
 //!
@@ -20,13 +20,13 @@ use crate::manifest::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 
-const FIRST_BYTES: usize = 1 << 10;
+const FIRST_BYTES: usize = size_of::<Block>();
 /// How much larger a part is than the one before.
 const GROWTH: usize = 4;
 /// The memory of rows for which a byte of a part stands.
 const ROW_BYTES_EACH: u64 = 64;
 /// The last part, 16 MiB, takes all keys from 340 MiB of rows on.
-const PARTS: usize = 8;
+const PARTS: usize = 10;
 /// Bits of a key in a word.
 const WORD_BITS: u32 = 3;
 const WORDS: usize = 8;
