@@ -56,6 +56,11 @@ pub fn of(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
+/// `no damage`, `1 problem`, `2 problems`.
+pub fn damage(problems: usize) -> String {
+    if problems == 0 { "no damage".to_owned() } else { of(problems as u64, "problem") }
+}
+
 /// `850 ms`, `12.3 s`.
 pub fn seconds(time: std::time::Duration) -> String {
     match time.as_micros() {

@@ -53,10 +53,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
         for problem in &report.problems {
             output.line(problem)?;
         }
-        let state = match report.problems.len() {
-            0 => "no damage".to_string(),
-            problems => size::of(problems as u64, "problem"),
-        };
+        let state = size::damage(report.problems.len());
         output.line(format!(
             "{state} in {}, {}, {} ({}), read in {}",
             size::of(report.files, "file"),

@@ -49,10 +49,7 @@ pub fn run(args: &InspectBackups) -> Result<()> {
         for number in &report.unfinished {
             output.line(format!("backup {number} was not finished; the next backup removes what there is of it"))?;
         }
-        let state = match report.problems.len() {
-            0 => "no damage".to_string(),
-            problems => size::of(problems as u64, "problem"),
-        };
+        let state = size::damage(report.problems.len());
         output.line(format!(
             "{state} in {}, {} ({}), read in {}",
             size::of(report.backups, "backup"),

@@ -48,7 +48,7 @@ const LISTED_ERASES: usize = 64;
 #[derive(Debug)]
 pub struct Memtable {
     rows: SkipList,
-    /// Knows the keys of the rows; none in a memtable that belongs to no set.
+    /// Knows the keys of the rows; none in a memtable whose set has none.
     filter: Option<TableFilter>,
     range_erases: RwLock<Fragments>,
     /// Rows that were applied and not replaced.

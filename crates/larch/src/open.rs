@@ -94,7 +94,7 @@ fn show_files(machine: Machine, directory: PathBuf, options: Options, opener: Fi
 /// The manifest cannot be read.
 pub fn open_beside(core: &Core) -> Result<Arc<Core>> {
     let (env, view) = (&core.env, core.views.newest());
-    let opener = FileOpener { known: Arc::new(view.files.files_by_number()), ..env.opener.clone() };
+    let opener = env.opener.knowing(view.files.files_by_number());
     let files = ManifestLog::read_newest(&env.machine, &env.directory, &opener)?;
     let written_for = files.written_for.as_ref().and_then(|release| release.parse().ok());
     let options = Options { compat: written_for.unwrap_or(env.options.compat), ..env.options.clone() };
@@ -194,7 +194,7 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     let newest = recovered.newest.max(files.last_version);
     let compat = core.env.options.compat;
     let manifest = ManifestLog::create(&core.env.log_machine, &core.env.directory, manifest_number, &files, compat)?;
-    let active = Arc::new(MemSet::new(log_number, core.env.held.rows.clone()));
+    let active = Arc::new(MemSet::new(log_number, core.env.held.rows.clone()).with_filter());
     let (previous, sync, next) = (recovered.previous, core.writes.sync.clone(), Version(newest.0 + 1));
     let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, sync, next)?;
     *core.writes.manifest.lock() = Some(manifest);

@@ -386,8 +386,8 @@ fn a_checkpoint_does_not_have_what_is_lost_when_a_log_is_damaged() {
     assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
 }
 
-/// Every commit notes its version and its keys: mostly one, and now and then so many that they go into files of their own. So a
-/// copy at a version must have exactly the keys of the commits up to it.
+/// Each writer notes the version and the keys of each of its commits. Most commits have one key; some are so large that their rows go
+/// into files at once. A copy at a version must have exactly the keys of the commits up to it.
 #[test]
 fn checkpoints_beside_writers_have_exactly_the_commits_up_to_their_version() {
     const WRITERS: u64 = 3;

@@ -1,8 +1,8 @@
 //! One moment of a database, of which a copy is made: files, which stay until the copy is done, and rows that are not in files
 //! yet. It does not know where the copy goes.
 //!
-//! A database that is open for writing keeps the files of a view that somebody holds. In one that is open read-only, the writer
-//! in another process may remove them at any time, so whoever copies them begins again if one is missing.
+//! A database that is open for writing keeps the files of a view while there is a reference to the view. If it is open read-only,
+//! the writer in another process may remove a file at any time. Then the copy begins again with the newest files.
 
 use super::beside::{self, OpenLog};
 use super::copied_file::copy_file;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
 use crate::files::listing::list;
 use crate::files::output::{NewFiles, Place};
-use crate::manifest::db_file::{FileOpener, sst_name};
+use crate::manifest::db_file::sst_name;
 use crate::manifest::log::manifest_name;
 use crate::manifest::{DbFile, Edit, FileSet, ManifestLog};
 use crate::memtable::set::MemSet;
@@ -146,8 +146,8 @@ impl Moment {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
         let Some(missing) = error.missing_file().filter(is_of_moment) else { return false };
-        let opener = FileOpener { known: Arc::new(files.files_by_number()), ..env.opener.clone() };
-        let newest = ManifestLog::read_newest(&env.machine, &env.directory, &opener);
+        let newest =
+            ManifestLog::read_newest(&env.machine, &env.directory, &env.opener.knowing(files.files_by_number()));
         newest.is_ok_and(|newest| !newest.has_file_at(missing))
     }
 }

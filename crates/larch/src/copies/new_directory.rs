@@ -72,7 +72,8 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Then it is no database, unless only the last sync has failed: that is not known until a crash.
+    /// What the disk refuses. Then it is no database. If the last sync fails, and the step cannot be taken back either, it may be one
+    /// after a crash, with all its files.
     pub fn finish(mut self, manifest: &str) -> Result<()> {
         let directory = &self.place.directory;
         let (mark, current) = (directory.join(UNFINISHED), directory.join(CURRENT));
@@ -123,6 +124,8 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
+    // A crash must not bring back a `CURRENT` that was taken back, beside files that are removed now.
+    disk.sync_dir(directory).map_err(io("sync"))?;
     let remove = |name: &str| {
         let path = directory.join(name);
         disk.remove(&path).map_err(|error| Error::io("remove", &path, error))

@@ -201,6 +201,8 @@ impl Store {
     /// What the disk refuses.
     fn remove_rest(&self, number: u64) -> Result<()> {
         let directory = self.directory_of(number);
+        // A crash must not bring back a list that was taken back or removed, beside files that are removed now.
+        self.sync_dir(&directory)?;
         for name in self.names_in(&directory)?.into_keys() {
             self.remove(&directory.join(name))?;
         }

@@ -712,7 +712,8 @@ impl Database {
     /// copied that no earlier backup has: files never change. So a backup takes the time and the space of what is new, and the rows
     /// that are not in files yet. [`Backups`](crate::Backups) lists, verifies and restores them.
     ///
-    /// What it has, and that nobody waits for it, is as with [`Database::checkpoint`]. When the call returns, the backup is durable.
+    /// Like a checkpoint, it has all commits up to one version, and no commit waits for it ([`Database::checkpoint`]). When the call
+    /// returns, the backup is durable.
     /// If a crash or an error ends the call, the earlier backups are as they were, and the next backup removes what was left.
     ///
     /// # Errors

@@ -123,6 +123,11 @@ pub struct FileOpener {
 pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
 impl FileOpener {
+    /// The same, which does not open these files again, known by their numbers.
+    pub fn knowing(&self, files: HashMap<u64, Arc<DbFile>>) -> Self {
+        Self { known: Arc::new(files), ..self.clone() }
+    }
+
     /// The path of a file.
     pub fn path(&self, number: u64, epoch: u64) -> PathBuf {
         self.directory.join(sst_name(number, epoch))

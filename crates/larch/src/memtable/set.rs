@@ -1,8 +1,9 @@
 //! The memtables of all tables that belong to one log. It does not know how the log is written.
 //!
-//! The rows of all memtables lie in one arena, and one filter knows their keys, so that the memory of a set is exact, and ten thousand tables take no more memory
-//! than one with as many rows. The memtables are the nodes of a tree, each under a node whose number ends in the same bits, two
-//! for each level. Nodes are only added, so a reader finds its memtable without a lock or a reference count.
+//! The rows of all memtables lie in one arena, so that the memory of a set is exact, and ten thousand tables take no more memory
+//! than one with as many rows. One filter knows the keys of all of them, in a set that look-ups ask. The memtables are the nodes of
+//! a tree, each under a node whose number ends in the same bits, two for each level. Nodes are only added, so a reader finds its
+//! memtable without a lock or a reference count.
 //!
 //! Thread safe. Any number of threads adds memtables and reads.
 
@@ -21,7 +22,8 @@ pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
     arena: Arc<Arena>,
-    filter: Arc<SetFilter>,
+    /// Of a set that look-ups ask.
+    filter: Option<Arc<SetFilter>>,
     tables: OnceLock<Box<TableNode>>,
     /// The memory of the memtables outside the arena: of the tree and of range erases.
     other_bytes: AtomicU64,
@@ -42,18 +44,28 @@ struct TableNode {
 }
 
 impl MemSet {
-    /// No memtables yet. The memory of their rows comes from `memory`.
+    /// No memtables yet, and no filter. The memory of their rows comes from `memory`.
     pub fn new(log: u64, memory: Arc<RowMemory>) -> Self {
         Self {
             log,
             arena: Arc::new(Arena::new(memory)),
-            filter: Arc::default(),
+            filter: None,
             tables: OnceLock::new(),
             other_bytes: AtomicU64::new(0),
             reserved_bytes: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
             newest: AtomicU64::new(0),
         }
+    }
+
+    /// The same with a filter: for a set that look-ups will ask.
+    pub fn with_filter(mut self) -> Self {
+        self.filter = Some(Arc::default());
+        self
+    }
+
+    fn filter_bytes(&self) -> u64 {
+        self.filter.as_ref().map_or(0, |filter| filter.bytes())
     }
 
     /// The memtable of a table, if it has one.
@@ -78,8 +90,8 @@ impl MemSet {
         loop {
             let node = place.get_or_init(|| {
                 self.other_bytes.fetch_add(size_of::<TableNode>() as u64 + TABLE_BYTES, Ordering::Relaxed);
-                let filter = TableFilter::new(self.filter.clone(), table);
-                let memtable = Arc::new(Memtable::in_arena(self.arena.clone(), Some(filter)));
+                let filter = self.filter.clone().map(|filter| TableFilter::new(filter, table));
+                let memtable = Arc::new(Memtable::in_arena(self.arena.clone(), filter));
                 Box::new(TableNode { table, memtable, below: Default::default() })
             });
             if node.table == table {
@@ -104,13 +116,13 @@ impl MemSet {
 
     /// The memory of all memtables, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.arena.bytes() + self.filter.bytes() + self.other_bytes.load(Ordering::Relaxed)
+        self.arena.bytes() + self.filter_bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
     /// The same without the memory that the arena has and that no row uses yet, but with what is reserved.
     pub fn used_bytes(&self) -> u64 {
         let outside = self.other_bytes.load(Ordering::Relaxed) + self.reserved_bytes.load(Ordering::Relaxed);
-        self.arena.used_bytes() + self.filter.bytes() + outside
+        self.arena.used_bytes() + self.filter_bytes() + outside
     }
 
     /// Notes that a commit of `version` is going to be applied and takes about `bytes`. Commits are noted in the order of their

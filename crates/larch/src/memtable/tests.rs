@@ -360,7 +360,7 @@ fn a_row_takes_less_than_40_bytes_besides_its_own() {
     const ROWS: u64 = 4000;
     for (key_bytes, value_bytes) in [(20, 100), (19, 100), (8, 1)] {
         let before = Thread::so_far();
-        let set = MemSet::new(1, Arc::default());
+        let set = MemSet::new(1, Arc::default()).with_filter();
         let memtable = set.table_or_new(TableId(1));
         let mut key = vec![0; key_bytes];
         for number in 0..ROWS {

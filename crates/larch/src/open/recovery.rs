@@ -32,8 +32,8 @@ pub struct Recovered {
     pub commits: u64,
 }
 
-/// Reads the logs among the `listed` files of `directory`, whose rows are not in files yet, from the oldest to the newest. Files with their rows are
-/// written to `place`.
+/// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the newest, and writes
+/// files with their rows to `place`.
 ///
 /// Rows are written to files of level 0 when they fill half of the write buffer, so that memory does not grow with the length
 /// of a log.

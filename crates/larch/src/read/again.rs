@@ -9,7 +9,6 @@ use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
-use crate::manifest::db_file::FileOpener;
 use crate::read::View;
 use os::sync::Arc;
 use sst::Version;
@@ -76,7 +75,7 @@ impl Core {
         let _turn = self.writes.manifest.lock();
         let view = self.views.newest();
         if whose == Whose::Pinned || view.files.has_file_at(missing) {
-            let opener = FileOpener { known: Arc::new(view.files.files_by_number()), ..self.env.opener.clone() };
+            let opener = self.env.opener.knowing(view.files.files_by_number());
             let files = ManifestLog::read_newest(&self.env.machine, &self.env.directory, &opener)?;
             if files.has_file_at(missing) {
                 return Ok(false);

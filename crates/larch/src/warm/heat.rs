@@ -10,8 +10,8 @@
 //! ```
 //!
 //! * The loaded pages take about as much memory as those of the inputs did: data pages that were used since they were loaded,
-//!   all nodes, and an eighth more of both, because pages do not match exactly. Data pages that were not used are loaded only while
-//!   the cache has free room.
+//!   all nodes, and an eighth more of both, because pages do not match exactly. Data pages that were not used are loaded only
+//!   while the cache has free room.
 //! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter of the
 //!   cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are loaded after it.
 //! * It follows the keys of rows, which filters and range erases have too. A page of a column group has the keys of the main pages
@@ -66,13 +66,28 @@ pub struct InputHeat {
     unused_bytes: u64,
 }
 
-/// The keys of rows of a file, as far as nodes of its main tree are in memory: those of each data page, sorted.
+/// For each data page of the main tree of a file whose node is in memory: the rows of the page, and their keys. Sorted. It is empty in a
+/// file without column groups.
 #[derive(Default)]
 struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 
 impl RowKeys {
-    fn add(&mut self, branch: &Branch) {
-        self.0.push((branch.subtree.rows(), branch.keys.clone()));
+    /// Notes a data page of the main tree, and gives a page of a column group its keys. False if these are not known.
+    fn place(&mut self, file: &DbFile, tree: TreeKind, branch: &mut Branch) -> bool {
+        match tree {
+            TreeKind::Main if branch.subtree.level == 0 && !file.sst.meta.groups.is_empty() => {
+                let rows = branch.subtree.rows();
+                // Mostly the pages come in the order of their rows.
+                let at = self.0.partition_point(|(page, _)| page.start < rows.start);
+                self.0.insert(at, (rows, branch.keys.clone()));
+            }
+            TreeKind::Group(_) => match self.of(&branch.subtree.rows()) {
+                Some(keys) => branch.keys = keys,
+                None => return false,
+            },
+            _ => {}
+        }
+        true
     }
 
     /// Keys of the pages that begin with one of these rows or, if none does, of the page that has them; `None` if no such page
@@ -148,15 +163,11 @@ impl InputHeat {
         nodes: &mut Vec<Hot>,
         data: &mut Vec<Hot>,
     ) {
-        let (is_main, is_group) = (tree == TreeKind::Main, matches!(tree, TreeKind::Group(_)));
+        let is_group = matches!(tree, TreeKind::Group(_));
         let mut left: Vec<Branch> = top_of(file, tree).into_iter().collect();
         while let Some(mut branch) = left.pop() {
-            if is_main && branch.subtree.level == 0 && !file.sst.meta.groups.is_empty() {
-                row_keys.add(&branch);
-            }
-            if is_group {
-                let Some(keys) = row_keys.of(&branch.subtree.rows()) else { continue };
-                branch.keys = keys;
+            if !row_keys.place(file, tree, &mut branch) {
+                continue;
             }
             let Some(page) = loaded.peek(file.sst.file.at(&branch.subtree.address, branch.kind)) else { continue };
             // If the page is damaged, its next reader reports it.
@@ -167,13 +178,14 @@ impl InputHeat {
             let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
             let degrees = heat.degrees();
             let Branch { keys, subtree, .. } = branch;
-            let is_data = subtree.level == 0 && (is_main || is_group);
+            let is_data = subtree.level == 0 && (is_group || tree == TreeKind::Main);
             *match (is_data, is_unused) {
                 (false, _) => &mut self.index_bytes,
                 (true, true) => &mut self.unused_bytes,
                 (true, false) => &mut self.data_bytes,
             } += page.cost_bytes();
             if is_data && is_group {
+                // For a neighbour.
                 self.unused_bytes += page.cost_bytes();
             }
             match subtree.level {
@@ -313,14 +325,12 @@ fn load_nodes(
     heat: &TreeHeat,
 ) -> Vec<InheritedPage> {
     let mut data = Vec::new();
-    let has_groups = |file: usize| !files[file].sst.meta.groups.is_empty();
     // The tops of the trees are of different files, so each inherits alone.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
-        if let Some(top) = top_of(of, tree) {
-            if tree == TreeKind::Main && top.subtree.level == 0 && has_groups(file) {
-                row_keys[file].add(&top);
-            }
+        if let Some(mut top) = top_of(of, tree)
+            && row_keys[file].place(of, tree, &mut top)
+        {
             let heat = heat.of(std::slice::from_ref(&top))[0];
             level.push((file, top, heat));
         }
@@ -349,19 +359,7 @@ fn load_nodes(
         let loaded_count = load(loader, files, nodes.iter().map(page).collect());
         for (file, branch) in nodes.into_iter().take(loaded_count) {
             let Ok(mut below) = loader.below(&files[file].sst, tree, &branch) else { continue };
-            let keys = &mut row_keys[file];
-            match tree {
-                TreeKind::Main if branch.subtree.level == 1 && has_groups(file) => {
-                    below.iter().for_each(|branch| keys.add(branch));
-                }
-                TreeKind::Group(_) => below.retain_mut(|branch| {
-                    keys.of(&branch.subtree.rows()).is_some_and(|keys| {
-                        branch.keys = keys;
-                        true
-                    })
-                }),
-                _ => {}
-            }
+            below.retain_mut(|branch| row_keys[file].place(&files[file], tree, branch));
             let heats = heat.of(&below);
             for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
                 if branch.subtree.level == 0 {
@@ -371,9 +369,6 @@ fn load_nodes(
                 }
             }
         }
-    }
-    if tree == TreeKind::Main {
-        row_keys.iter_mut().for_each(|keys| keys.0.sort_by_key(|(rows, _)| rows.start));
     }
     data
 }

@@ -139,7 +139,7 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     if !writer.can_continue_in(&next) {
         core.sync(writer.unsynced()).inspect_err(|_| log_job::remove(core, next.number()))?;
     }
-    let memory = Arc::new(MemSet::new(next.number(), core.env.held.rows.clone()));
+    let memory = Arc::new(MemSet::new(next.number(), core.env.held.rows.clone()).with_filter());
     *writer = writer.continue_in(next, memory.clone()).map_err(|error| {
         log_job::remove(core, memory.log);
         core.not_appended(error)

@@ -2,8 +2,8 @@
 //!
 //! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals, of the same size whatever the page says
 //! of itself. A thread takes a context for one page and gives it back, so there are as many as threads that ever unpacked
-//! at the same moment. Those that nobody uses are kept for the next pages: one always, more up to a limit. They are freed
-//! with the unpacker. Output goes into memory of the caller's and nowhere else. LZ4 has no context.
+//! at the same moment. Idle contexts are kept for the next pages: one always, and more up to a limit. The unpacker frees
+//! them when it is dropped. Output goes into memory of the caller's and nowhere else. LZ4 has no context.
 //!
 //! Thread safe. The lock is held while a context is taken off a list or put on it.
 
@@ -15,7 +15,7 @@ use zstd_safe::DCtx;
 /// Unpacks pages, on any number of threads.
 #[derive(Default)]
 pub struct Unpacker {
-    /// Contexts that nobody uses now.
+    /// Contexts that no thread uses.
     idle: Mutex<Vec<DCtx<'static>>>,
     /// What `idle` may take if it is more than one context.
     most_idle_bytes: AtomicU64,
@@ -24,7 +24,7 @@ pub struct Unpacker {
 }
 
 impl Unpacker {
-    /// One that keeps `most_idle_bytes` of contexts that nobody uses, and at least one.
+    /// One that keeps at most `most_idle_bytes` of idle contexts, but at least one context.
     pub fn new(most_idle_bytes: u64) -> Self {
         Self { most_idle_bytes: AtomicU64::new(most_idle_bytes), ..Self::default() }
     }

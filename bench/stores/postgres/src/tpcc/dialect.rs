@@ -1,5 +1,5 @@
 //! The differences between PostgreSQL and the databases that speak its protocol, if TPC-C depends on them. The entries of CockroachDB and
-//! YugabyteDB follow their manuals. Nobody has run them, because no server of theirs was available.
+//! YugabyteDB were written from their manuals and not run here: no server of either was available.
 
 use super::options::Isolation;
 

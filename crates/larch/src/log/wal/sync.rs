@@ -371,8 +371,8 @@ impl SyncPoint {
         drop(task);
     }
 
-    /// What the worker does: leads a sync if a task waits and nobody leads, and wakes the tasks whose wait is over. Until it finds
-    /// nothing to do it counts as woken, so that it is not woken for what it does itself.
+    /// The worker calls it after each wake. It leads a sync if a task waits and nobody leads, and wakes the tasks whose wait is over.
+    /// The worker counts as woken until this finds nothing to do, so nobody wakes it meanwhile.
     ///
     /// # Errors
     ///
