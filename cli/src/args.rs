@@ -122,6 +122,12 @@ Examples:
   larch index check db people
   larch index drop db people by_city";
 
+const FOLLOW_EXAMPLES: &str = "\
+Examples:
+  larch follow db
+  larch follow db --json --lines 10
+  larch get db people ada --follow";
+
 const PLAN_EXAMPLES: &str = "\
 Examples:
   larch plan --rows 1e9 --row-bytes 120
@@ -160,7 +166,7 @@ impl Cli {
         let matches = Self::command().get_matches_from(suite::args::kv::two_minus_signs(std::env::args_os()));
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
-        let given = ["cache", "write_buffer", "durability", "read_index", "read_only", "verbose", "compat"]
+        let given = ["cache", "write_buffer", "durability", "read_index", "read_only", "follow", "verbose", "compat"]
             .into_iter()
             .find(is_given);
         let given = given.filter(|name| *name != "compat" || cli.common.compat.as_deref() != Some(suite::args::YBIO));
@@ -193,6 +199,9 @@ pub struct Common {
     /// Open without a lock, beside a process that writes; shows what that process has put in files
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
+    /// Open without a lock, beside a process that writes, and show all of its commits; it keeps the files that are read
+    #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
+    pub follow: bool,
     /// Print on standard error what the engine does: flushes, compactions, waits, errors, recovery
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
@@ -225,10 +234,11 @@ impl Common {
 
     /// For commands that write.
     pub fn refuse_read_only(&self) -> Result<()> {
-        if self.read_only {
-            return Err(Failure::Usage("this command changes the database; leave --read-only out".to_string()));
+        let given = [("--read-only", self.read_only), ("--follow", self.follow)].into_iter().find(|(_, given)| *given);
+        match given {
+            Some((name, _)) => Err(Failure::Usage(format!("this command changes the database; leave {name} out"))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -378,6 +388,11 @@ pub enum Command {
     Restore(Restore),
     /// Read every byte of all backups in a directory, and say what is missing or damaged
     VerifyBackup(InspectBackups),
+    /// Say what a database shows that another process writes to, each time when there is more, until ^C
+    ///
+    /// Any reading command with --follow sees the same: every commit of the writer, some milliseconds after it.
+    #[command(after_help = FOLLOW_EXAMPLES)]
+    Follow(Follow),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
@@ -857,6 +872,21 @@ pub struct Sample {
     pub range: KeyRange,
     #[command(flatten)]
     pub shown: Shown,
+}
+
+#[derive(Debug, Args)]
+pub struct Follow {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Follow new files only, and not the commits in the logs
+    #[arg(long)]
+    pub files: bool,
+    /// End after this many lines
+    #[arg(long, value_name = "N")]
+    pub lines: Option<u64>,
+    /// Print as JSON, an object a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

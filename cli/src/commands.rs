@@ -8,6 +8,7 @@ pub mod compact;
 pub mod demo;
 pub mod dump;
 pub mod explain;
+pub mod follow;
 pub mod import;
 pub mod index;
 pub mod load;

@@ -5,13 +5,14 @@ use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::schema::{Schema, groups};
 use ::rows::Declaration;
-use larch::{Database, Index, Selection, Table, TableOptions};
+use larch::{Database, Follow, Index, Selection, Table, TableOptions};
 use std::path::Path;
 
 /// Opens a database that is there, to read it.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
-    let database = common.builder(dir).create(false).read_only(common.read_only).open()?;
-    Ok(database)
+    let builder = common.builder(dir).create(false).read_only(common.read_only);
+    let builder = if common.follow { builder.follow(Follow::Commits) } else { builder };
+    Ok(builder.open()?)
 }
 
 /// Opens a database that is there, to copy it: without a lock, so that another process may write to it, and nothing in it changes.

@@ -3,7 +3,7 @@
 //! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and back
 //! through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
 //!
-//! ^C gives up `import`, `compact`, `check`, `index` and all that makes or reads copies in good order (`interrupt`), and `bench` still says what it measured. Anywhere else
+//! ^C gives up `import`, `compact`, `check`, `index` and all that makes or reads copies in good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else
 //! the process ends, and the engine's promise is that nothing is lost and no half of an import is there.
 //!
 //! It is a library so that another binary can be the same command with more stores to measure.
@@ -95,6 +95,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
         Command::Backups(args) => commands::backup::list(&args),
         Command::Restore(args) => commands::restore::run(&common, &args),
         Command::VerifyBackup(args) => commands::verify_backup::run(&args),
+        Command::Follow(args) => commands::follow::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
         Command::Plan(args) => commands::plan::run(&common, &args),

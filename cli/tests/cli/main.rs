@@ -20,6 +20,7 @@ mod bench_tpcc;
 mod bench_workers;
 mod copies;
 mod explain;
+mod follow;
 mod full_disk;
 mod groups;
 mod import;

@@ -8,7 +8,7 @@
 //!
 //! Thread safe. No lock is held while a job is polled or waited for.
 
-mod idle;
+pub mod idle;
 pub mod jobs;
 pub mod trouble;
 
@@ -21,10 +21,12 @@ use os::{Duty, Worker};
 use std::time::Duration;
 use trouble::Troubles;
 
-/// The jobs of a database, and what they remember. A database opened read-only has no jobs.
+/// The jobs of a database, and what they remember. A database opened read-only has no jobs, except those by which it follows another
+/// process.
 #[derive(Debug, Default)]
 pub struct Background {
     workers: OnceLock<Workers>,
+    follow: OnceLock<FollowWorkers>,
     /// Notified when background work has made progress.
     progress: Condvar,
     progress_count: Mutex<u64>,
@@ -50,6 +52,15 @@ struct Workers {
     idle: Box<dyn Worker>,
 }
 
+/// The jobs of a database that follows another process.
+#[derive(Debug)]
+pub struct FollowWorkers {
+    /// Looks at what the writer has done.
+    pub look: Box<dyn Worker>,
+    /// Shows new files.
+    pub show: Box<dyn Worker>,
+}
+
 impl Workers {
     fn all(&self) -> impl Iterator<Item = &dyn Worker> {
         let others = [&*self.warm, &*self.scrub, &*self.idle];
@@ -64,6 +75,31 @@ impl Background {
     /// Takes the workers of the jobs. It is called once.
     fn begin(&self, workers: Workers) {
         self.workers.set(workers).expect("a database is opened once");
+    }
+
+    /// Takes the workers of a database that follows another process. It is called once.
+    pub fn begin_to_follow(&self, workers: FollowWorkers) {
+        self.follow.set(workers).expect("a database is opened once");
+    }
+
+    /// All workers.
+    fn all(&self) -> impl Iterator<Item = &dyn Worker> {
+        let following = self.follow.get().into_iter().flat_map(|workers| [&*workers.look, &*workers.show]);
+        self.workers.get().into_iter().flat_map(|workers| workers.all()).chain(following)
+    }
+
+    /// Wakes the job that looks at what the writer has done after this time.
+    pub fn wake_look_after(&self, time: Duration) {
+        if let Some(workers) = self.follow.get() {
+            workers.look.wake_after(time);
+        }
+    }
+
+    /// Wakes the job that shows new files of the writer.
+    pub fn wake_show(&self) {
+        if let Some(workers) = self.follow.get() {
+            workers.show.wake();
+        }
     }
 
     /// Whether the last handle is gone. Then work that is under way ends early.
@@ -163,7 +199,7 @@ impl Background {
 
     /// Polls the jobs on this thread if no other thread will: on a simulated machine, or if the system refuses threads.
     pub fn drive(&self) {
-        for worker in self.workers.get().iter().flat_map(|workers| workers.all()) {
+        for worker in self.all() {
             worker.drive();
         }
     }
@@ -172,12 +208,12 @@ impl Background {
     pub fn stop(&self) {
         self.closing.store(true, Ordering::Release);
         self.tell_progress();
-        self.workers.get().iter().flat_map(|workers| workers.all()).for_each(Worker::stop);
+        self.all().for_each(Worker::stop);
     }
 
     /// Waits for the jobs that are running.
     pub fn join(&self) {
-        self.workers.get().iter().flat_map(|workers| workers.all()).for_each(Worker::join);
+        self.all().for_each(Worker::join);
     }
 }
 

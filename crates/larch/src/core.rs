@@ -16,17 +16,19 @@ pub mod writes;
 use crate::background::{Background, BackgroundClose};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::follow::following::Following;
 use crate::indexes::registry::Registry;
 use crate::log::record::LogError;
+use crate::options::{Follow, Options};
 use crate::read::View;
 use crate::warm::state;
 use crate::write::reserve::Reserve;
 use crate::write::writer::{NotAppended, Unsynced, Writer, log_path};
 use environment::Environment;
-use os::sync::Mutex;
+use os::sync::{Mutex, OnceLock};
 use os::{Clock, Lock};
 use sst::Version;
-use views::Views;
+use views::{Shows, Views};
 use visible::Broken;
 use writes::Writes;
 
@@ -41,13 +43,24 @@ pub struct Core {
     pub writes: Writes,
     /// The indexes that writes keep.
     pub indexes: Registry,
-    /// Its jobs in the pool of threads. A database opened read-only has none.
+    /// Its jobs in the pool of threads. A database opened read-only has none, unless it follows another process.
     pub background: Background,
+    /// What it knows of the process that it follows, if it follows one.
+    pub following: OnceLock<Following>,
     /// Held while the database is open for writing; released after everything that touches its files.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
     /// Set if the close goes on after the last handle is gone. Ends after the lock.
     pub closing: Mutex<Option<BackgroundClose>>,
+}
+
+/// What reads of a database see that is opened with `options`.
+fn shows(options: &Options) -> Shows {
+    match options.follow {
+        _ if !options.read_only => Shows::Own,
+        Some(Follow::Commits) => Shows::Followed,
+        _ => Shows::Files,
+    }
 }
 
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
@@ -82,9 +95,10 @@ impl Core {
         Self {
             writes: Writes::new(&view, visible, reserve, env.options.write_buffer_bytes),
             indexes: Registry::new(&view.files, &env.options.extractors),
-            views: Views::new(view, visible, env.options.read_only),
+            views: Views::new(view, visible, shows(&env.options)),
             env,
             background: Background::default(),
+            following: OnceLock::new(),
             lock,
             closing: Mutex::new(None),
         }
@@ -215,5 +229,7 @@ impl Drop for Core {
         if let Some(next) = self.writes.ahead.take_next() {
             self.env.opener.leftovers.remove(&log_path(&self.env.directory, next.number()));
         }
+        // What followers still read is removed by the next open.
+        self.env.opener.leftovers.retry();
     }
 }

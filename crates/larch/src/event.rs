@@ -87,6 +87,13 @@ pub enum Event {
         /// Their bytes.
         bytes: u64,
     },
+    /// A database that [follows](crate::Builder::follow) another process shows new files of it.
+    FilesShown {
+        /// The newest version that it shows.
+        version: Version,
+        /// How long it took to load pages of them before and after that.
+        time: Duration,
+    },
     /// Commits begin to wait for background work.
     Stalled {
         /// What they wait for.
@@ -179,6 +186,7 @@ impl Event {
             Self::CompactionFinished { .. } => "compaction-finished",
             Self::FileMoved { .. } => "file-moved",
             Self::Imported { .. } => "imported",
+            Self::FilesShown { .. } => "files-shown",
             Self::Stalled { .. } => "stalled",
             Self::Resumed { .. } => "resumed",
             Self::Retrying { .. } => "retrying",
@@ -243,6 +251,9 @@ impl fmt::Display for Event {
             Self::FileMoved { table, from, to } => write!(f, "a file of {table:?} moved from level {from} to {to}"),
             Self::Imported { table, files, bytes } => {
                 write!(f, "imported to {table:?}: {files} files of {}", Bytes(*bytes))
+            }
+            Self::FilesShown { version, time } => {
+                write!(f, "new files shown in {}, version {}", Seconds(*time), version.0)
             }
             Self::Stalled { reason } => write!(f, "commits wait: {reason}"),
             Self::Resumed { reason, time } => write!(f, "commits go on after {}: {reason} no longer", Seconds(*time)),

@@ -83,6 +83,7 @@ mod core;
 mod error;
 mod event;
 mod files;
+mod follow;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
@@ -143,7 +144,7 @@ pub use inspect::explain::{
 pub use inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
 pub use inspect::problem::Problem;
 pub use log::record::LogError;
-pub use options::{Durability, Filters, LevelOptions, TableOptions};
+pub use options::{Durability, Filters, Follow, LevelOptions, TableOptions};
 pub use os::Machine;
 pub use os::real::ThreadPool;
 pub use os::sim::SimDisk;

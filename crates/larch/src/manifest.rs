@@ -9,6 +9,7 @@ pub mod log;
 pub mod table_files;
 pub mod table_info;
 pub mod tables;
+pub mod tail;
 
 pub use db_file::DbFile;
 pub use edit::{Edit, NewFile};
@@ -16,3 +17,4 @@ pub use file_set::FileSet;
 pub use log::ManifestLog;
 pub use table_files::{Level, TableFiles};
 pub use table_info::{IndexInfo, IndexState, LEVELS, TableId, TableInfo};
+pub use tail::ManifestTail;

@@ -3,6 +3,7 @@
 
 pub mod recovery;
 
+use crate::background::idle::IDLE_TIME;
 use crate::background::{BackgroundClose, jobs};
 use crate::core::Core;
 use crate::core::environment::Environment;
@@ -11,9 +12,11 @@ use crate::event::Event;
 use crate::files::leftovers::Leftovers;
 use crate::files::listing::{ListedFile, list};
 use crate::files::output::{NewFiles, Place};
+use crate::follow;
+use crate::follow::lease::{Lease, Leases};
 use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
-use crate::manifest::{Edit, FileSet, IndexState, ManifestLog};
+use crate::manifest::{Edit, FileSet, IndexState, ManifestLog, ManifestTail};
 use crate::memtable::set::MemSet;
 use crate::options::Options;
 use crate::read::View;
@@ -73,10 +76,21 @@ pub fn open(
     }
 }
 
-/// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not visible.
+/// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not visible, unless
+/// the database is to follow its writer.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
-    let files = ManifestLog::read_newest(&machine, &directory, &opener)?;
-    Ok(show_files(machine, directory, options, opener, files))
+    let Some(follow) = options.follow else {
+        let files = ManifestTail::open(&machine, &directory, &opener)?.into_files();
+        return Ok(show_files(machine, directory, options, opener, files));
+    };
+    machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
+    let lease = Lease::new(&machine, &directory)?;
+    let manifest = ManifestTail::open(&machine, &directory, &opener)?;
+    let files = manifest.files().clone();
+    let core = show_files(machine, directory, options, opener, files);
+    core.begin_to_follow(follow, lease, manifest)?;
+    follow::jobs::begin(&core);
+    Ok(core)
 }
 
 fn show_files(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener, files: FileSet) -> Arc<Core> {
@@ -95,7 +109,7 @@ fn show_files(machine: Machine, directory: PathBuf, options: Options, opener: Fi
 pub fn open_beside(core: &Core) -> Result<Arc<Core>> {
     let (env, view) = (&core.env, core.views.newest());
     let opener = env.opener.knowing(view.files.files_by_number());
-    let files = ManifestLog::read_newest(&env.machine, &env.directory, &opener)?;
+    let files = ManifestTail::open(&env.machine, &env.directory, &opener)?.into_files();
     let written_for = files.written_for.as_ref().and_then(|release| release.parse().ok());
     let options = Options { compat: written_for.unwrap_or(env.options.compat), ..env.options.clone() };
     Ok(show_files(env.machine.clone(), env.directory.clone(), options, opener, files))
@@ -197,6 +211,15 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     let active = Arc::new(MemSet::new(log_number, core.env.held.rows.clone()).with_filter());
     let (previous, sync, next) = (recovered.previous, core.writes.sync.clone(), Version(newest.0 + 1));
     let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, sync, next)?;
+    let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));
+    leftovers.note_edits(manifest.position());
+    let leases = Leases::of(core.env.machine.disk.clone(), &core.env.directory);
+    leftovers.begin_to_hold(leases, move || {
+        if let Some(core) = weak.upgrade() {
+            core.background.wake_idle_after(IDLE_TIME);
+        }
+    });
+    leftovers.tell_newest_log(log_number);
     *core.writes.manifest.lock() = Some(manifest);
     *core.writes.writer.lock() = Some(writer);
     core.views.change(|view| {

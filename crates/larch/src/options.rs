@@ -21,6 +21,16 @@ pub enum Durability {
     Buffered,
 }
 
+/// What a database that follows a writer in another process shows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// What the writer has put in files. Rows in its memory are not visible.
+    Files,
+    /// Every commit, some milliseconds after it. The rows that the writer has not put in files yet take as much memory here as there, beside
+    /// the cache: about the write buffer of the writer.
+    Commits,
+}
+
 /// The options of an open database.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -46,6 +56,10 @@ pub struct Options {
     pub create: bool,
     /// Whether the database is opened without lock, threads or log replay.
     pub read_only: bool,
+    /// Whether and how a database opened read-only follows the process that writes to it.
+    pub follow: Option<Follow>,
+    /// Whether it loads pages of new files before it shows them.
+    pub follow_preloads: bool,
     /// Whether the flat index is read where a file has both.
     pub prefer_flat_index: bool,
     /// Whether the thread that polls a future reads a lone page itself.
@@ -76,6 +90,8 @@ impl Default for Options {
             warm_from_last: false,
             create: true,
             read_only: false,
+            follow: None,
+            follow_preloads: true,
             prefer_flat_index: false,
             reads_in_poll: false,
             levels: LevelOptions::default(),

@@ -1,5 +1,6 @@
-//! The job of an idle database: it closes the log and the manifest, releases buffers, and freezes memtables with many erased
-//! rows, so that a flush and a compaction remove these rows. It does not know how they do that, and never waits for a lock.
+//! The job of an idle database: it closes the log and the manifest, releases buffers, freezes memtables with many erased
+//! rows, so that a flush and a compaction remove these rows, and removes files that followers do not read any more. It does not know how
+//! that is done, and never waits for a lock.
 
 use crate::core::{Core, StopOnPanic};
 use crate::error::Error;
@@ -32,6 +33,14 @@ impl IdleJob {
 impl Job for IdleJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.core.upgrade() else { return Polled::Idle };
+        let leftovers = &core.env.opener.leftovers;
+        if leftovers.held() > 0 {
+            leftovers.retry();
+            // Removed files are seen by nobody, so this is no use of the database.
+            if leftovers.held() > 0 {
+                core.background.wake_idle_after(IDLE_TIME);
+            }
+        }
         if core.check_writable().is_err() {
             return Polled::Idle;
         }

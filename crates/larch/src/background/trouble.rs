@@ -42,6 +42,8 @@ pub enum FailedWork {
     Flush,
     /// Merging files of this table.
     Compaction(String),
+    /// Reading what the process has written that this database [follows](crate::Builder::follow).
+    Follow,
 }
 
 /// The failed background work of one database.
@@ -49,6 +51,7 @@ pub enum FailedWork {
 pub struct Troubles {
     flush: Mutex<Option<WorkFailure>>,
     compactions: Mutex<BTreeMap<TableId, WorkFailure>>,
+    follow: Mutex<Option<WorkFailure>>,
     failed_flushes: AtomicU64,
     failed_compactions: AtomicU64,
 }
@@ -67,6 +70,7 @@ impl Trouble {
         let work = match self.work {
             FailedWork::Flush => "a flush",
             FailedWork::Compaction(_) => "a compaction",
+            FailedWork::Follow => "following the writer",
         };
         let (error, failures) = (self.cause.to_string(), self.attempts.into());
         match self.retry_in {
@@ -138,6 +142,20 @@ impl Troubles {
         self.failed_flushes.load(Ordering::Acquire)
     }
 
+    /// Notes that following another process failed.
+    pub fn follow_failed(&self, cause: &Error, now: Duration) -> Trouble {
+        let mut follow = self.follow.lock();
+        let failure = WorkFailure::after(follow.as_ref(), cause, false, now);
+        let trouble = failure.trouble(FailedWork::Follow, now);
+        *follow = Some(failure);
+        trouble
+    }
+
+    /// Notes that following another process succeeded.
+    pub fn follow_succeeded(&self) {
+        *self.follow.lock() = None;
+    }
+
     /// Notes that a compaction of `table` failed. `name` is the name of the table.
     pub fn compaction_failed(&self, table: TableId, name: &str, cause: &Error, now: Duration) -> Trouble {
         let mut compactions = self.compactions.lock();
@@ -180,6 +198,7 @@ impl Troubles {
     pub fn all(&self, name: impl Fn(TableId) -> Option<String>, now: Duration) -> Vec<Trouble> {
         let mut all: Vec<Trouble> = Vec::new();
         all.extend(self.flush.lock().as_ref().map(|failure| failure.trouble(FailedWork::Flush, now)));
+        all.extend(self.follow.lock().as_ref().map(|failure| failure.trouble(FailedWork::Follow, now)));
         for (table, failure) in &*self.compactions.lock() {
             all.extend(name(*table).map(|name| failure.trouble(FailedWork::Compaction(name), now)));
         }

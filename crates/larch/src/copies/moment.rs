@@ -14,7 +14,7 @@ use crate::files::listing::list;
 use crate::files::output::{NewFiles, Place};
 use crate::manifest::db_file::sst_name;
 use crate::manifest::log::manifest_name;
-use crate::manifest::{DbFile, Edit, FileSet, ManifestLog};
+use crate::manifest::{DbFile, Edit, FileSet, ManifestLog, ManifestTail};
 use crate::memtable::set::MemSet;
 use crate::open::recovery::replay;
 use crate::write::flush::write_version_to;
@@ -146,9 +146,9 @@ impl Moment {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
         let Some(missing) = error.missing_file().filter(is_of_moment) else { return false };
-        let newest =
-            ManifestLog::read_newest(&env.machine, &env.directory, &env.opener.knowing(files.files_by_number()));
-        newest.is_ok_and(|newest| !newest.has_file_at(missing))
+        let opener = env.opener.knowing(files.files_by_number());
+        let newest = ManifestTail::open(&env.machine, &env.directory, &opener);
+        newest.is_ok_and(|newest| !newest.files().has_file_at(missing))
     }
 }
 

@@ -50,9 +50,8 @@ impl Snapshots {
         self.pin_with(None, newest)
     }
 
-    /// Keeps what `view` of a database opened read-only shows.
-    pub fn pin_in(self: &Arc<Self>, view: Arc<View>) -> PinnedVersion {
-        let version = view.files.flushed_version;
+    /// Keeps what `view` of a database opened read-only shows at `version`.
+    pub fn pin_in(self: &Arc<Self>, view: Arc<View>, version: Version) -> PinnedVersion {
         self.pin_with(Some(view), || version)
     }
 

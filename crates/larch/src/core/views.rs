@@ -13,6 +13,17 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, RwLock};
 use sst::Version;
 
+/// Which versions the reads of a database see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// The commits of this process.
+    Own,
+    /// What another process has put in files.
+    Files,
+    /// The commits of another process.
+    Followed,
+}
+
 /// The views of one open database.
 #[derive(Debug)]
 pub struct Views {
@@ -24,8 +35,8 @@ pub struct Views {
     generation: AtomicU64,
     /// The newest version that reads may see, and the commits that come after it.
     visible: Visible,
-    /// Whether the database was opened read-only. Then reads see what is in files, and no later commits.
-    is_read_only: bool,
+    /// Which versions reads see.
+    shows: Shows,
     /// The versions that readers keep.
     pub snapshots: Arc<Snapshots>,
     /// The ranges that are open.
@@ -34,13 +45,13 @@ pub struct Views {
 
 impl Views {
     /// Shows `view` up to the version `visible`.
-    pub fn new(view: View, visible: Version, is_read_only: bool) -> Self {
+    pub fn new(view: View, visible: Version, shows: Shows) -> Self {
         Self {
             generation: AtomicU64::new(view.generation),
             newest: RwLock::new(Arc::new(view)),
             replaced: Mutex::default(),
             visible: Visible::new(visible),
-            is_read_only,
+            shows,
             snapshots: Arc::default(),
             ranges: Arc::default(),
         }
@@ -92,24 +103,38 @@ impl Views {
 
     /// What a read that begins now sees: a view, and the version at which the read sees it.
     pub fn now(&self) -> (Arc<View>, Version) {
-        let view = self.newest();
-        let at = if self.is_read_only { view.files.flushed_version } else { self.visible() };
-        (view, at)
+        match self.shows {
+            Shows::Own => {
+                let view = self.newest();
+                (view, self.visible())
+            }
+            Shows::Files => {
+                let view = self.newest();
+                let version = view.files.flushed_version;
+                (view, version)
+            }
+            Shows::Followed => {
+                let newest = self.newest.read();
+                (newest.clone(), self.visible())
+            }
+        }
     }
 
     /// Keeps the newest version for a reader.
     pub fn pin(&self) -> PinnedVersion {
-        if self.is_read_only {
-            return self.snapshots.pin_in(self.newest());
+        if self.shows == Shows::Own {
+            return self.snapshots.pin(|| self.visible());
         }
-        self.snapshots.pin(|| self.visible())
+        let (view, version) = self.now();
+        self.snapshots.pin_in(view, version)
     }
 
     /// The newest view that shows the version of `pin`.
     pub fn of_pin(&self, pin: &PinnedVersion) -> Arc<View> {
         let newest = self.newest();
+        let shows_it = self.shows == Shows::Files && newest.files.flushed_version == pin.version();
         match pin.view() {
-            Some(own) if newest.files.flushed_version != pin.version() => own.clone(),
+            Some(own) if !shows_it => own.clone(),
             _ => newest,
         }
     }
@@ -133,11 +158,13 @@ impl Views {
         self.replaced.lock().take()
     }
 
-    /// Replaces the view of a database opened read-only, and shows `version`. Open ranges keep their views.
+    /// Shows another view of a database opened read-only, at `version`. Open ranges keep their views.
     pub fn renew(&self, view: View, version: Version) {
-        let old = std::mem::replace(&mut *self.newest.write(), Arc::new(view));
-        drop(old);
+        let mut newest = self.newest.write();
+        let old = std::mem::replace(&mut *newest, Arc::new(view));
         self.publish(version);
+        drop(newest);
+        drop(old);
     }
 
     /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer

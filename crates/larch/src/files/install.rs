@@ -123,6 +123,7 @@ impl Core {
                 return Err(self.stop_writes(Error::OutcomeUnknown { what, cause }));
             }
         }
+        self.env.opener.leftovers.note_edits(log.position());
         self.env.held.manifest.store(log.memory_bytes(), Ordering::Relaxed);
         self.views.change(|view| {
             view.files = Arc::new(files);
@@ -142,12 +143,11 @@ impl Core {
         let mut files = FileSet::clone(&self.views.newest().files);
         let number = self.writes.new_number();
         files.next_number = self.writes.next_number();
-        manifest.renew(
-            &self.env.log_machine,
-            &self.env.directory,
-            (number, &files, self.env.options.compat),
-            &self.env.opener.leftovers,
-        )
+        let leftovers = &self.env.opener.leftovers;
+        let next = (number, &files, self.env.options.compat);
+        manifest.renew(&self.env.log_machine, &self.env.directory, next, leftovers)?;
+        leftovers.note_edits(manifest.position());
+        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::indexes::keys::{Extractors, IndexKeys};
 use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::metrics::Metrics;
 use crate::inspect::problem::Problem;
-use crate::options::{Durability, LevelOptions, Options, TableOptions};
+use crate::options::{Durability, Follow, LevelOptions, Options, TableOptions};
 use crate::read::Reader;
 use crate::release::Release;
 use crate::tables::define::{self, check_name};
@@ -184,6 +184,44 @@ impl Builder {
     /// part of another.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
+        self
+    }
+
+    /// Opens the database read-only and follows the process that writes to it: reads show what `follow` says, some milliseconds after
+    /// the writer has done it. Default none.
+    ///
+    /// A follower needs no lock, and any number of them follow one writer, which may end and begin again. As long as a follower
+    /// lives, the writer keeps the files that it reads, so no read ends with [`Error::Outdated`]. A snapshot or a range of a follower
+    /// keeps the files of its moment on the disk of the writer. Before new files are shown, the follower loads those pages of them
+    /// that its own reads will look for, within its cache. For this it writes a small file to the directory of the database, which it
+    /// must be allowed to do.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use larch::{Database, Follow};
+    ///
+    /// let db = Database::open(&directory)?;
+    /// let fruit = db.table("fruit")?;
+    /// // Mostly in another process:
+    /// let follower = Database::builder(&directory).follow(Follow::Commits).open()?;
+    /// fruit.insert("apple", "red")?;
+    /// follower.catch_up()?;
+    /// assert!(follower.table("fruit")?.get("apple")?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn follow(mut self, follow: Follow) -> Self {
+        self.options.read_only = true;
+        self.options.follow = Some(follow);
+        self
+    }
+
+    /// Whether a follower loads pages of new files before it shows them. Default true. Programs need not change it; a measurement of
+    /// what it is worth does.
+    #[doc(hidden)]
+    pub fn follow_preloads(mut self, preloads: bool) -> Self {
+        self.options.follow_preloads = preloads;
         self
     }
 
@@ -548,6 +586,17 @@ impl Database {
     pub fn durable_version(&self) -> Version {
         let core = self.core();
         if core.env.options.read_only { core.views.visible() } else { core.writes.sync.durable() }
+    }
+
+    /// Shows all that the process which writes to the database has done by now, where this one [follows](Builder::follow) it, and returns
+    /// the newest version that reads see. A follower does so by itself all the time; this is for a reader that must see a commit of
+    /// which it knows. Any other database shows what it has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Log`] if the manifest or a log cannot be read. Reads go on with what was shown before.
+    pub fn catch_up(&self) -> Result<Version> {
+        self.core().catch_up()
     }
 
     /// Makes all commits so far durable, those with [`Durability::Buffered`] included.

@@ -75,7 +75,9 @@ pub struct Metrics {
     /// Files that nothing needs any more and that could not be removed yet. Later installs try again, and so does the next
     /// open.
     pub leftover_files: u64,
-    /// Failed attempts to remove such files, or to renew a manifest that has grown. They are made again.
+    /// Files that no table needs any more and that stay until no [follower](crate::Builder::follow) reads them.
+    pub held_files: u64,
+    /// Failed attempts to remove files, or to renew a manifest that has grown. They are made again.
     pub failed_cleanups: u64,
     /// How long commits were slowed down because background work was behind, in microseconds.
     pub slowed_micros: u64,
@@ -149,6 +151,7 @@ impl Metrics {
             compactions: load(&written.compactions),
             trivial_moves: load(&written.trivial_moves),
             leftover_files: core.env.opener.leftovers.count(),
+            held_files: core.env.opener.leftovers.held(),
             failed_cleanups: core.env.opener.leftovers.failures() + load(&written.failed_renewals),
             slowed_micros: load(&written.slowed_nanos) / 1000,
             level0_stalls: level0.0,

@@ -12,10 +12,12 @@
 //! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::wait`] has returned for its
 //! version.
 
+mod chain;
 mod reader;
 mod sync;
 mod writer;
 
+pub use chain::{UsedLog, chain, oldest_is_missing};
 pub use reader::LogReader;
 pub use sync::{SyncPoint, Ticket};
 pub use writer::LogWriter;

@@ -15,6 +15,7 @@ use super::edit::{Edit, Framing};
 use super::file_set::{EditRefusal, FileSet};
 use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
+use crate::follow::position::Position;
 use crate::log::record::{Header, LogError, LogKind, RecordReader, RecordWriter};
 use crate::release::Release;
 use os::{Access, Machine};
@@ -118,35 +119,12 @@ impl ManifestLog {
     }
 
     /// Refuses a manifest that `CURRENT` names and that is not there.
-    fn check_there(machine: &Machine, path: &Path) -> Result<()> {
+    pub(super) fn check_there(machine: &Machine, path: &Path) -> Result<()> {
         if machine.disk.exists(path).map_err(|error| Error::io("look for", path, error))? {
             return Ok(());
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Err(LogError::corrupt(&path.with_file_name(CURRENT), 0, format!("it names {name}, which is not there")).into())
-    }
-
-    /// Reads the file set that the newest manifest describes. Meanwhile another process may append to it, replace it and remove
-    /// it.
-    ///
-    /// # Errors
-    ///
-    /// The manifest cannot be read.
-    pub fn read_newest(machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<FileSet> {
-        loop {
-            let path = Self::named(machine, directory)?;
-            // What is appended while it is read may be left out. Then this is the file set of a moment ago.
-            let error = match Self::read(machine, &path, opener) {
-                Ok(files) => return Ok(files),
-                Err(error) => error,
-            };
-            // A writer removes a manifest only after `CURRENT` names the next one. So if it still names this one, the error is
-            // real.
-            if Self::named(machine, directory)? == path {
-                Self::check_there(machine, &path)?;
-                return Err(error);
-            }
-        }
     }
 
     /// Reads the file set that the manifest at `path` describes.
@@ -169,18 +147,15 @@ impl ManifestLog {
 
     fn read_into(set: &mut FileSet, machine: &Machine, path: &Path, opener: &FileOpener) -> Result<()> {
         let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
-        let framing = Framing::of(reader.header().map_or(0, |header| header.features));
-        let mut records = 0;
-        while let Some(record) = reader.next_record()? {
-            let offset = record.offset;
-            let outcome = apply_record(set, record.payload, framing, opener);
-            outcome.map_err(|unreadable| LogError::unreadable(path, offset, unreadable))?;
-            records += 1;
-        }
-        if records == 0 {
+        if apply_next(set, &mut reader, opener)? == 0 {
             return Err(LogError::corrupt(path, 0, "it has no records, but CURRENT names it").into());
         }
         Ok(())
+    }
+
+    /// Where the edits so far end.
+    pub fn position(&self) -> Position {
+        Position { manifest: self.number, end: self.writer.end() }
     }
 
     /// The error for the caller whose edit was refused. If its table was dropped meanwhile, this is no corruption.
@@ -365,6 +340,22 @@ fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     let new = directory.join(CURRENT_NEW);
     machine.disk.rename(&new, &directory.join(CURRENT)).map_err(|error| Error::io("rename", &new, error))?;
     machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
+}
+
+/// Applies the records that come next in `reader` to `set`, and returns how many there were.
+///
+/// # Errors
+///
+/// The manifest cannot be read. Edits before the damage have been applied.
+pub(super) fn apply_next(set: &mut FileSet, reader: &mut RecordReader, opener: &FileOpener) -> Result<u64, LogError> {
+    let framing = Framing::of(reader.header().map_or(0, |header| header.features));
+    let mut records = 0;
+    while let Some(record) = reader.next_record()? {
+        let (offset, outcome) = (record.offset, apply_record(set, record.payload, framing, opener));
+        outcome.map_err(|unreadable| LogError::unreadable(reader.path(), offset, unreadable))?;
+        records += 1;
+    }
+    Ok(records)
 }
 
 fn apply_record(

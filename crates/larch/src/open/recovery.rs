@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::files::listing::ListedFile;
 use crate::files::output::{NewFiles, Place};
 use crate::log::record::{KnownEnd, LogError, Previous};
-use crate::log::wal::LogReader;
+use crate::log::wal::{LogReader, UsedLog, chain, oldest_is_missing};
 use crate::manifest::{FileSet, TableId};
 use crate::memtable::set::MemSet;
 use crate::write::batch::{BatchOps, Op};
@@ -50,10 +50,10 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
             _ => None,
         })
         .collect();
-    let chain = chain(machine, directory, &numbers, files.oldest_log)?;
+    let open = |number| LogReader::open(&*machine.disk, &log_path(directory, number), None);
+    let chain = chain(&numbers, files.oldest_log, open)?;
     if files.oldest_log > 0 && chain.first().map(|log| log.number) != Some(files.oldest_log) {
-        let path = log_path(directory, files.oldest_log);
-        return Err(LogError::corrupt(&path, 0, "it is missing, but the manifest needs it").into());
+        return Err(oldest_is_missing(&log_path(directory, files.oldest_log)).into());
     }
     let mut recovered = Recovered {
         files: NewFiles::none(place),
@@ -104,42 +104,6 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
         }
     }
     Ok(recovered)
-}
-
-/// A log that may hold commits.
-struct UsedLog {
-    number: u64,
-    /// The log that it continues.
-    previous: Option<Previous>,
-}
-
-/// The logs that may hold commits, each with the one that it continues before it. These are left out:
-///
-/// * A log that has not begun, except that the manifest may need the `oldest`: the commits of the one before it were in files when its
-///   beginning was lost.
-/// * A log without commits that the next one does not continue: creating it failed.
-/// * A log whose commits an earlier recovery dropped, because those before them were lost. The next log continues the one before it,
-///   and says that what it continues is durable.
-fn chain(machine: &Machine, directory: &Path, numbers: &[u64], oldest: u64) -> Result<Vec<UsedLog>> {
-    let open = |number| LogReader::open(&*machine.disk, &log_path(directory, number), None);
-    let mut chain: Vec<UsedLog> = Vec::new();
-    for &number in numbers {
-        let log = open(number)?;
-        if !log.has_begun() && (log.header().is_none() || number != oldest) {
-            continue;
-        }
-        let previous = log.previous();
-        if let Some(previous) = previous {
-            while let Some(last) = chain.last()
-                && last.number > previous.number
-                && (previous.drops(last.number, last.previous) || open(last.number)?.next_commit()?.is_none())
-            {
-                chain.pop();
-            }
-        }
-        chain.push(UsedLog { number, previous });
-    }
-    Ok(chain)
 }
 
 /// Where the first log of `chain` ended, as the second one says.

@@ -8,7 +8,7 @@
 use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
-use crate::manifest::ManifestLog;
+use crate::manifest::ManifestTail;
 use crate::read::View;
 use os::sync::Arc;
 use sst::Version;
@@ -59,7 +59,7 @@ impl<'r> Again<'r> {
             return Err(error);
         }
         self.attempts += 1;
-        let newest = self.core.views.newest().files.flushed_version;
+        let newest = self.core.views.now().1;
         let can_go_on = self.pin.is_none() || newest == at;
         if can_go_on && self.attempts < ATTEMPTS { Ok(()) } else { Err(self.core.outdated_at(at, newest)) }
     }
@@ -76,7 +76,7 @@ impl Core {
         let view = self.views.newest();
         if whose == Whose::Pinned || view.files.has_file_at(missing) {
             let opener = self.env.opener.knowing(view.files.files_by_number());
-            let files = ManifestLog::read_newest(&self.env.machine, &self.env.directory, &opener)?;
+            let files = ManifestTail::open(&self.env.machine, &self.env.directory, &opener)?.into_files();
             if files.has_file_at(missing) {
                 return Ok(false);
             }
@@ -89,7 +89,7 @@ impl Core {
     /// The error of a read at version `at` that failed with `error` and cannot be tried again here.
     pub fn outdated(&self, error: Error, at: Version) -> Error {
         match self.renew_after(&error, Whose::Pinned) {
-            Ok(true) => self.outdated_at(at, self.views.newest().files.flushed_version),
+            Ok(true) => self.outdated_at(at, self.views.now().1),
             Ok(false) => error,
             Err(error) => error,
         }

@@ -14,16 +14,17 @@
 //!   while the cache has free room.
 //! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter of the
 //!   cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are loaded after it.
-//! * It follows the keys of rows, which filters and range erases have too. A page of a column group has the keys of the main pages
-//!   that begin with its rows. The pages of both do not end at the same rows, so neighbours are loaded too while the cache has free
-//!   room. Older versions, values outside pages, and the nodes above them are loaded when a reader asks for them.
+//! * It follows the keys of rows, which filters and range erases have too. A page of a column group, or of older versions, has the keys
+//!   of the main pages that begin with its rows. The pages of both do not end at the same rows, so neighbours are loaded too while the
+//!   cache has free room. Older versions of column groups, values outside pages, and the nodes above them are loaded when a reader asks
+//!   for them.
 //! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader that
 //!   needs the page meets the error and reports it.
 
 use super::loader::PageLoader;
 use crate::core::Core;
 use crate::manifest::DbFile;
-use crate::manifest::{Level, NewFile};
+use crate::manifest::Level;
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, KeyRange, TreeKind, next_string};
@@ -55,6 +56,8 @@ struct TreeHeat {
 pub struct InputHeat {
     /// In the order of [`KEYED`].
     trees: [TreeHeat; KEYED.len()],
+    /// Of older versions.
+    history: TreeHeat,
     /// Of the column groups beside the main tree.
     groups: Vec<TreeHeat>,
     /// Memory for nodes, and for other pages that serve many reads, in bytes.
@@ -67,27 +70,28 @@ pub struct InputHeat {
 }
 
 /// For each data page of the main tree of a file whose node is in memory: the rows of the page, and their keys. Sorted. It is empty in a
-/// file without column groups.
+/// file without column groups and older versions.
 #[derive(Default)]
 struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 
 impl RowKeys {
-    /// Notes a data page of the main tree, and gives a page of a column group its keys. False if these are not known.
-    fn place(&mut self, file: &DbFile, tree: TreeKind, branch: &mut Branch) -> bool {
+    /// The keys of the rows in a page of `tree`, if they are known. It notes those of a data page of the main tree.
+    fn keys_of(&mut self, file: &DbFile, tree: TreeKind, branch: &Branch) -> Option<KeyRange> {
         match tree {
-            TreeKind::Main if branch.subtree.level == 0 && !file.sst.meta.groups.is_empty() => {
-                let rows = branch.subtree.rows();
-                // Mostly the pages come in the order of their rows.
-                let at = self.0.partition_point(|(page, _)| page.start < rows.start);
-                self.0.insert(at, (rows, branch.keys.clone()));
+            TreeKind::Main => {
+                let meta = &file.sst.meta;
+                if branch.subtree.level == 0 && (!meta.groups.is_empty() || meta.history.get().is_some()) {
+                    let rows = branch.subtree.rows();
+                    // Mostly the pages come in the order of their rows.
+                    let at = self.0.partition_point(|(page, _)| page.start < rows.start);
+                    self.0.insert(at, (rows, branch.keys.clone()));
+                }
+                Some(branch.keys.clone())
             }
-            TreeKind::Group(_) => match self.of(&branch.subtree.rows()) {
-                Some(keys) => branch.keys = keys,
-                None => return false,
-            },
-            _ => {}
+            TreeKind::Group(_) => self.of(&branch.subtree.rows()),
+            TreeKind::History => self.of(&main_rows(&branch.keys)),
+            _ => Some(branch.keys.clone()),
         }
-        true
     }
 
     /// Keys of the pages that begin with one of these rows or, if none does, of the page that has them; `None` if no such page
@@ -126,7 +130,7 @@ impl InputHeat {
             let most_groups = run.iter().max_by_key(|file| file.sst.meta.groups.len());
             let groups = most_groups.into_iter().flat_map(|file| file.sst.meta.group_trees());
             let mut keys: Vec<RowKeys> = run.iter().map(|_| RowKeys::default()).collect();
-            for tree in KEYED.into_iter().chain(groups) {
+            for tree in KEYED.into_iter().chain([TreeKind::History]).chain(groups) {
                 let (mut nodes, mut data) = (Vec::new(), Vec::new());
                 for (file, keys) in run.iter().zip(&mut keys) {
                     heat.gather(core, &loaded, (file, keys), tree, &mut nodes, &mut data);
@@ -146,6 +150,9 @@ impl InputHeat {
         if let Some(i) = KEYED.iter().position(|keyed| *keyed == tree) {
             return &mut self.trees[i];
         }
+        if tree == TreeKind::History {
+            return &mut self.history;
+        }
         let TreeKind::Group(group) = tree else { unreachable!("pages of {tree:?} inherit nothing") };
         let group = usize::from(group - 1);
         if self.groups.len() <= group {
@@ -163,12 +170,10 @@ impl InputHeat {
         nodes: &mut Vec<Hot>,
         data: &mut Vec<Hot>,
     ) {
-        let is_group = matches!(tree, TreeKind::Group(_));
+        let is_by_rows = matches!(tree, TreeKind::Group(_) | TreeKind::History);
         let mut left: Vec<Branch> = top_of(file, tree).into_iter().collect();
-        while let Some(mut branch) = left.pop() {
-            if !row_keys.place(file, tree, &mut branch) {
-                continue;
-            }
+        while let Some(branch) = left.pop() {
+            let Some(keys) = row_keys.keys_of(file, tree, &branch) else { continue };
             let Some(page) = loaded.peek(file.sst.file.at(&branch.subtree.address, branch.kind)) else { continue };
             // If the page is damaged, its next reader reports it.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
@@ -177,18 +182,18 @@ impl InputHeat {
             // A page that was passed on before has no chances until it is used.
             let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
             let degrees = heat.degrees();
-            let Branch { keys, subtree, .. } = branch;
-            let is_data = subtree.level == 0 && (is_group || tree == TreeKind::Main);
+            let level = branch.subtree.level;
+            let is_data = level == 0 && (is_by_rows || tree == TreeKind::Main);
             *match (is_data, is_unused) {
                 (false, _) => &mut self.index_bytes,
                 (true, true) => &mut self.unused_bytes,
                 (true, false) => &mut self.data_bytes,
             } += page.cost_bytes();
-            if is_data && is_group {
+            if is_data && is_by_rows {
                 // For a neighbour.
                 self.unused_bytes += page.cost_bytes();
             }
-            match subtree.level {
+            match level {
                 0 if is_data && is_unused => data.push(Hot { keys, heat: UNUSED }),
                 0 => data.push(Hot { keys, heat: f32::from(degrees.max(1)) }),
                 1 => nodes.push(Hot { keys, heat: f32::from(degrees + 1) }),
@@ -203,16 +208,16 @@ impl InputHeat {
 }
 
 impl TreeHeat {
-    /// Adds to `heats` what `branches`, which lie one after the other, inherit from `runs`.
-    fn add(runs: &[Vec<Hot>], branches: &[Branch], heats: &mut [f32]) {
-        let (Some(first), Some(last)) = (branches.first(), branches.last()) else { return };
+    /// Adds to `heats` what pages with the rows of `keys`, which lie one after the other, inherit from `runs`.
+    fn add(runs: &[Vec<Hot>], keys: &[KeyRange], heats: &mut [f32]) {
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return };
         for run in runs {
-            let ends_before = |hot: &Hot| !hot.keys.ends_after(&first.keys.start);
-            let begins_in_time = |hot: &Hot| last.keys.ends_after(&hot.keys.start);
+            let ends_before = |hot: &Hot| !hot.keys.ends_after(&first.start);
+            let begins_in_time = |hot: &Hot| last.ends_after(&hot.keys.start);
             let start = run.partition_point(ends_before);
             for hot in run[start..].iter().take_while(|hot| begins_in_time(hot)) {
-                let from = branches.partition_point(|branch| !branch.keys.ends_after(&hot.keys.start));
-                let to = branches.partition_point(|branch| hot.keys.ends_after(&branch.keys.start));
+                let from = keys.partition_point(|keys| !keys.ends_after(&hot.keys.start));
+                let to = keys.partition_point(|keys| hot.keys.ends_after(&keys.start));
                 for heat in heats.get_mut(from..to).unwrap_or_default() {
                     *heat += hot.heat / (to - from) as f32;
                 }
@@ -220,12 +225,13 @@ impl TreeHeat {
         }
     }
 
-    /// What each of `branches`, which lie one after the other, inherits. A node inherits from nodes and from the data below it.
-    fn of(&self, branches: &[Branch]) -> Vec<f32> {
-        let mut heats = vec![0.0; branches.len()];
-        Self::add(&self.data, branches, &mut heats);
-        if branches.first().is_some_and(|branch| branch.subtree.level > 0) {
-            Self::add(&self.nodes, branches, &mut heats);
+    /// What each page of a level inherits, which have the rows of `keys` and lie one after the other. A node inherits from nodes and
+    /// from the data below it.
+    fn of(&self, level: u8, keys: &[KeyRange]) -> Vec<f32> {
+        let mut heats = vec![0.0; keys.len()];
+        Self::add(&self.data, keys, &mut heats);
+        if level > 0 {
+            Self::add(&self.nodes, keys, &mut heats);
         }
         heats
     }
@@ -238,10 +244,10 @@ pub struct Rest {
     data_bytes: u64,
 }
 
-/// Loads pages of the `new` files that inherit heat from `runs`. The files of one run do not overlap. The new files are
-/// opened early. Index pages, and the hottest data pages that have room, are loaded before the install. Returns the data
-/// pages that are to be loaded after it.
-pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
+/// Loads pages of the `new` files that inherit heat from `runs`, before readers see them. The files of one run do not overlap.
+/// Index pages, and the hottest data pages that have room, are loaded now. Returns the data pages that are to be loaded once readers
+/// see the files. `new` is called only if there is heat.
+pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFile>>) -> Rest {
     let heat = InputHeat::of(core, &runs);
     // A file that was removed leaves the disk when the last reference to it is dropped.
     drop(runs);
@@ -249,11 +255,7 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
     if heat.is_cold() {
         return rest;
     }
-    for new in new {
-        let file = core.env.opener.open_early(new);
-        file.sst.file.keep(core.views.table_info(new.table).is_some_and(|info| info.options.in_memory));
-        rest.files.push(file);
-    }
+    rest.files = new();
     let mut go_on = |_| !core.background.is_closing();
     let mut loader =
         PageLoader::new(&core.env.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
@@ -267,6 +269,7 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
             load(&mut loader, files, pages);
         }
     }
+    data.extend(load_nodes(&mut loader, (files, &mut keys), TreeKind::History, &heat.history));
     for (group, of_group) in (1..).zip(&heat.groups) {
         data.extend(load_nodes(&mut loader, (files, &mut keys), TreeKind::Group(group), of_group));
     }
@@ -302,14 +305,29 @@ impl InputHeat {
                 .top(tree)
                 .map_or(0, |top: Branch| 2 * u64::from(top.subtree.level) * top.subtree.address.memory_bytes())
         };
-        let trees = |file: &DbFile| KEYED.into_iter().chain(file.sst.meta.group_trees());
+        let trees = |file: &DbFile| KEYED.into_iter().chain([TreeKind::History]).chain(file.sst.meta.group_trees());
         let ways = files.iter().map(|file| trees(file).map(|tree| way(file, tree)).sum::<u64>());
         self.index_bytes + ways.sum::<u64>()
     }
 }
 
-/// The top of a tree, with the keys that its file may have.
+/// The rows of the main tree that have older versions in a part of the history with `keys`. A key begins with the number of the row, of
+/// which a separator may have only the first bytes.
+fn main_rows(keys: &KeyRange) -> Range<u64> {
+    let row = |key: &[u8]| {
+        let mut number = [0; 8];
+        let bytes = key.len().min(number.len());
+        number[..bytes].copy_from_slice(&key[..bytes]);
+        u64::from_be_bytes(number)
+    };
+    row(&keys.start)..keys.end.as_ref().map_or(u64::MAX, |end| row(end).saturating_add(1))
+}
+
+/// The top of a tree, with the keys that it may have: those of its file or, in a history, all.
 fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
+    if tree == TreeKind::History {
+        return file.sst.top(tree);
+    }
     let bounds = file.sst.bounds();
     let end = bounds.high.as_ref().map(|high| next_string(high));
     Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
@@ -328,10 +346,10 @@ fn load_nodes(
     // The tops of the trees are of different files, so each inherits alone.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
-        if let Some(mut top) = top_of(of, tree)
-            && row_keys[file].place(of, tree, &mut top)
+        if let Some(top) = top_of(of, tree)
+            && let Some(keys) = row_keys[file].keys_of(of, tree, &top)
         {
-            let heat = heat.of(std::slice::from_ref(&top))[0];
+            let heat = heat.of(top.subtree.level, &[keys])[0];
             level.push((file, top, heat));
         }
     }
@@ -358,9 +376,10 @@ fn load_nodes(
         };
         let loaded_count = load(loader, files, nodes.iter().map(page).collect());
         for (file, branch) in nodes.into_iter().take(loaded_count) {
-            let Ok(mut below) = loader.below(&files[file].sst, tree, &branch) else { continue };
-            below.retain_mut(|branch| row_keys[file].place(&files[file], tree, branch));
-            let heats = heat.of(&below);
+            let Ok(below) = loader.below(&files[file].sst, tree, &branch) else { continue };
+            let with_keys = |branch: Branch| Some((row_keys[file].keys_of(&files[file], tree, &branch)?, branch));
+            let (keys, below): (Vec<_>, Vec<_>) = below.into_iter().filter_map(with_keys).unzip();
+            let heats = heat.of(branch.subtree.level - 1, &keys);
             for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
                 if branch.subtree.level == 0 {
                     data.push(InheritedPage { heat, file, at: branch.subtree.address, kind: branch.kind });

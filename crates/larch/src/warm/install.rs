@@ -14,8 +14,9 @@ use super::loader::PageLoader;
 use crate::core::Core;
 use crate::error::Result;
 use crate::files::output::NewFiles;
-use crate::manifest::{DbFile, Edit, Level, NewFile, TableId};
+use crate::manifest::{DbFile, Edit, FileSet, Level, NewFile, TableId};
 use crate::read::View;
+use os::sync::Arc;
 use pages::{Loaded, PageSource as _, Reason};
 use sst::{KeyRange, TreeKind};
 
@@ -40,7 +41,7 @@ pub fn install(
         load_read_early(core, &files);
         None
     } else {
-        Some(heat::inherit(core, inputs, &files))
+        Some(heat::inherit(core, inputs, || files.iter().map(|new| open_early(core, new)).collect()))
     };
     let edits = edits(files.into_iter().map(Edit::AddFile).collect());
     core.install(&edits, fresh, change)?;
@@ -53,6 +54,13 @@ pub fn install(
     Ok(())
 }
 
+/// Opens a new file before it is installed.
+fn open_early(core: &Core, new: &NewFile) -> Arc<DbFile> {
+    let file = core.env.opener.open_early(new);
+    file.sst.file.keep(is_kept(core, new));
+    file
+}
+
 /// Whether the table of `new` is to be in memory.
 fn is_kept(core: &Core, new: &NewFile) -> bool {
     core.views.table_info(new.table).is_some_and(|info| info.options.in_memory)
@@ -61,12 +69,7 @@ fn is_kept(core: &Core, new: &NewFile) -> bool {
 /// Loads new files of tables that are to be in memory before they are installed, as many pages as the share of such tables has
 /// room for.
 fn load_kept_early(core: &Core, new: &[NewFile]) {
-    let open = |new: &NewFile| {
-        let file = core.env.opener.open_early(new);
-        file.sst.file.keep(true);
-        file
-    };
-    let files: Vec<_> = new.iter().filter(|new| is_kept(core, new)).map(open).collect();
+    let files: Vec<_> = new.iter().filter(|new| is_kept(core, new)).map(|new| open_early(core, new)).collect();
     if files.is_empty() {
         return;
     }
@@ -83,14 +86,23 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
     let view = core.views.newest();
     let mut tables: Vec<TableId> = new.iter().map(|new| new.table).collect();
     tables.dedup();
-    tables.retain(|table| is_read(core, &view, *table));
+    tables.retain(|table| is_read(core, &view.files, *table));
     drop(view);
     let is_wanted = |new: &&NewFile| tables.contains(&new.table) && !is_kept(core, new);
-    let files: Vec<_> = new.iter().filter(is_wanted).map(|new| core.env.opener.open_early(new)).collect();
+    let files: Vec<_> = new.iter().filter(is_wanted).map(|new| open_early(core, new)).collect();
     let cache = &core.env.cache;
     let mut go_on = |_| !core.background.is_closing() && cache.free_bytes() > 0 && !is_awaited(core);
     // A page that cannot be read is reported to the reader that needs it.
     PageLoader::new(cache, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
+}
+
+/// Loads new files of a flush of another process, as many pages as the cache has free room for; index pages also in the place of other
+/// pages, up to a sixteenth of the cache. Ends early if `go_on` says so.
+pub fn load_flushed(core: &Core, files: &[Arc<DbFile>], go_on: &mut dyn FnMut(u64) -> bool) {
+    let cache = &core.env.cache;
+    let most_bytes = cache.free_bytes().max(cache.budget_bytes() / 16);
+    // A page that cannot be read is reported to the reader that needs it.
+    PageLoader::new(cache, Reason::Warm, most_bytes, go_on).files(files, &KeyRange::ALL).ok();
 }
 
 /// Whether commits may soon wait for a flush: little of the write buffer is left.
@@ -101,12 +113,12 @@ fn is_awaited(core: &Core) -> bool {
 }
 
 /// Whether a read has used the page at the top of a file of `table` lately.
-fn is_read(core: &Core, view: &View, table: TableId) -> bool {
+pub fn is_read(core: &Core, files: &FileSet, table: TableId) -> bool {
     let loaded = Loaded::new(&core.env.cache);
     let is_used = |file: &DbFile| {
         let top = file.sst.top(TreeKind::Main);
         let page = top.and_then(|top| loaded.peek(file.sst.file.at(&top.subtree.address, top.kind)));
         page.is_some_and(|page| core.env.cache.heat_of(&page).uses > 0)
     };
-    view.files.tables.get(&table).is_some_and(|files| files.files().any(|(_, file)| is_used(file)))
+    files.tables.get(&table).is_some_and(|files| files.files().any(|(_, file)| is_used(file)))
 }

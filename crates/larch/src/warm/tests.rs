@@ -1,6 +1,6 @@
 //! What comes to memory before it is asked for: that it is what is wanted, and no more than there is room for.
 
-use crate::{Database, LevelOptions, Table, TableOptions};
+use crate::{Database, LevelOptions, Readable as _, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -361,4 +361,36 @@ fn a_flush_loads_its_pages_if_its_table_is_read_and_there_is_room() {
         }
         db.drop_table("t").expect("the disk works");
     }
+}
+
+#[test]
+fn pages_of_older_versions_are_passed_on_by_the_keys_of_their_rows() {
+    let (_, disk) = Machine::simulated(1);
+    let db = open(&disk, 8 << 20);
+    let table = fill(&db, options());
+    let snapshot = db.snapshot();
+    let hot = 5_000..9_000;
+    let write = |first: u8| {
+        for row in 0..ROWS {
+            table.insert(key(row), [first; 90]).expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+    };
+    // The versions of the snapshot are in histories.
+    write(b'x');
+    table.compact().expect("the disk works");
+    let read = || {
+        let before = reads(&db, Reason::Point);
+        for row in hot.clone() {
+            assert_eq!(snapshot.get(&table, key(row)).expect("the disk works").as_deref(), Some(&[b'v'; 90][..]));
+        }
+        reads(&db, Reason::Point) - before
+    };
+    let first = read();
+    assert!(first > 150, "{first} pages have the rows and their older versions");
+    assert_eq!(read(), 0, "all of them have room");
+    write(b'y');
+    table.compact().expect("the disk works");
+    let after = read();
+    assert!(after * 20 < first, "{after} pages were read again, {first} before");
 }

@@ -167,6 +167,7 @@ impl Metrics {
             counter("flushes", "Flushes that succeeded.", self.flushes),
             counter("compactions", "Compactions that succeeded.", self.compactions),
             counter("trivial_moves", "Files moved to a deeper level as they are.", self.trivial_moves),
+            gauge("held_files", "Files that nothing needs but followers.", self.held_files),
             gauge("leftover_files", "Files that nothing needs and that could not be removed yet.", self.leftover_files),
             counter("failed_cleanups", "Failed attempts to remove a file or renew a manifest.", self.failed_cleanups),
             counter("slowed_micros", "How long commits were slowed down, in microseconds.", self.slowed_micros),

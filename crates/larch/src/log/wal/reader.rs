@@ -81,6 +81,15 @@ impl LogReader {
         self.records.header()
     }
 
+    /// See [`RecordReader::look_again`].
+    ///
+    /// # Errors
+    ///
+    /// The length of the file cannot be read.
+    pub fn look_again(&mut self) -> Result<()> {
+        self.records.look_again()
+    }
+
     /// The next commit; `None` after the last.
     ///
     /// # Errors

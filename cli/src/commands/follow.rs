@@ -1,0 +1,79 @@
+//! `larch follow`: what a database shows that another process writes to, a line each time when there is more.
+
+use crate::args::{self, Common};
+use crate::failure::Result;
+use crate::interrupt;
+use crate::output::Output;
+use crate::size;
+use larch::{Database, Follow, Machine, Metrics, Version};
+use serde::Serialize;
+use std::time::Duration;
+
+/// How often it looks whether there is more to say.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What is shown now.
+#[derive(Serialize)]
+struct Shown {
+    /// Every commit up to this one is shown.
+    version: u64,
+    tables: usize,
+    files: u64,
+    /// The length of these files.
+    file_bytes: u64,
+    /// Memory of rows that are not in files yet.
+    memory_bytes: u64,
+    /// Memory of pages.
+    cached_bytes: u64,
+    /// Why the writer cannot be followed, if it cannot.
+    trouble: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &args::Follow) -> Result<()> {
+    let what = if args.files { Follow::Files } else { Follow::Commits };
+    let cancel = interrupt::cancels();
+    let database = common.builder(&args.dir).create(false).follow(what).open()?;
+    let (clock, mut output) = (Machine::real().clock, Output::new());
+    let (mut lines, mut last) = (0, None);
+    while !cancel.is_cancelled() && args.lines.is_none_or(|most| lines < most) {
+        let shown = Shown::of(&database);
+        let now = Some((shown.version, shown.files, shown.trouble.is_some()));
+        if now == last {
+            clock.sleep(PAUSE);
+            continue;
+        }
+        (last, lines) = (now, lines + 1);
+        let json = || serde_json::to_string(&shown).expect("it has no maps");
+        output.line(if args.json { json() } else { shown.to_string() })?;
+        output.flush()?;
+    }
+    output.finish()
+}
+
+impl Shown {
+    fn of(database: &Database) -> Self {
+        let (Version(version), tables) = (database.version(), database.tables().len());
+        let Metrics { files, file_bytes, memtable_bytes, troubles, cache, .. } = database.metrics();
+        let trouble = troubles.first().map(|trouble| trouble.cause.to_string());
+        Self {
+            version,
+            tables,
+            files,
+            file_bytes,
+            memory_bytes: memtable_bytes,
+            cached_bytes: cache.used_bytes,
+            trouble,
+        }
+    }
+}
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { version, tables, files, .. } = self;
+        let (tables, files) = (size::of(*tables as u64, "table"), size::of(*files, "file"));
+        let [bytes, memory, cached] = [self.file_bytes, self.memory_bytes, self.cached_bytes].map(size::bytes);
+        write!(f, "version {version}: {tables}, {files} of {bytes}; in memory {memory} of rows, {cached} of pages")?;
+        self.trouble.as_ref().map_or(Ok(()), |trouble| write!(f, "; cannot follow: {trouble}"))
+    }
+}

@@ -1,0 +1,165 @@
+//! A follower beside a writer in another process: how long after a commit its reads see it, and how long its reads take while it goes
+//! over to new files, with the pages of these loaded before and without that.
+//!
+//! `cargo run --release -p larch-db --example followers -- 1000000 20` writes a million rows, and reads for 20 seconds each.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
+
+use larch::{Database, Durability, Event, Follow, LevelOptions, Machine, Table};
+use std::error::Error;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+const VALUE: [u8; 100] = [b'v'; 100];
+/// The follower reads half of the rows, all in one range of keys, which its cache holds.
+const READ_SHARE: u64 = 2;
+const CACHE_BYTES: u64 = 128 << 20;
+/// How long after a switch reads count as beside it.
+const BESIDE: Duration = Duration::from_millis(50);
+/// Commits a second, and how many rows each of them changes.
+const COMMITS: u64 = 500;
+const CHANGED_ROWS: u64 = 20;
+
+fn key(row: u64) -> String {
+    format!("row {row:012}")
+}
+
+fn builder(directory: &Path) -> larch::Builder {
+    let levels = LevelOptions { file_bytes: 4 << 20, base_bytes: 16 << 20, ..LevelOptions::default() };
+    Database::builder(directory).levels(levels).durability(Durability::Buffered).write_buffer_bytes(4 << 20)
+}
+
+/// Numbers that look random.
+fn scatter(number: u64) -> u64 {
+    (number ^ (number >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+}
+
+fn nanos() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+}
+
+/// The other process: fills a database, and then changes rows everywhere at a steady rate, with the time in the row `now`.
+fn write(directory: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
+    let db = builder(directory).cache_bytes(16 << 20).open()?;
+    let (table, times) = (db.table("t")?, db.table("times")?);
+    let mut import = table.import()?;
+    (0..rows).try_for_each(|row| import.add(key(row).as_bytes(), &VALUE))?;
+    import.finish(&mut |_, _| {})?;
+    times.insert("now", nanos().to_le_bytes())?;
+    println!("ready");
+    let start = Instant::now();
+    for commit in 0.. {
+        let due = Duration::from_secs(1) * commit / COMMITS as u32;
+        Machine::real().clock.sleep(due.saturating_sub(start.elapsed()));
+        let mut batch = db.batch();
+        for row in 0..CHANGED_ROWS {
+            batch.insert(&table, key(scatter(u64::from(commit) * CHANGED_ROWS + row) % rows), VALUE);
+        }
+        batch.insert(&times, "now", nanos().to_le_bytes());
+        batch.commit()?;
+    }
+    Ok(())
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// The time at one hundredth from the top, or another part.
+fn at_top(times: &mut [Duration], part: usize) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() - 1 - times.len() / part).copied().unwrap_or_default()
+}
+
+/// How long after it was committed the newest row is that a read sees, sampled all the time.
+fn lag(times: &Table, seconds: u64) -> larch::Result<Vec<Duration>> {
+    let (start, mut lags) = (Instant::now(), Vec::new());
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let value = times.get("now")?;
+        let written = value.and_then(|value| value.as_ref().try_into().ok().map(u64::from_le_bytes));
+        // A commit comes every two milliseconds, so the newest is that old on the writer, too.
+        lags.push(Duration::from_nanos(nanos().saturating_sub(written.unwrap_or_default())));
+        Machine::real().clock.sleep(Duration::from_micros(200));
+    }
+    Ok(lags)
+}
+
+/// Reads of hot rows: how long each took, beside a switch to new files and elsewhere.
+fn reads(directory: &Path, rows: u64, seconds: u64, preloads: bool) -> Result<(), Box<dyn Error>> {
+    let shown: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let seen = shown.clone();
+    let builder = builder(directory).cache_bytes(CACHE_BYTES).follow(Follow::Commits).follow_preloads(preloads);
+    let follower = builder.on_event(move |event| {
+        if let Event::FilesShown { .. } = event {
+            seen.lock().expect("no reader panics").push(Instant::now());
+        }
+    });
+    let follower = follower.open()?;
+    let table = follower.table("t")?;
+    let (start, mut all) = (Instant::now(), Vec::new());
+    for read in 0.. {
+        let begun = Instant::now();
+        table.get(key(scatter(read) % (rows / READ_SHARE)))?;
+        all.push((begun, begun.elapsed()));
+        if start.elapsed() > Duration::from_secs(seconds) {
+            break;
+        }
+    }
+    // Until then it warms up.
+    let warm = start + Duration::from_secs(seconds / 4);
+    let shown = shown.lock().expect("no reader panics").clone();
+    let is_beside = |at: Instant| {
+        let next = shown.partition_point(|shown| *shown <= at);
+        next.checked_sub(1).is_some_and(|last| at - shown[last] < BESIDE)
+    };
+    let (mut beside, mut quiet) = (Vec::new(), Vec::new());
+    for (at, time) in all.into_iter().filter(|(at, _)| *at > warm) {
+        if is_beside(at) { beside.push(time) } else { quiet.push(time) }
+    }
+    if beside.is_empty() || quiet.is_empty() {
+        return Err(format!(
+            "{} switches to new files, {} reads beside one: read for longer",
+            shown.len(),
+            beside.len()
+        )
+        .into());
+    }
+    let (of_beside, of_quiet) = (at_top(&mut beside, 100), at_top(&mut quiet, 100));
+    let ratio = of_beside.as_secs_f64() / of_quiet.as_secs_f64();
+    let what = if preloads { "with preload" } else { "without preload" };
+    println!("{what}: {} switches; p99 {of_quiet:?}, beside a switch {of_beside:?}, {ratio:.2} times", shown.len());
+    let (of_beside, of_quiet) = (at_top(&mut beside, 1000), at_top(&mut quiet, 1000));
+    println!("  p99.9 {of_quiet:?} and {of_beside:?}; pages read: {}", follower.metrics().page_reads);
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |at: usize, default| arguments.get(at).map_or(Ok(default), |text| text.parse::<u64>());
+    if arguments.get(1).is_some_and(|what| what == "write") {
+        return write(Path::new(&arguments[2]), number(3, 0)?);
+    }
+    let (rows, seconds) = (number(1, 20_000)?, number(2, 2)?);
+    let scratch = tempfile::tempdir()?;
+    let directory = scratch.path().join("db");
+    let mut writer = Command::new(std::env::current_exe()?);
+    let writer = writer.arg("write").arg(&directory).arg(rows.to_string()).stdout(Stdio::piped());
+    let mut writer = Killed(writer.spawn()?);
+    std::io::Read::read(&mut writer.0.stdout.take().ok_or("it has an output")?, &mut [0; 8])?;
+    let follower = builder(&directory).follow(Follow::Commits).open()?;
+    let mut lags = lag(&follower.table("times")?, seconds)?;
+    drop(follower);
+    let (middle, top) = (at_top(&mut lags, 2), at_top(&mut lags, 100));
+    println!("{COMMITS} commits a second are seen after {middle:?}, at p99 after {top:?}, {} samples", lags.len());
+    for preloads in [true, false, true, false] {
+        reads(&directory, rows, seconds, preloads)?;
+    }
+    Ok(())
+}

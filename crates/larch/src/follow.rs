@@ -1,0 +1,17 @@
+//! A database opened read-only that follows the process which writes to it: new files, and the commits in the logs if asked.
+//!
+//! ```text
+//!   writer     log ── commits ──▶ LogTail ──▶ memory sets ─┐
+//!              manifest ─ edits ─▶ ManifestTail ─▶ files ──┴─▶ view of the follower
+//!              removes a file  ◀── looks at ── lease: the oldest file set that the follower shows
+//! ```
+//!
+//! Writer and follower exchange nothing but files in the directory `followers`, see `docs/format/followers.md`.
+
+pub mod following;
+pub mod jobs;
+pub mod lease;
+pub mod log_tail;
+pub mod position;
+pub mod replaced;
+pub mod steps;

@@ -1,0 +1,192 @@
+//! Reads the commits of a database from its logs while its writer appends them, into memory sets like those of the writer. It does
+//! not know files, nor which commits readers see.
+//!
+//! ```text
+//!   logs     17 ─────────▶ 23 ─────────▶ 31 ──…     each names the log that it continues, and where that one has ended
+//!            read          read up to here
+//!   memory   set of 17     set of 23
+//! ```
+//!
+//! Versions ascend by one from commit to commit. A version that no log has is that of a change of tables, which is in the manifest.
+//!
+//! A tail belongs to one thread at a time.
+
+use crate::log::record::{LogError, Previous};
+use crate::log::wal::{LogReader, chain};
+use crate::memtable::row_memory::RowMemory;
+use crate::memtable::set::MemSet;
+use crate::write::batch::BatchOps;
+use crate::write::writer::{apply, log_path};
+use os::Disk;
+use os::sync::Arc;
+use sst::Version;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The logs that are followed.
+#[derive(Debug)]
+pub struct LogTail {
+    /// The oldest first. None is missing between them.
+    logs: Vec<TailedLog>,
+    /// Which of them is being read.
+    at: usize,
+    /// The newest commit that was read.
+    newest: Version,
+    /// A commit that was read and is not to be applied yet.
+    held: Option<(Version, BatchOps)>,
+    rows: Arc<RowMemory>,
+}
+
+#[derive(Debug)]
+struct TailedLog {
+    number: u64,
+    previous: Option<Previous>,
+    reader: LogReader,
+    memory: Arc<MemSet>,
+}
+
+impl TailedLog {
+    fn open(disk: &dyn Disk, directory: &Path, number: u64, rows: &Arc<RowMemory>) -> Result<Self, LogError> {
+        let reader = LogReader::open(disk, &log_path(directory, number), None)?;
+        let memory = Arc::new(MemSet::new(number, rows.clone()).with_filter());
+        Ok(Self { number, previous: reader.previous(), reader, memory })
+    }
+}
+
+/// Whether a log could be linked to those that are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linked {
+    /// It was, or there is nothing to read in it yet.
+    Yes,
+    /// A log between them is gone: its rows are in files.
+    Gap,
+}
+
+impl LogTail {
+    /// Opens those logs among `numbers`, which ascend, whose rows are not in files, as the manifest says that names `oldest`. `None` if
+    /// the oldest is not there.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be opened or read. If the writer removes a log meanwhile, its rows are in files.
+    pub fn open(
+        disk: &dyn Disk,
+        directory: &Path,
+        (numbers, oldest): (&[u64], u64),
+        rows: &Arc<RowMemory>,
+    ) -> Result<Option<Self>, LogError> {
+        let needed: Vec<u64> = numbers.iter().copied().filter(|&number| number >= oldest).collect();
+        let used = chain(&needed, oldest, |number| LogReader::open(disk, &log_path(directory, number), None))?;
+        if oldest > 0 && used.first().map(|log| log.number) != Some(oldest) {
+            return Ok(None);
+        }
+        let logs = used.iter().map(|log| TailedLog::open(disk, directory, log.number, rows));
+        let logs = logs.collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Self { logs, at: 0, newest: Version(0), held: None, rows: rows.clone() }))
+    }
+
+    /// Links log `number`, which takes commits now, and those before it.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be read.
+    pub fn link(&mut self, disk: &dyn Disk, directory: &Path, number: u64) -> Result<Linked, LogError> {
+        let last = self.logs.last().map_or(0, |log| log.number);
+        let mut found: Vec<TailedLog> = Vec::new();
+        let mut next = number;
+        while next > last {
+            let log = match TailedLog::open(disk, directory, next, &self.rows) {
+                Ok(log) => log,
+                Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(Linked::Gap),
+                Err(error) => return Err(error),
+            };
+            let Some(previous) = log.previous else {
+                // Its beginning is being written, or it is the first log of another writer.
+                return Ok(if log.reader.has_begun() { Linked::Gap } else { Linked::Yes });
+            };
+            found.push(log);
+            next = previous.number;
+        }
+        // Logs that the found ones do not continue could not be begun, and have no commits.
+        let unused = self.logs.iter().rev().take_while(|log| !found.is_empty() && log.number > next).count();
+        let kept = self.logs.len() - unused;
+        let is_linked = found.is_empty() || kept.checked_sub(1).is_some_and(|last| self.logs[last].number == next);
+        if !is_linked || self.logs[kept..].iter().any(|log| !log.memory.is_empty()) {
+            return Ok(Linked::Gap);
+        }
+        self.logs.truncate(kept);
+        self.at = self.at.min(kept.saturating_sub(1));
+        self.logs.extend(found.into_iter().rev());
+        Ok(Linked::Yes)
+    }
+
+    /// Takes notice of what was appended. Only that is read until the next call.
+    ///
+    /// # Errors
+    ///
+    /// The log became shorter, or its length cannot be read.
+    pub fn look_again(&mut self) -> Result<(), LogError> {
+        self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
+    }
+
+    /// Puts commits that follow each other into the memory sets: up to version `most`, and not beyond a version that is in no log,
+    /// unless that is `known` to be in files or `may_skip` says that the manifest has been read since. Returns the newest commit so
+    /// far.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be read.
+    pub fn apply(&mut self, most: Version, known: Version, may_skip: bool) -> Result<Version, LogError> {
+        let may_apply =
+            |newest: Version, version: Version| version <= most && (may_skip || version.0 <= newest.max(known).0 + 1);
+        while let Some(log) = self.logs.get_mut(self.at) {
+            if let Some((version, ops)) = self.held.take_if(|(version, _)| may_apply(self.newest, *version)) {
+                put(&log.memory, version, &ops);
+                self.newest = version;
+            }
+            if self.held.is_some() {
+                break;
+            }
+            match log.reader.next_commit()? {
+                Some(commit) if may_apply(self.newest, commit.version) => {
+                    put(&log.memory, commit.version, commit.ops);
+                    self.newest = commit.version;
+                    continue;
+                }
+                Some(commit) => {
+                    self.held = Some((commit.version, commit.ops.clone()));
+                    break;
+                }
+                None => {}
+            }
+            let end = log.reader.end();
+            let next = self.logs.get(self.at + 1).and_then(|next| next.previous);
+            match next {
+                Some(previous) if end >= previous.end.at => self.at += 1,
+                _ => break,
+            }
+        }
+        Ok(self.newest)
+    }
+
+    /// Lets go of the logs whose rows are in files. False if the oldest that is needed is not known.
+    pub fn forget_before(&mut self, oldest: u64) -> bool {
+        let gone = self.logs.iter().take_while(|log| log.number < oldest).count();
+        if self.held.is_some() && gone > self.at {
+            self.held = None;
+        }
+        self.logs.drain(..gone);
+        self.at = self.at.saturating_sub(gone);
+        self.logs.first().is_some_and(|log| log.number == oldest) || oldest == 0
+    }
+
+    /// The memory sets, the newest first.
+    pub fn memory(&self) -> Vec<Arc<MemSet>> {
+        self.logs.iter().rev().map(|log| log.memory.clone()).collect()
+    }
+}
+
+fn put(memory: &MemSet, version: Version, ops: &BatchOps) {
+    memory.note_commit(version, 0);
+    apply(memory, version, ops, 0);
+}

@@ -1,0 +1,230 @@
+//! What a follower does: it looks at what the writer has done, and shows it. It does not know when it is called.
+//!
+//! Invariants:
+//! - What is shown at a version is every commit up to it, and none after it. The version only grows.
+//! - A commit is read from its log before the manifest is looked at. So a change of tables that came before the commit is known when
+//!   the commit is applied, and the commit waits until the change is shown.
+//! - A file set is shown together with the commits in the logs that came before its last change. They are in the logs by then.
+//! - The lease is not newer than any file set that a reader uses, or that is about to be shown.
+
+use super::following::{Following, ShownFiles, State};
+use super::lease::{Lease, NewestLog, newest_log};
+use super::log_tail::{Linked, LogTail};
+use super::replaced;
+use crate::core::Core;
+use crate::error::Result;
+use crate::event::Event;
+use crate::files::listing::{ListedFile, list};
+use crate::log::wal::oldest_is_missing;
+use crate::manifest::ManifestTail;
+use crate::options::Follow;
+use crate::read::View;
+use crate::write::writer::log_path;
+use sst::Version;
+
+/// How often opening the logs is tried. Each try fails only if the writer has put a log into files meanwhile.
+const ATTEMPTS: u32 = 1000;
+
+/// What a look has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether readers see more than before.
+    pub has_more: bool,
+    /// Whether there is a file set to show.
+    pub has_files: bool,
+}
+
+impl Core {
+    /// Begins to follow the database that was opened from `manifest`, whose files are shown. `lease` was made before it was read.
+    ///
+    /// # Errors
+    ///
+    /// The logs cannot be read.
+    pub fn begin_to_follow(&self, follow: Follow, lease: Lease, manifest: ManifestTail) -> Result<()> {
+        let with_log = follow == Follow::Commits;
+        let following = Following::new(lease, with_log, manifest, self.views.newest().files.clone());
+        self.following.set(following).expect("a database begins to follow once");
+        self.catch_up().map(drop)
+    }
+
+    /// Shows all that the writer has done by now, and returns the newest version that is shown. A database that follows nobody shows
+    /// what it has.
+    ///
+    /// # Errors
+    ///
+    /// The manifest or a log cannot be read. What was shown before is shown on.
+    pub fn catch_up(&self) -> Result<Version> {
+        self.env.check_origin()?;
+        if let Some(following) = self.following.get() {
+            while self.look_at_writer(following)?.has_files {
+                self.show_next_files(following)?;
+            }
+        }
+        Ok(self.views.now().1)
+    }
+
+    /// Takes notice of what the writer has done, and shows its commits. Files are shown by [`Core::show_next_files`].
+    ///
+    /// # Errors
+    ///
+    /// The manifest or a log cannot be read. The next look opens them again.
+    pub fn look_at_writer(&self, following: &Following) -> Result<Seen> {
+        let mut state = following.state.lock();
+        let before = self.views.now().1;
+        let outcome = self.look_in(following, &mut state);
+        if outcome.is_err() {
+            state.is_broken = true;
+        }
+        outcome?;
+        following.renew_lease(&mut state)?;
+        Ok(Seen { has_more: self.views.now().1 > before, has_files: state.next.is_some() })
+    }
+
+    fn look_in(&self, following: &Following, state: &mut State) -> Result<()> {
+        if state.is_broken {
+            let opener = self.env.opener.knowing(state.manifest.files().files_by_number());
+            state.manifest = ManifestTail::open(&self.env.machine, &self.env.directory, &opener)?;
+            state.log = None;
+            state.prepare_next();
+            state.is_broken = false;
+        }
+        if following.with_log && (state.log.is_none() || self.look_at_logs(state)? == Linked::Gap) {
+            self.open_logs(state)?;
+        }
+        if state.manifest.look_again(&self.env.machine, &self.env.directory, &self.env.opener)? {
+            state.prepare_next();
+        }
+        if state.has_new_tables() {
+            // Commits may be on a table that is not shown yet.
+            return Ok(());
+        }
+        let (known, may_skip) = (state.shown.files.last_version, state.next.is_none());
+        if let Some(log) = &mut state.log {
+            let newest = log.apply(Version::MAX, known, may_skip)?;
+            if newest > self.views.visible() {
+                self.views.publish(newest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes notice of what was appended to the logs, and of new logs.
+    fn look_at_logs(&self, state: &mut State) -> Result<Linked> {
+        let (machine, directory) = (&self.env.machine, &self.env.directory);
+        let Some(log) = &mut state.log else { return Ok(Linked::Yes) };
+        let newest = match newest_log(&*machine.disk, directory)? {
+            NewestLog::Is(number) => Some(number),
+            NewestLog::NotSaid => None,
+            NewestLog::AskedNow => log_numbers(self)?.last().copied(),
+        };
+        let linked = newest.map_or(Ok(Linked::Yes), |number| log.link(&*machine.disk, directory, number))?;
+        if linked == Linked::Yes {
+            log.look_again()?;
+            let memory = log.memory();
+            let view = self.views.newest();
+            if !memory.iter().map(|set| set.log).eq(view.memory.iter().map(|set| set.log)) {
+                self.views.renew(View { memory, ..View::clone(&view) }, self.views.visible());
+            }
+        }
+        Ok(linked)
+    }
+
+    /// Opens the logs whose rows are not in files, and shows them with the newest files.
+    fn open_logs(&self, state: &mut State) -> Result<()> {
+        let (machine, directory) = (&self.env.machine, &self.env.directory);
+        newest_log(&*machine.disk, directory)?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let numbers = log_numbers(self)?;
+            let oldest = state.manifest.files().oldest_log;
+            let opened = LogTail::open(&*machine.disk, directory, (&numbers, oldest), &self.env.held.rows);
+            let is_changed = state.manifest.look_again(machine, directory, &self.env.opener)?;
+            let opened = opened.and_then(|log| log.ok_or_else(|| oldest_is_missing(&log_path(directory, oldest))));
+            match opened {
+                Ok(log) => state.log = Some(log),
+                // Their rows are in files now.
+                Err(_) if is_changed && attempts < ATTEMPTS => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let next = state.prepare_next();
+            // All commits that came before the last change of the files are in the logs by now.
+            if self.look_at_logs(state)? == Linked::Yes && next.files.oldest_log == oldest {
+                return self.show(state, &next);
+            }
+            if attempts >= ATTEMPTS {
+                return Err(oldest_is_missing(&log_path(directory, oldest)).into());
+            }
+        }
+    }
+
+    /// Loads pages of the files that are to be shown, and shows them.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be read.
+    pub fn show_next_files(&self, following: &Following) -> Result<()> {
+        let _turn = following.switching.lock();
+        let begin = self.env.machine.clock.now();
+        let (shown, next) = {
+            let state = following.state.lock();
+            let Some(next) = state.next.clone() else { return Ok(()) };
+            (state.shown.files.clone(), next)
+        };
+        // Meanwhile commits are shown with the old files.
+        let rest = match self.env.options.follow_preloads {
+            true => replaced::load(self, &shown, &next.files),
+            false => Vec::new(),
+        };
+        drop(shown);
+        let mut state = following.state.lock();
+        if state.shown.position < next.position {
+            let outcome = self.show_if_linked(&mut state, &next);
+            state.is_broken |= outcome.is_err();
+            outcome?;
+            following.renew_lease(&mut state)?;
+        }
+        drop(state);
+        rest.into_iter().for_each(|rest| rest.load(self));
+        let time = self.env.machine.clock.now() - begin;
+        self.env.report(|| Event::FilesShown { version: self.views.now().1, time });
+        Ok(())
+    }
+
+    fn show_if_linked(&self, state: &mut State, next: &ShownFiles) -> Result<()> {
+        match self.look_at_logs(state)? {
+            Linked::Yes => self.show(state, next),
+            Linked::Gap => self.open_logs(state),
+        }
+    }
+
+    /// Shows a file set, with the commits in the logs that came before its last change.
+    fn show(&self, state: &mut State, next: &ShownFiles) -> Result<()> {
+        let files = &next.files;
+        let view = self.views.newest();
+        let mut shown = View { files: files.clone(), ..View::clone(&view) };
+        let mut version = files.flushed_version;
+        if let Some(log) = &mut state.log {
+            // Readers do not see these commits before the files: the version is that of before.
+            version = log.apply(files.last_version, files.last_version, true)?.max(files.last_version);
+            if !log.forget_before(files.oldest_log) {
+                state.log = None;
+                return self.open_logs(state);
+            }
+            shown.memory = log.memory();
+        }
+        self.views.renew(shown, version.max(self.views.visible()));
+        self.indexes.renew(files, &self.env.options.extractors);
+        state.shown = next.clone();
+        if state.next.as_ref().is_some_and(|waiting| waiting.position <= next.position) {
+            state.next = None;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of the logs in the directory of the database, ascending.
+fn log_numbers(core: &Core) -> Result<Vec<u64>> {
+    let listed = list(&core.env.machine, &core.env.directory)?.into_iter();
+    Ok(listed.filter_map(|file| if let ListedFile::Log(number) = file { Some(number) } else { None }).collect())
+}

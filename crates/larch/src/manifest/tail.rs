@@ -1,0 +1,85 @@
+//! The file set of a database that another process may be writing to: read from the newest manifest, and led on by the edits that
+//! are appended to it and by the manifests that replace it. It does not know what the edits mean.
+//!
+//! A tail belongs to one thread at a time.
+
+use super::db_file::FileOpener;
+use super::file_set::FileSet;
+use super::log::{ManifestLog, apply_next};
+use crate::error::Result;
+use crate::follow::position::Position;
+use crate::log::record::{LogError, LogKind, RecordReader};
+use os::Machine;
+use std::path::{Path, PathBuf};
+
+/// A file set, and the place in the manifest that it was read up to.
+#[derive(Debug)]
+pub struct ManifestTail {
+    path: PathBuf,
+    reader: RecordReader,
+    files: FileSet,
+}
+
+impl ManifestTail {
+    /// Reads the newest manifest. Meanwhile another process may append to it, replace it and remove it.
+    ///
+    /// # Errors
+    ///
+    /// The manifest cannot be read.
+    pub fn open(machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<Self> {
+        loop {
+            let path = ManifestLog::named(machine, directory)?;
+            // What is appended while it is read may be left out. Then this is the file set of a moment ago.
+            let error = match Self::read(machine, &path, opener) {
+                Ok(tail) => return Ok(tail),
+                Err(error) => error,
+            };
+            // A writer removes a manifest only after `CURRENT` names the next one. So if it still names this one, the error is
+            // real.
+            if ManifestLog::named(machine, directory)? == path {
+                ManifestLog::check_there(machine, &path)?;
+                return Err(error);
+            }
+        }
+    }
+
+    fn read(machine: &Machine, path: &Path, opener: &FileOpener) -> Result<Self> {
+        let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
+        let mut files = FileSet::default();
+        if apply_next(&mut files, &mut reader, opener)? == 0 {
+            return Err(LogError::corrupt(path, 0, "it has no records, but CURRENT names it").into());
+        }
+        Ok(Self { path: path.to_owned(), reader, files })
+    }
+
+    /// Takes what the writer has done since the last look. Returns whether that was anything.
+    ///
+    /// # Errors
+    ///
+    /// A manifest cannot be read. Then the file set may be a part of a later one, so the tail is of no use any more.
+    pub fn look_again(&mut self, machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<bool> {
+        self.reader.look_again()?;
+        let records = apply_next(&mut self.files, &mut self.reader, opener)?;
+        // The next manifest begins with all edits of this one.
+        if ManifestLog::named(machine, directory)? == self.path {
+            return Ok(records > 0);
+        }
+        *self = Self::open(machine, directory, &opener.knowing(self.files.files_by_number()))?;
+        Ok(true)
+    }
+
+    /// The place that it was read up to.
+    pub fn position(&self) -> Position {
+        Position { manifest: self.reader.header().map_or(0, |header| header.number), end: self.reader.end() }
+    }
+
+    /// The file set.
+    pub fn files(&self) -> &FileSet {
+        &self.files
+    }
+
+    /// The file set, without the tail.
+    pub fn into_files(self) -> FileSet {
+        self.files
+    }
+}

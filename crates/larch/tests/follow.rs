@@ -1,0 +1,256 @@
+//! A follower shows every commit up to one version and none after it, whatever the writer does meanwhile, and leaves nothing behind.
+
+use larch::{Database, Durability, Follow, Readable as _, Snapshot, Version};
+use os::sim::SimDisk;
+use os::{Disk, Machine};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+const HERE: &str = "db";
+
+/// All rows of all tables.
+type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
+
+/// What each version shows.
+type History = BTreeMap<Version, Rows>;
+
+fn builder(machine: &Machine) -> larch::Builder {
+    let levels = larch::LevelOptions { base_bytes: 32 << 10, file_bytes: 8 << 10, ..larch::LevelOptions::default() };
+    let builder = Database::builder(HERE).machine(machine.clone()).levels(levels).manifest_slack_bytes(2 << 10);
+    builder.write_buffer_bytes(16 << 10).cache_bytes(256 << 10).durability(Durability::Buffered)
+}
+
+fn follow(machine: &Machine, follow: Follow) -> Database {
+    builder(machine).follow(follow).open().expect("the disk works")
+}
+
+fn rows_at(db: &Database, snapshot: &Snapshot) -> Rows {
+    let mut all = Rows::new();
+    for name in db.tables() {
+        let table = db.table(&name).expect("it is there");
+        for row in snapshot.range(&table, ..) {
+            let (key, value) = match row {
+                // The snapshot is older than the table.
+                Err(larch::Error::TableDropped(_)) => break,
+                row => row.expect("the disk works"),
+            };
+            all.insert((name.clone(), key.to_vec()), value.to_vec());
+        }
+    }
+    all
+}
+
+/// The rows of `version` that are in tables which were not dropped since.
+fn known(dropped: &BTreeMap<String, Version>, rows: Rows, version: Version) -> Rows {
+    let is_there = |name: &str| dropped.get(name).is_none_or(|dropped| *dropped < version);
+    rows.into_iter().filter(|((name, _), _)| is_there(name)).collect()
+}
+
+/// A follower, the snapshots that it keeps with what they showed, and the newest version that it has shown.
+type Follower = (Database, Vec<(Snapshot, Rows)>, Version);
+
+/// A writer, what it has shown, and its followers with the snapshots that they keep.
+struct World {
+    machine: Machine,
+    disk: Arc<SimDisk>,
+    random: Xoshiro256PlusPlus,
+    writer: Option<Database>,
+    rows: Rows,
+    history: History,
+    followers: Vec<Follower>,
+    /// The version at which a table was dropped last. A drop is no commit, and is seen with the files.
+    dropped: BTreeMap<String, Version>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let (machine, disk) = Machine::simulated(seed);
+        let writer = Some(builder(&machine).open().expect("the disk works"));
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let history = History::from([(Version(0), Rows::new())]);
+        Self {
+            machine,
+            disk,
+            random,
+            writer,
+            rows: Rows::new(),
+            history,
+            followers: Vec::new(),
+            dropped: BTreeMap::new(),
+        }
+    }
+
+    fn writer(&mut self) -> &Database {
+        let machine = &self.machine;
+        self.writer.get_or_insert_with(|| builder(machine).open().expect("the disk works"))
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        format!("key {:03}", self.random.random_range(0..300u32)).into_bytes()
+    }
+
+    fn table(&mut self) -> String {
+        ["a", "b", "c"][self.random.random_range(0..3)].to_owned()
+    }
+
+    /// Something that a writer does.
+    fn write(&mut self) {
+        let (name, key, other) = (self.table(), self.key(), self.key());
+        let value = vec![self.random.random::<u8>(); self.random.random_range(0..200)];
+        let db = self.writer().clone();
+        let table = db.table(&name).expect("the disk works");
+        match self.random.random_range(0..100u32) {
+            0..60 => {
+                // Two tables in one commit.
+                let second = db.table("a").expect("the disk works");
+                let mut batch = db.batch();
+                batch.insert(&table, &key, &value);
+                batch.insert(&second, &other, &value);
+                batch.commit().expect("the disk works");
+                self.rows.insert((name, key), value.clone());
+                self.rows.insert(("a".to_owned(), other), value);
+            }
+            60..70 => {
+                table.remove(&key).expect("the disk works");
+                self.rows.remove(&(name, key));
+            }
+            70..75 => {
+                let (low, high) = if key < other { (key, other) } else { (other, key) };
+                table.remove_range(low.as_slice()..high.as_slice()).expect("the disk works");
+                self.rows.retain(|(of, key), _| *of != name || *key < low || *key >= high);
+            }
+            75..83 => db.flush().expect("the disk works"),
+            83..88 => db.compact().expect("the disk works"),
+            88..93 => {
+                let mut import = table.import().expect("the disk works");
+                import.add(&key, &value).expect("the disk works");
+                import.add(&other, &value).expect("the disk works");
+                import.finish(&mut |_, _| {}).expect("the disk works");
+                self.rows.insert((name.clone(), key), value.clone());
+                self.rows.insert((name, other), value);
+            }
+            93..96 => {
+                db.drop_table(&name).expect("the disk works");
+                self.rows.retain(|(of, _), _| *of != name);
+                self.dropped.insert(name, db.version());
+            }
+            _ => {
+                drop((table, db));
+                self.writer = None;
+            }
+        }
+        let (version, rows) = (self.writer().version(), self.rows.clone());
+        self.history.insert(version, rows);
+    }
+
+    /// Something that a follower does.
+    fn read(&mut self) {
+        let choice = self.random.random_range(0..10u32);
+        if self.followers.is_empty() || (choice == 0 && self.followers.len() < 3) {
+            let what = if self.random.random_bool(0.7) { Follow::Commits } else { Follow::Files };
+            self.writer();
+            self.followers.push((follow(&self.machine, what), Vec::new(), Version(0)));
+        }
+        let at = self.random.random_range(0..self.followers.len());
+        let (db, kept, last) = &mut self.followers[at];
+        match choice {
+            1 => _ = self.followers.swap_remove(at),
+            2 => kept.clear(),
+            3 => {
+                // Tables that were dropped since then cannot be opened.
+                for (snapshot, rows) in kept {
+                    let version = snapshot.version();
+                    let (seen, before) = (known(&self.dropped, rows_at(db, snapshot), version), rows.clone());
+                    assert!(
+                        seen == known(&self.dropped, before, version),
+                        "a snapshot of version {} changed",
+                        version.0
+                    );
+                }
+            }
+            _ => {
+                if choice > 5 {
+                    db.catch_up().expect("the disk works");
+                }
+                let snapshot = db.snapshot();
+                let version = snapshot.version();
+                assert!(version >= *last, "version {} after {}", version.0, last.0);
+                *last = version;
+                let rows = rows_at(db, &snapshot);
+                let expected = known(&self.dropped, self.history[&version].clone(), version);
+                let seen = known(&self.dropped, rows.clone(), version);
+                assert!(seen == expected, "version {} of {}", version.0, self.history.len());
+                if choice < 8 {
+                    kept.push((snapshot, rows));
+                }
+            }
+        }
+    }
+
+    /// The SSTs in the directory.
+    fn ssts(&self) -> usize {
+        let listed = self.disk.list(Path::new(HERE)).expect("the disk works");
+        listed.iter().filter(|entry| entry.name.ends_with(".sst")).count()
+    }
+}
+
+#[test]
+fn a_follower_shows_a_prefix_of_what_its_writer_does() {
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let mut world = World::new(seed);
+        for _ in 0..400 {
+            if world.random.random_bool(0.6) { world.write() } else { world.read() }
+        }
+        for (db, kept, _) in &mut world.followers {
+            kept.clear();
+            let version = db.catch_up().expect("the disk works");
+            let snapshot = db.snapshot();
+            assert_eq!(snapshot.version(), version);
+            let seen = known(&world.dropped, rows_at(db, &snapshot), version);
+            assert!(seen == known(&world.dropped, world.history[&version].clone(), version), "seed {seed}");
+        }
+        let newest = world.writer().version();
+        let of_commits = follow(&world.machine, Follow::Commits);
+        assert_eq!(of_commits.version(), newest, "a follower of commits shows all of them");
+        drop(of_commits);
+        world.followers.clear();
+        assert!(
+            !world.disk.exists(Path::new("db/followers")).expect("the disk works"),
+            "followers leave nothing behind"
+        );
+        let db = world.writer().clone();
+        db.table("a").and_then(|table| table.insert("last", "row")).expect("the disk works");
+        db.flush().expect("the disk works");
+        let named: u64 =
+            db.tables().iter().map(|name| db.table(name).and_then(|table| table.stats()).expect("a table").files).sum();
+        assert_eq!(world.ssts() as u64, named, "seed {seed}: a file is held that nobody reads");
+    }
+}
+
+#[test]
+fn a_follower_sees_commits_and_files_without_being_asked() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let directory = scratch.path().join(HERE);
+    let db = Database::open(&directory).expect("the disk works");
+    let table = db.table("t").expect("a table");
+    for round in 0..50u32 {
+        let follower = Database::builder(&directory).follow(Follow::Commits).open().expect("the disk works");
+        let files = follower.metrics().files;
+        for key in 0..3u32 {
+            table.insert(format!("{round} {key}"), "value").expect("the disk works");
+            while follower.version() < db.version() {
+                std::thread::yield_now();
+            }
+            let seen = follower.table("t").and_then(|table| table.get(format!("{round} {key}")));
+            assert_eq!(seen.expect("the disk works").as_deref(), Some(&b"value"[..]));
+        }
+        db.flush().expect("the disk works");
+        while follower.metrics().files == files && follower.metrics().memtable_bytes > 0 {
+            std::thread::yield_now();
+        }
+    }
+}
