@@ -6,6 +6,7 @@ use os::{Disk, Machine};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -228,6 +229,76 @@ fn a_follower_shows_a_prefix_of_what_its_writer_does() {
         let named: u64 =
             db.tables().iter().map(|name| db.table(name).and_then(|table| table.stats()).expect("a table").files).sum();
         assert_eq!(world.ssts() as u64, named, "seed {seed}: a file is held that nobody reads");
+    }
+}
+
+#[test]
+fn an_operation_of_the_disk_that_fails_does_a_follower_no_harm() {
+    for what in [Follow::Commits, Follow::Files] {
+        let mut failed = 0;
+        for n in 0..150 {
+            let mut world = World::new(n % 7);
+            (0..60).for_each(|_| world.write());
+            let (machine, disk) = (world.machine.clone(), world.disk.clone());
+            disk.fail_operation(n, ErrorKind::PermissionDenied);
+            let opened = builder(&machine).follow(what).open();
+            disk.clear_faults();
+            let follower = opened.unwrap_or_else(|_| {
+                failed += 1;
+                follow(&machine, what)
+            });
+            (0..60).for_each(|_| world.write());
+            disk.fail_operation(n, ErrorKind::PermissionDenied);
+            let outcome = follower.catch_up();
+            disk.clear_faults();
+            failed += u32::from(outcome.is_err());
+            let compare = |world: &World| {
+                let snapshot = follower.snapshot();
+                let version = snapshot.version();
+                let seen = known(&world.dropped, rows_at(&follower, &snapshot), version);
+                let expected = known(&world.dropped, world.history[&version].clone(), version);
+                assert!(seen == expected, "operation {n}");
+                version
+            };
+            compare(&world);
+            (0..20).for_each(|_| world.write());
+            let newest = follower.catch_up().expect("the disk works");
+            assert_eq!(compare(&world), newest);
+            assert!(what == Follow::Files || newest == world.writer().version(), "operation {n}");
+            drop(follower);
+            assert!(!disk.exists(Path::new("db/followers")).expect("the disk works"), "operation {n}");
+        }
+        assert!(failed > 20, "{failed} operations failed");
+    }
+}
+
+#[test]
+fn a_writer_that_cannot_look_at_leases_removes_nothing_that_is_read() {
+    for n in 0..200 {
+        let mut world = World::new(n);
+        (0..60).for_each(|_| world.write());
+        let follower = follow(&world.machine, Follow::Commits);
+        let snapshot = follower.snapshot();
+        let version = snapshot.version();
+        let rows = rows_at(&follower, &snapshot);
+        let db = world.writer().clone();
+        let table = db.table("a").expect("the disk works");
+        world.disk.fail_operation(n, ErrorKind::PermissionDenied);
+        for round in 0..3 {
+            // Any of these may fail.
+            table.insert("key", format!("round {round}")).ok();
+            db.flush().ok();
+            db.compact().ok();
+        }
+        world.disk.clear_faults();
+        assert!(rows_at(&follower, &snapshot) == rows, "operation {n}: a snapshot of version {} changed", version.0);
+        drop((snapshot, follower, table, db));
+        // The next open removes what is left.
+        world.writer = None;
+        let db = world.writer().clone();
+        let named: u64 =
+            db.tables().iter().map(|name| db.table(name).and_then(|table| table.stats()).expect("a table").files).sum();
+        assert_eq!(world.ssts() as u64, named, "operation {n}: a file is held that nobody reads");
     }
 }
 

@@ -98,14 +98,7 @@ impl Core {
             // Commits may be on a table that is not shown yet.
             return Ok(());
         }
-        let (known, may_skip) = (state.shown.files.last_version, state.next.is_none());
-        if let Some(log) = &mut state.log {
-            let newest = log.apply(Version::MAX, known, may_skip)?;
-            if newest > self.views.visible() {
-                self.views.publish(newest);
-            }
-        }
-        Ok(())
+        self.show_commits(state)
     }
 
     /// Takes notice of what was appended to the logs, and of new logs.
@@ -120,13 +113,23 @@ impl Core {
         let linked = newest.map_or(Ok(Linked::Yes), |number| log.link(&*machine.disk, directory, number))?;
         if linked == Linked::Yes {
             log.look_again()?;
-            let memory = log.memory();
-            let view = self.views.newest();
-            if !memory.iter().map(|set| set.log).eq(view.memory.iter().map(|set| set.log)) {
-                self.views.renew(View { memory, ..View::clone(&view) }, self.views.visible());
-            }
         }
         Ok(linked)
+    }
+
+    /// Shows the commits that have come, up to one that has to wait for files.
+    fn show_commits(&self, state: &mut State) -> Result<()> {
+        let (known, may_skip) = (state.shown.files.last_version, state.next.is_none());
+        let Some(log) = &mut state.log else { return Ok(()) };
+        let (memory, view) = (log.memory(), self.views.newest());
+        let newest = log.apply(Version::MAX, known, may_skip)?;
+        // Logs that have begun since then have memory sets of their own.
+        if !memory.iter().map(|set| set.log).eq(view.memory.iter().map(|set| set.log)) {
+            self.views.renew(View { memory, ..View::clone(&view) }, newest.max(self.views.visible()));
+        } else if newest > self.views.visible() {
+            self.views.publish(newest);
+        }
+        Ok(())
     }
 
     /// Opens the logs whose rows are not in files, and shows them with the newest files.
