@@ -113,7 +113,8 @@ impl Core {
         error
     }
 
-    /// Whether every commit up to `version` is durable. A database opened read-only shows nothing else.
+    /// Whether every commit up to `version` is durable, or has nothing to wait for here: what another process has written is its own to
+    /// make durable.
     pub fn is_durable(&self, version: Version) -> bool {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }

@@ -26,8 +26,9 @@ pub enum Durability {
 pub enum Follow {
     /// What the writer has put in files. Rows in its memory are not visible.
     Files,
-    /// Every commit, some milliseconds after it. The rows that the writer has not put in files yet take as much memory here as there, beside
-    /// the cache: about the write buffer of the writer.
+    /// Every commit, some milliseconds after it, and perhaps before it is durable. The rows that the writer has not put in files yet take
+    /// as much memory here as there, beside the cache: about the write buffer of the writer, and as much once more for each moment that a
+    /// snapshot, a range or a transaction keeps.
     Commits,
 }
 
@@ -54,7 +55,7 @@ pub struct Options {
     pub warm_from_last: bool,
     /// Whether a missing database is created.
     pub create: bool,
-    /// Whether the database is opened without lock, threads or log replay.
+    /// Whether the database is opened without lock or log replay.
     pub read_only: bool,
     /// Whether and how a database opened read-only follows the process that writes to it.
     pub follow: Option<Follow>,
@@ -109,6 +110,11 @@ impl Options {
         let LevelOptions { level0_files, slow_files, base_bytes, growth, file_bytes } = self.levels;
         if !(1 << 10..=8 << 30).contains(&self.write_buffer_bytes) {
             return bad(format!("a write buffer of {} bytes is not within 1 KiB and 8 GiB", self.write_buffer_bytes));
+        }
+        if self.follow.is_some() && !self.read_only {
+            return bad(
+                "a database that follows another process is opened read-only; leave one of the two out".to_owned()
+            );
         }
         if level0_files == 0 || slow_files == 0 || base_bytes == 0 || file_bytes == 0 {
             return bad("a number in the shape of the levels is 0; choose at least 1".to_owned());

@@ -132,11 +132,19 @@ impl Views {
     /// The newest view that shows the version of `pin`.
     pub fn of_pin(&self, pin: &PinnedVersion) -> Arc<View> {
         let newest = self.newest();
-        let shows_it = self.shows == Shows::Files && newest.files.flushed_version == pin.version();
         match pin.view() {
-            Some(own) if !shows_it => own.clone(),
+            Some(own) if !self.is_shown_by(pin.version(), &newest) => own.clone(),
             _ => newest,
         }
+    }
+
+    /// Whether a read at `version`, which began in an older view of a database opened read-only, can go on in the newest.
+    pub fn can_go_on(&self, version: Version) -> bool {
+        self.is_shown_by(version, &self.newest())
+    }
+
+    fn is_shown_by(&self, version: Version, view: &View) -> bool {
+        self.shows == Shows::Files && view.files.flushed_version == version
     }
 
     /// Makes a new view from the newest. Idle ranges keep the old one until [`Views::free_old`].

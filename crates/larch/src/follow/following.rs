@@ -72,6 +72,7 @@ impl State {
     /// Takes the file set of the manifest as the next one to show.
     pub fn prepare_next(&mut self) -> ShownFiles {
         let next = ShownFiles { position: self.manifest.position(), files: Arc::new(self.manifest.files().clone()) };
+        self.in_use.retain(|(_, files)| files.strong_count() > 0);
         self.in_use.push_back((next.position, Arc::downgrade(&next.files)));
         self.next = Some(next.clone());
         next

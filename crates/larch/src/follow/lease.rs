@@ -60,7 +60,11 @@ impl Lease {
             let made = disk.create_dir(&followers).and_then(|()| disk.lock(&path));
             match made.and_then(|lock| Ok((lock, disk.exists(&path)?))) {
                 Ok((lock, true)) => {
-                    let file = disk.open(&path, Access::Write).map_err(|error| Error::io("open", &path, error))?;
+                    let file = disk.open(&path, Access::Write).map_err(|error| {
+                        disk.remove(&path).ok();
+                        remove_if_unused(&**disk, &followers);
+                        Error::io("open", &path, error)
+                    })?;
                     let said = Mutex::new(Position::default());
                     return Ok(Self { disk: disk.clone(), origin: ProcessOrigin::here(), path, file, lock, said });
                 }
@@ -133,6 +137,8 @@ pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
     let text = match disk.read_all(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = disk.create_dir(&followers).and_then(|()| disk.open(&path, Access::Create));
+            // So that a writer finds room for a number, also on a full disk.
+            let made = made.and_then(|file| file.write_at(number_text(0).as_bytes(), 0));
             return match made {
                 // Removed again with the directory, so the next look asks again.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(NewestLog::AskedNow),
@@ -144,7 +150,12 @@ pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
     };
     // A text that is not whole is being written.
     let number = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n')?.parse().ok());
-    Ok(number.map_or(NewestLog::NotSaid, NewestLog::Is))
+    Ok(number.filter(|number| *number > 0).map_or(NewestLog::NotSaid, NewestLog::Is))
+}
+
+/// What `newest-log` says. It has always the same length, so that a newer number replaces an older one in place.
+fn number_text(number: u64) -> String {
+    format!("{number:020}\n")
 }
 
 /// The leases of a database, as its writer sees them.
@@ -201,8 +212,8 @@ impl Leases {
     /// Tells followers that commits go to log `number` from now on, if there are followers that ask for it.
     pub fn tell_newest_log(&self, number: u64) {
         if let Ok(file) = self.disk.open(&self.followers.join(NEWEST_LOG), Access::Write) {
-            // A follower that is not told sees the commits when they are in files.
-            file.write_at(format!("{number:020}\n").as_bytes(), 0).ok();
+            // A follower that is not told finds the log when it shows the next files.
+            file.write_at(number_text(number).as_bytes(), 0).ok();
         }
     }
 }

@@ -97,7 +97,7 @@ impl LogTail {
         while next > last {
             let log = match TailedLog::open(disk, directory, next, &self.rows) {
                 Ok(log) => log,
-                Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(Linked::Gap),
+                Err(error) if is_gone(&error) => return Ok(Linked::Gap),
                 Err(error) => return Err(error),
             };
             let Some(previous) = log.previous else {
@@ -117,6 +117,25 @@ impl LogTail {
         self.logs.truncate(kept);
         self.at = self.at.min(kept.saturating_sub(1));
         self.logs.extend(found.into_iter().rev());
+        Ok(Linked::Yes)
+    }
+
+    /// Links the newest log that has begun among `numbers`, which ascend and are those of all logs.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be read.
+    pub fn link_newest(&mut self, disk: &dyn Disk, directory: &Path, numbers: &[u64]) -> Result<Linked, LogError> {
+        let last = self.logs.last().map_or(0, |log| log.number);
+        for &number in numbers.iter().rev().take_while(|number| **number > last) {
+            match LogReader::open(disk, &log_path(directory, number), None) {
+                Ok(log) if log.has_begun() => return self.link(disk, directory, number),
+                Ok(_) => {}
+                // It had not begun, or its rows are in files.
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(Linked::Yes)
     }
 
@@ -184,6 +203,11 @@ impl LogTail {
     pub fn memory(&self) -> Vec<Arc<MemSet>> {
         self.logs.iter().rev().map(|log| log.memory.clone()).collect()
     }
+}
+
+/// Whether a log is not there.
+pub fn is_gone(error: &LogError) -> bool {
+    matches!(error, LogError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
 }
 
 fn put(memory: &MemSet, version: Version, ops: &BatchOps) {

@@ -9,12 +9,13 @@
 
 use super::following::{Following, ShownFiles, State};
 use super::lease::{Lease, NewestLog, newest_log};
-use super::log_tail::{Linked, LogTail};
+use super::log_tail::{Linked, LogTail, is_gone};
 use super::replaced;
 use crate::core::Core;
 use crate::error::Result;
 use crate::event::Event;
 use crate::files::listing::{ListedFile, list};
+use crate::log::record::LogError;
 use crate::log::wal::oldest_is_missing;
 use crate::manifest::ManifestTail;
 use crate::options::Follow;
@@ -23,15 +24,27 @@ use crate::write::writer::log_path;
 use sst::Version;
 
 /// How often opening the logs is tried. Each try fails only if the writer has put a log into files meanwhile.
-const ATTEMPTS: u32 = 1000;
+const ATTEMPTS: u32 = 20;
+
+/// How often [`Core::catch_up`] looks. Each look but the first is for what the writer has done since the call.
+const LOOKS: u32 = 8;
 
 /// What a look has found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Seen {
     /// Whether readers see more than before.
     pub has_more: bool,
     /// Whether there is a file set to show.
     pub has_files: bool,
+}
+
+/// How logs that have begun are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Find {
+    /// The writer says which log takes commits now.
+    Told,
+    /// They are looked for in the directory. This misses none, whatever the writer says.
+    Listed,
 }
 
 impl Core {
@@ -56,7 +69,10 @@ impl Core {
     pub fn catch_up(&self) -> Result<Version> {
         self.env.check_origin()?;
         if let Some(following) = self.following.get() {
-            while self.look_at_writer(following)?.has_files {
+            for _ in 0..LOOKS {
+                if !self.look(following, Find::Listed)?.has_files {
+                    break;
+                }
                 self.show_next_files(following)?;
             }
         }
@@ -69,18 +85,26 @@ impl Core {
     ///
     /// The manifest or a log cannot be read. The next look opens them again.
     pub fn look_at_writer(&self, following: &Following) -> Result<Seen> {
+        self.look(following, Find::Told)
+    }
+
+    fn look(&self, following: &Following, find: Find) -> Result<Seen> {
         let mut state = following.state.lock();
         let before = self.views.now().1;
-        let outcome = self.look_in(following, &mut state);
-        if outcome.is_err() {
+        let mut outcome = self.look_in(following, &mut state, find);
+        if outcome.is_err() && !state.is_broken {
+            // A file that was cut back or removed while it was read is no damage.
             state.is_broken = true;
+            outcome = self.look_in(following, &mut state, find);
         }
+        state.is_broken |= outcome.is_err();
         outcome?;
-        following.renew_lease(&mut state)?;
+        // If it cannot be written, the writer keeps more files. The next look tries again.
+        following.renew_lease(&mut state).ok();
         Ok(Seen { has_more: self.views.now().1 > before, has_files: state.next.is_some() })
     }
 
-    fn look_in(&self, following: &Following, state: &mut State) -> Result<()> {
+    fn look_in(&self, following: &Following, state: &mut State, find: Find) -> Result<()> {
         if state.is_broken {
             let opener = self.env.opener.knowing(state.manifest.files().files_by_number());
             state.manifest = ManifestTail::open(&self.env.machine, &self.env.directory, &opener)?;
@@ -88,7 +112,7 @@ impl Core {
             state.prepare_next();
             state.is_broken = false;
         }
-        if following.with_log && (state.log.is_none() || self.look_at_logs(state)? == Linked::Gap) {
+        if following.with_log && (state.log.is_none() || self.look_at_logs(state, find)? == Linked::Gap) {
             self.open_logs(state)?;
         }
         if state.manifest.look_again(&self.env.machine, &self.env.directory, &self.env.opener)? {
@@ -102,15 +126,19 @@ impl Core {
     }
 
     /// Takes notice of what was appended to the logs, and of new logs.
-    fn look_at_logs(&self, state: &mut State) -> Result<Linked> {
-        let (machine, directory) = (&self.env.machine, &self.env.directory);
+    fn look_at_logs(&self, state: &mut State, find: Find) -> Result<Linked> {
+        let (disk, directory) = (&*self.env.machine.disk, &self.env.directory);
         let Some(log) = &mut state.log else { return Ok(Linked::Yes) };
-        let newest = match newest_log(&*machine.disk, directory)? {
-            NewestLog::Is(number) => Some(number),
-            NewestLog::NotSaid => None,
-            NewestLog::AskedNow => log_numbers(self)?.last().copied(),
+        let told = match newest_log(disk, directory)? {
+            NewestLog::AskedNow => Linked::Gap,
+            _ if find == Find::Listed => Linked::Gap,
+            NewestLog::Is(number) => log.link(disk, directory, number)?,
+            NewestLog::NotSaid => Linked::Yes,
         };
-        let linked = newest.map_or(Ok(Linked::Yes), |number| log.link(&*machine.disk, directory, number))?;
+        let linked = match told {
+            Linked::Yes => Linked::Yes,
+            Linked::Gap => log.link_newest(disk, directory, &log_numbers(self)?)?,
+        };
         if linked == Linked::Yes {
             log.look_again()?;
         }
@@ -146,17 +174,19 @@ impl Core {
             let opened = opened.and_then(|log| log.ok_or_else(|| oldest_is_missing(&log_path(directory, oldest))));
             match opened {
                 Ok(log) => state.log = Some(log),
-                // Their rows are in files now.
-                Err(_) if is_changed && attempts < ATTEMPTS => continue,
+                // Their rows are in files now, or one had not begun and was removed.
+                Err(error) if (is_changed || is_gone(&error)) && attempts < ATTEMPTS => continue,
                 Err(error) => return Err(error.into()),
             }
             let next = state.prepare_next();
             // All commits that came before the last change of the files are in the logs by now.
-            if self.look_at_logs(state)? == Linked::Yes && next.files.oldest_log == oldest {
+            if self.look_at_logs(state, Find::Listed)? == Linked::Yes && next.files.oldest_log == oldest {
                 return self.show(state, &next);
             }
             if attempts >= ATTEMPTS {
-                return Err(oldest_is_missing(&log_path(directory, oldest)).into());
+                let newest = log_path(directory, numbers.last().copied().unwrap_or(oldest));
+                let why = format!("it does not continue log {oldest}, which is the oldest that the manifest needs");
+                return Err(LogError::corrupt(&newest, 0, why).into());
             }
         }
     }
@@ -167,7 +197,7 @@ impl Core {
     ///
     /// A log cannot be read.
     pub fn show_next_files(&self, following: &Following) -> Result<()> {
-        let _turn = following.switching.lock();
+        let turn = following.switching.lock();
         let begin = self.env.machine.clock.now();
         let (shown, next) = {
             let state = following.state.lock();
@@ -181,21 +211,31 @@ impl Core {
         };
         drop(shown);
         let mut state = following.state.lock();
-        if state.shown.position < next.position {
-            let outcome = self.show_if_linked(&mut state, &next);
+        let is_newer = state.shown.position < next.position;
+        if is_newer {
+            let outcome = self.show_if_linked(following, &mut state, &next);
             state.is_broken |= outcome.is_err();
             outcome?;
-            following.renew_lease(&mut state)?;
+            following.renew_lease(&mut state).ok();
+        } else {
+            // It is shown already.
+            state.next.take_if(|waiting| waiting.position <= next.position);
         }
-        drop(state);
+        drop((state, turn));
+        if !is_newer {
+            return Ok(());
+        }
         rest.into_iter().for_each(|rest| rest.load(self));
         let time = self.env.machine.clock.now() - begin;
         self.env.report(|| Event::FilesShown { version: self.views.now().1, time });
         Ok(())
     }
 
-    fn show_if_linked(&self, state: &mut State, next: &ShownFiles) -> Result<()> {
-        match self.look_at_logs(state)? {
+    fn show_if_linked(&self, following: &Following, state: &mut State, next: &ShownFiles) -> Result<()> {
+        if following.with_log && state.log.is_none() {
+            return self.open_logs(state);
+        }
+        match self.look_at_logs(state, Find::Listed)? {
             Linked::Yes => self.show(state, next),
             Linked::Gap => self.open_logs(state),
         }
@@ -208,20 +248,18 @@ impl Core {
         let mut shown = View { files: files.clone(), ..View::clone(&view) };
         let mut version = files.flushed_version;
         if let Some(log) = &mut state.log {
-            // Readers do not see these commits before the files: the version is that of before.
-            version = log.apply(files.last_version, files.last_version, true)?.max(files.last_version);
             if !log.forget_before(files.oldest_log) {
                 state.log = None;
                 return self.open_logs(state);
             }
+            // Readers do not see these commits before the files: the version is that of before.
+            version = log.apply(files.last_version, files.last_version, true)?.max(files.last_version);
             shown.memory = log.memory();
         }
         self.views.renew(shown, version.max(self.views.visible()));
         self.indexes.renew(files, &self.env.options.extractors);
         state.shown = next.clone();
-        if state.next.as_ref().is_some_and(|waiting| waiting.position <= next.position) {
-            state.next = None;
-        }
+        state.next.take_if(|waiting| waiting.position <= next.position);
         Ok(())
     }
 }
@@ -231,3 +269,6 @@ fn log_numbers(core: &Core) -> Result<Vec<u64>> {
     let listed = list(&core.env.machine, &core.env.directory)?.into_iter();
     Ok(listed.filter_map(|file| if let ListedFile::Log(number) = file { Some(number) } else { None }).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -192,9 +192,10 @@ impl Builder {
     ///
     /// A follower needs no lock, and any number of them follow one writer, which may end and begin again. As long as a follower
     /// lives, the writer keeps the files that it reads, so no read ends with [`Error::Outdated`]. A snapshot or a range of a follower
-    /// keeps the files of its moment on the disk of the writer. Before new files are shown, the follower loads those pages of them
-    /// that its own reads will look for, within its cache. For this it writes a small file to the directory of the database, which it
-    /// must be allowed to do.
+    /// keeps the files of its moment on the disk of the writer. Tables that are created, dropped, renamed or cloned are seen together with
+    /// the next files. Before new files are shown, the follower loads those pages of them
+    /// that its own reads will look for, within its cache. For this it writes a small file to the directory of the database; it
+    /// and the writer must be allowed to write each other's files there.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -561,13 +562,14 @@ impl Database {
         Snapshot::new(&self.handle)
     }
 
-    /// The newest version that reads see. In a database opened read-only, the newest version that is in files.
+    /// The newest version that reads see. In a database opened read-only, the newest version that is in files, or in files and logs if it
+    /// [follows](Builder::follow) commits.
     pub fn version(&self) -> Version {
         self.core().views.visible()
     }
 
     /// The newest version that is durable: this commit and all before it survive a power failure. In a database opened read-only,
-    /// the newest version that is in files.
+    /// the newest version that reads see, which a [follower](Builder::follow) of commits may see before it is durable.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -60,7 +60,7 @@ impl<'r> Again<'r> {
         }
         self.attempts += 1;
         let newest = self.core.views.now().1;
-        let can_go_on = self.pin.is_none() || newest == at;
+        let can_go_on = self.pin.is_none() || self.core.views.can_go_on(at);
         if can_go_on && self.attempts < ATTEMPTS { Ok(()) } else { Err(self.core.outdated_at(at, newest)) }
     }
 }
@@ -70,6 +70,12 @@ impl Core {
     /// more. False if the error has another cause.
     fn renew_after(&self, error: &Error, whose: Whose) -> Result<bool> {
         let Some(missing) = error.missing_file().filter(|_| self.env.options.read_only) else { return Ok(false) };
+        if let Some(following) = self.following.get() {
+            // Its lease is gone, or the writer is of a release that knows none.
+            following.state.lock().is_broken = true;
+            self.catch_up()?;
+            return Ok(!self.views.newest().files.has_file_at(missing));
+        }
         // One reader reads the manifest. Readers that wait for the lock find its view, which is enough for them unless
         // they have to know the newest version.
         let _turn = self.writes.manifest.lock();

@@ -100,9 +100,13 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
 /// pages, up to a sixteenth of the cache. Ends early if `go_on` says so.
 pub fn load_flushed(core: &Core, files: &[Arc<DbFile>], go_on: &mut dyn FnMut(u64) -> bool) {
     let cache = &core.env.cache;
-    let most_bytes = cache.free_bytes().max(cache.budget_bytes() / 16);
+    let free_bytes = cache.free_bytes();
+    let mut loader = PageLoader::new(cache, Reason::Warm, free_bytes.max(cache.budget_bytes() / 16), go_on);
     // A page that cannot be read is reported to the reader that needs it.
-    PageLoader::new(cache, Reason::Warm, most_bytes, go_on).files(files, &KeyRange::ALL).ok();
+    if loader.nodes(files, &KeyRange::ALL).is_ok_and(|is_whole| is_whole) {
+        loader.most_bytes = free_bytes;
+        loader.files(files, &KeyRange::ALL).ok();
+    }
 }
 
 /// Whether commits may soon wait for a flush: little of the write buffer is left.

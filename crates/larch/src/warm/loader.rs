@@ -102,6 +102,20 @@ impl<'p> PageLoader<'p> {
         Ok(!self.has_skipped)
     }
 
+    /// Loads the nodes alone, as [`PageLoader::files`] does first.
+    ///
+    /// # Errors
+    ///
+    /// A node that cannot be read.
+    pub fn nodes(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
+        for file in files {
+            if !self.file(&file.sst, keys, TreePart::Nodes)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn file(&mut self, sst: &Sst, keys: &KeyRange, part: TreePart) -> Result<bool> {
         let keyed = [TreeKind::RangeErases, TreeKind::Filter, TreeKind::Main];
         for tree in keyed {

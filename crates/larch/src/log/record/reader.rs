@@ -212,24 +212,22 @@ impl RecordReader {
         }
     }
 
-    /// Looks at the file again, for a reader beside the process that appends to it: records that were appended or finished since the
-    /// log ended here come next. It does nothing after an error.
+    /// Looks at the file again, for a reader beside the process that appends to it: records that were appended or finished since the last
+    /// look are read, too. It does nothing after an error.
     ///
     /// # Errors
     ///
     /// The length of the file cannot be read, or the file became shorter than what was read of it.
     pub fn look_again(&mut self) -> Result<()> {
-        let is_torn = match &self.log_end {
-            Some(LogEnd::Ended) => false,
-            Some(LogEnd::Torn(_)) if self.header.is_some() => true,
-            _ => return Ok(()),
-        };
+        if self.header.is_none() || matches!(self.log_end, Some(LogEnd::Failed(_))) {
+            return Ok(());
+        }
         let file_bytes = self.file.len().map_err(|error| LogError::io("read the length of", &self.path, error))?;
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // What was torn may be a record that was just being written.
-        if is_torn || file_bytes > self.limit {
+        // What was torn may be a record that was just being written. The file grows with each part of it.
+        if file_bytes > self.limit {
             self.limit = file_bytes;
             self.window.bytes.clear();
             self.log_end = None;
