@@ -111,15 +111,45 @@ impl Disk for RealDisk {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let failed = |error| cannot("lock", path, error);
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(RealLock { file, origin: ProcessOrigin::here() })),
-            Err(TryLockError::WouldBlock) => {
-                Err(failed(io::Error::new(io::ErrorKind::WouldBlock, "another process has it open")))
+        loop {
+            let file = open_lock(path).map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(failed(io::Error::new(io::ErrorKind::WouldBlock, "another process has it open")));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            Err(TryLockError::Error(error)) => Err(failed(error)),
+            let lock = RealLock { file, origin: ProcessOrigin::here() };
+            // Each round that ends without a lock means that another process has removed the file meanwhile.
+            if is_named(&lock.file, path).map_err(failed)? {
+                return Ok(Box::new(lock));
+            }
         }
     }
+}
+
+pub(super) fn open_lock(path: &Path) -> io::Result<fs::File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Whether `path` is the name of the open file. The process that held the lock before may have removed the file between the opening
+/// and the locking; then another process can have locked a new file of this name.
+#[cfg(unix)]
+pub(super) fn is_named(file: &fs::File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let locked = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (locked.dev(), locked.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere a name stays taken as long as the file is open.
+#[cfg(not(unix))]
+pub(super) fn is_named(_: &fs::File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// The parent of a bare relative name is the empty path, which the system does not take for the current directory.

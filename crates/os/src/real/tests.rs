@@ -1,8 +1,11 @@
 //! What the real machine promises. The files are in the system's temporary directory.
 
 use super::clock::LONGEST_SPIN;
+#[cfg(unix)]
+use super::disk::{is_named, open_lock};
 use super::{RealClock, RealDisk, RealRandom};
 use crate::sync::Arc;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Access, BLOCK_BYTES, Buffer, Clock, Disk, File, Machine, Random};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -212,6 +215,48 @@ fn a_lock_excludes_until_it_is_dropped() {
     assert!(error.to_string().contains("LOCK"), "{error}");
     drop(lock);
     RealDisk.lock(&path).expect("it was let go");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_lock_file_that_was_removed_before_it_was_locked_is_no_lock() {
+    let scratch = Scratch::new("removed-lock");
+    let path = scratch.path("LOCK");
+    let opened = open_lock(&path).expect("the directory can be written");
+    RealDisk.remove(&path).expect("it is there");
+    assert!(!is_named(&opened, &path).expect("the directory can be read"), "the name is gone");
+    let lock = RealDisk.lock(&path).expect("nobody has the new file");
+    assert!(!is_named(&opened, &path).expect("the directory can be read"), "the name is that of the new file");
+    assert_eq!(RealDisk.lock(&path).expect_err("it is taken").kind(), ErrorKind::WouldBlock);
+    drop(lock);
+    assert!(is_named(&open_lock(&path).expect("it is there"), &path).expect("the directory can be read"));
+}
+
+/// As a copy does after an error, each thread removes the lock file while it holds it.
+#[test]
+#[cfg(unix)]
+fn a_lock_whose_file_its_holder_removes_excludes_the_others() {
+    let scratch = Scratch::new("lock-by-turns");
+    let path = scratch.path("LOCK");
+    let (holders, turns) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while turns.load(Ordering::Relaxed) < 2000 {
+                    match RealDisk.lock(&path) {
+                        Ok(lock) => {
+                            assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "another thread has the lock, too");
+                            turns.fetch_add(1, Ordering::Relaxed);
+                            fs::remove_file(&path).expect("only the holder removes it");
+                            holders.fetch_sub(1, Ordering::SeqCst);
+                            drop(lock);
+                        }
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+                    }
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -248,9 +248,8 @@ impl Disk for SimDisk {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let mut state = self.state.lock();
-        let name = normal(path);
-        state.take_lock(&name).map_err(|error| cannot("lock", path, error))?;
-        Ok(Box::new(SimLock::new(self.state.clone(), name, state.start)))
+        let id = state.take_lock(&normal(path)).map_err(|error| cannot("lock", path, error))?;
+        Ok(Box::new(SimLock::new(self.state.clone(), id, state.start, path)))
     }
 }
 

@@ -114,15 +114,17 @@ fn position(bytes: u64) -> io::Result<usize> {
 /// A held lock.
 pub(super) struct SimLock {
     state: Arc<Mutex<SimDiskState>>,
-    path: PathBuf,
+    id: FileId,
     /// Which start of the machine it was taken in: a crash released it.
     start: u64,
+    /// For messages: the file may have been removed since.
+    path: PathBuf,
 }
 
 impl SimLock {
-    /// Holds `path`, which `state` knows already.
-    pub(super) fn new(state: Arc<Mutex<SimDiskState>>, path: PathBuf, start: u64) -> SimLock {
-        SimLock { state, path, start }
+    /// Holds `id`, which `state` has locked already.
+    pub(super) fn new(state: Arc<Mutex<SimDiskState>>, id: FileId, start: u64, path: &Path) -> SimLock {
+        SimLock { state, id, start, path: path.to_owned() }
     }
 }
 
@@ -130,7 +132,7 @@ impl Lock for SimLock {}
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        self.state.lock().unlock(&self.path, self.start);
+        self.state.lock().unlock(self.id, self.start);
     }
 }
 

@@ -9,7 +9,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Input and output so far; of reads and writes those that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub(super) struct SimDiskState {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     next_file: u64,
-    /// Held now, all taken since the last start.
-    pub(super) locks: BTreeSet<PathBuf>,
+    /// The lock files that are held now, all taken since the last start. A file that is removed stays locked, and its name does not.
+    pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
     /// How many machines had the disk.
     pub(super) machines: u64,
@@ -275,21 +275,22 @@ impl SimDiskState {
         Ok(())
     }
 
-    pub(super) fn take_lock(&mut self, path: &Path) -> io::Result<()> {
+    /// Locks the file that has this name, or a new one.
+    pub(super) fn take_lock(&mut self, path: &Path) -> io::Result<FileId> {
         self.check_running()?;
         if self.names.get(path).is_none() {
             self.link_file(path)?;
         }
-        self.existing_file(path)?;
-        if !self.locks.insert(path.to_owned()) {
+        let id = self.existing_file(path)?;
+        if !self.locks.insert(id) {
             return Err(io::Error::new(ErrorKind::WouldBlock, "another process has it open"));
         }
-        Ok(())
+        Ok(id)
     }
 
-    pub(super) fn unlock(&mut self, path: &Path, start: u64) {
+    pub(super) fn unlock(&mut self, id: FileId, start: u64) {
         if start == self.start {
-            self.locks.remove(path);
+            self.locks.remove(&id);
         }
     }
 

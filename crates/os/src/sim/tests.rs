@@ -259,6 +259,18 @@ fn a_lock_excludes_until_it_is_dropped() {
 }
 
 #[test]
+fn a_lock_is_of_a_file_and_not_of_its_name() {
+    let disk = SimDisk::new(0);
+    let lock = disk.lock(Path::new("LOCK")).expect("nobody has it");
+    disk.remove(Path::new("LOCK")).expect("it is there");
+    let new = disk.lock(Path::new("LOCK")).expect("nobody has the new file");
+    drop(lock);
+    assert_eq!(kind(disk.lock(Path::new("LOCK"))), ErrorKind::WouldBlock, "the old lock does not release the new one");
+    drop(new);
+    disk.lock(Path::new("LOCK")).expect("it was let go");
+}
+
+#[test]
 fn the_chosen_sync_and_everything_after_it_fails_until_the_crash() {
     let run = |disk: &SimDisk| -> io::Result<()> {
         for name in ["a", "b", "c"] {
