@@ -253,6 +253,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
             ("newest version", meta.newest.0, newest.0),
             ("bytes of value pages", meta.value_bytes, self.found.value_bytes),
             ("bytes of keys and values", meta.user_bytes, self.found.user_bytes),
+            ("pages compressed by zstd", u64::from(meta.has_zstd), u64::from(self.found.has_zstd)),
         ];
         for (what, said, found) in facts {
             if said != found {

@@ -5,7 +5,7 @@ use super::report::FileReport;
 use crate::read::{Sst, Whole};
 use crate::row::Version;
 use os::BLOCK_BYTES;
-use pages::{Address, Error, PageHeader, PageKind, PageRef, PageSource, Result};
+use pages::{Address, Codec, Error, PageHeader, PageKind, PageRef, PageSource, Result};
 
 /// A check in progress.
 pub(super) struct Check<'a, S: ?Sized> {
@@ -18,12 +18,14 @@ pub(super) struct Check<'a, S: ?Sized> {
     pub found: RowFacts,
 }
 
-/// What the rows add up to, to be compared with the meta.
+/// What the rows and pages add up to, to be compared with the meta.
 #[derive(Default)]
 pub(super) struct RowFacts {
     pub versions: Option<(Version, Version)>,
     pub value_bytes: u64,
     pub user_bytes: u64,
+    /// Whether some page is compressed by zstd.
+    pub has_zstd: bool,
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
@@ -38,18 +40,30 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     /// A page of no tree, verified by being read.
     pub fn page(&mut self, at: &Address, kind: PageKind) -> Result<PageRef> {
         let page = self.whole.page_at(at, kind)?;
-        self.count(at, kind);
+        self.count(&page, at, kind)?;
         Ok(page)
     }
 
-    /// Counts a page as a part of the file.
-    pub fn count(&mut self, at: &Address, kind: PageKind) {
+    /// Counts a page as a part of the file. A release that does not know its codec must refuse the file.
+    pub fn count(&mut self, page: &PageRef, at: &Address, kind: PageKind) -> Result<()> {
+        if header_of(page).codec == Codec::Zstd {
+            self.found.has_zstd = true;
+            if !self.sst.meta.has_zstd {
+                let why = "it is compressed by zstd, and the footer does not say that a page of the file is";
+                return Err(self.corrupt(kind, at.offset, why));
+            }
+        }
         self.extents.push((at.offset, at.bytes, kind));
         let totals = &mut self.report.pages[kind.index()];
         totals.pages += 1;
         totals.bytes += u64::from(at.bytes);
         (self.progress)(self.report.all_pages().bytes);
+        Ok(())
     }
+}
+
+fn header_of(page: &PageRef) -> PageHeader {
+    PageHeader::decode(page).expect("a page in memory has been decoded")
 }
 
 /// A page knows its height above the data pages.
@@ -59,7 +73,7 @@ pub(super) fn check_level<S: PageSource + ?Sized>(
     at: &Address,
     level: usize,
 ) -> Result<()> {
-    let header = PageHeader::decode(page).expect("a page in memory has been decoded");
+    let header = header_of(page);
     if usize::from(header.level) == level {
         return Ok(());
     }

@@ -345,6 +345,24 @@ fn a_footer_that_contradicts_the_file_is_noticed() {
     assert!(complaint(&built).contains("otherwise than the database does"));
 }
 
+#[test]
+fn a_page_compressed_by_zstd_in_a_file_that_does_not_say_so_is_noticed() {
+    let value = (1, RowKind::Put, vec![b'v'; 6000]);
+    let content = Content { rows: [(b"key".to_vec(), vec![value])].into(), ..Content::default() };
+    for page_bytes in [16 << 10, 4 << 10] {
+        let built = |compression| {
+            content.build(BuildOptions { compression, page_bytes, node_bytes: page_bytes, ..BuildOptions::default() })
+        };
+        let zstd = built(Compression::ZSTD);
+        assert!(zstd.meta.has_zstd, "its pages are dense");
+        verified(&zstd).expect("it is whole before it is forged");
+        let found = complaint(&with_footer(zstd, |meta| meta.has_zstd = false));
+        assert!(found.contains("it is compressed by zstd, and the footer does not say"), "{found}");
+        let found = complaint(&with_footer(built(Compression::Lz4), |meta| meta.has_zstd = true));
+        assert!(found.contains("pages compressed by zstd: the footer says 1, the pages 0"), "{found}");
+    }
+}
+
 /// A file whose main tree is a root and data pages, taken apart to be put together wrongly.
 struct Forge {
     built: Built,

@@ -158,7 +158,7 @@ impl TreeWalk {
         let NextPage { at, keys } = step;
         let kind = self.node_kind();
         let page = self.whole.node(&check.whole, &at, kind, self.totals.rows)?;
-        check.count(&at, kind);
+        check.count(&page, &at, kind)?;
         check_level(check, &page, &at, usize::from(self.root().height) - self.path.len())?;
         self.check_form(check, &page)?;
         self.index_bytes += u64::from(at.bytes);
@@ -182,7 +182,7 @@ impl TreeWalk {
     ) -> Result<DataPage<L>> {
         let at = step.at;
         let page = self.whole.data(&check.whole, &at, self.totals.rows)?;
-        check.count(&at, self.kind.page_kind());
+        check.count(&page, &at, self.kind.page_kind())?;
         check_level(check, &page, &at, 0)?;
         let layout = L::of(&page);
         let why = if layout.first_row() != self.totals.rows {
