@@ -4,20 +4,10 @@ use super::*;
 use crate::handle::database::Database;
 use os::Machine;
 use os::sim::SimDisk;
-use std::collections::BTreeMap;
+use rows::rows;
 
-type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
-
-fn rows(db: &Database) -> Rows {
-    let mut all = Rows::new();
-    for name in db.tables() {
-        for row in db.table(&name).expect("it is there").iter() {
-            let (key, value) = row.expect("the disk works");
-            all.insert((name.clone(), key.to_vec()), value.to_vec());
-        }
-    }
-    all
-}
+#[path = "../../../tests/copies/rows.rs"]
+mod rows;
 
 fn open(machine: &Machine, directory: &str, read_only: bool) -> Database {
     let builder = Database::builder(directory).machine(machine.clone()).write_buffer_bytes(64 << 10);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine write while checkpoints are made")]
 
+use crate::rows::{Rows, rows};
 use larch::{Database, Durability, Error, TableOptions, Version};
 use os::sim::SimDisk;
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +11,6 @@ use os::{Access, Disk, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
-
-type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
 const HERE: &str = "db";
 const THERE: &str = "copy";
@@ -22,18 +21,6 @@ fn open(machine: &Machine, directory: &str) -> larch::Result<Database> {
 
 fn look_at(machine: &Machine, directory: &str) -> larch::Result<Database> {
     Database::builder(directory).machine(machine.clone()).read_only(true).cache_bytes(1 << 20).open()
-}
-
-/// All rows of all tables.
-fn rows(db: &Database) -> Rows {
-    let mut all = Rows::new();
-    for name in db.tables() {
-        for row in db.table(&name).expect("it is there").iter() {
-            let (key, value) = row.expect("the disk works");
-            all.insert((name.clone(), key.to_vec()), value.to_vec());
-        }
-    }
-    all
 }
 
 /// Files in a directory with their bytes, but for the lock; none if the directory is not there.

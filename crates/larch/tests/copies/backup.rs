@@ -1,5 +1,6 @@
 //! Backups share files, and each of them is whole or not there.
 
+use crate::rows::{Rows, rows};
 use larch::{Backups, Cancel, Database, Error, Version};
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -8,25 +9,12 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
-
 const HERE: &str = "db";
 const KEPT: &str = "kept";
 const THERE: &str = "restored";
 
 fn open(machine: &Machine, directory: &str) -> larch::Result<Database> {
     Database::builder(directory).machine(machine.clone()).write_buffer_bytes(64 << 10).cache_bytes(1 << 20).open()
-}
-
-fn rows(db: &Database) -> Rows {
-    let mut all = Rows::new();
-    for name in db.tables() {
-        for row in db.table(&name).expect("it is there").iter() {
-            let (key, value) = row.expect("the disk works");
-            all.insert((name.clone(), key.to_vec()), value.to_vec());
-        }
-    }
-    all
 }
 
 fn backups(machine: &Machine) -> Backups {

@@ -1,0 +1,19 @@
+//! All rows of a database, to compare two of them.
+
+use super::Database;
+use std::collections::BTreeMap;
+
+/// Values by table and key.
+pub type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
+
+/// All rows of all tables.
+pub fn rows(db: &Database) -> Rows {
+    let mut all = Rows::new();
+    for name in db.tables() {
+        for row in db.table(&name).expect("it is there").iter() {
+            let (key, value) = row.expect("the disk works");
+            all.insert((name.clone(), key.to_vec()), value.to_vec());
+        }
+    }
+    all
+}
