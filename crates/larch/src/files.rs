@@ -7,3 +7,4 @@ pub mod leftovers;
 pub mod listing;
 pub mod origin;
 pub mod output;
+pub mod sealed;

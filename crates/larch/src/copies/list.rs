@@ -2,18 +2,16 @@
 //! its bytes. It does not read or write files.
 
 use super::copied_file::Content;
+use crate::files::sealed::{seal, unseal};
 use crate::manifest::db_file::{shared_name, sst_name};
 use crate::manifest::log::manifest_name;
 use sst::Version;
-use sst::format::features::{self, Unreadable};
+use sst::format::features::Unreadable;
 use sst::format::{field, varint};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 const MAGIC: &[u8; 8] = b"LARCHBAK";
-const FORMAT_VERSION: u32 = 1;
-const HEAD_BYTES: usize = 24;
-const CRC_BYTES: usize = 4;
 
 /// What a backup consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,38 +59,30 @@ impl BackupList {
     }
 
     /// ```text
-    ///  0  magic "LARCHBAK"      8
-    ///  8  format version        u32
-    /// 12  features              u32     see sst::format::features; none yet
-    /// 16  database              u64
-    /// 24  number, version, seconds since 1970, files   varints
-    ///     file: name            bytes varint | UTF-8
-    ///           shared          u8      1: other backups may have it, 0: it is of this backup alone
-    ///           id of the SST   u64     if it is shared
-    ///           bytes           varint
-    ///           checksum        u64     CRC-64/NVME of all bytes
-    ///     numbered fields               that later releases may add, see sst::format::field
-    ///     crc32c of all before  u32
+    /// head, see crate::files::sealed: magic "LARCHBAK", database
+    /// number, version, seconds since 1970, files   varints
+    /// file: name            bytes varint | UTF-8
+    ///       shared          u8      1: other backups may have it, 0: it is of this backup alone
+    ///       id of the SST   u64     if it is shared
+    ///       bytes           varint
+    ///       checksum        u64     CRC-64/NVME of all bytes
+    /// numbered fields               that later releases may add, see sst::format::field
     /// ```
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&self.database.to_le_bytes());
+        seal(MAGIC, self.database, |out| self.encode_content(out))
+    }
+
+    fn encode_content(&self, out: &mut Vec<u8>) {
         for value in [self.number, self.version.0, self.time.as_secs(), self.files.len() as u64] {
-            varint::put(&mut out, value);
+            varint::put(out, value);
         }
         for StoredFile { name, shared, content } in &self.files {
-            varint::put_bytes(&mut out, name.as_bytes());
+            varint::put_bytes(out, name.as_bytes());
             out.push(u8::from(shared.is_some()));
             out.extend(shared.iter().flat_map(|id| id.to_le_bytes()));
-            varint::put(&mut out, content.bytes);
+            varint::put(out, content.bytes);
             out.extend_from_slice(&content.checksum.to_le_bytes());
         }
-        let crc = crc_fast::crc32_iscsi(&out);
-        out.extend_from_slice(&crc.to_le_bytes());
-        out
     }
 
     /// Reads what [`BackupList::encode`] writes.
@@ -101,20 +91,7 @@ impl BackupList {
     ///
     /// The bytes are damaged, or a newer release has written them.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let parts = bytes.len().checked_sub(CRC_BYTES).and_then(|at| bytes.split_at_checked(at));
-        let (body, crc) = parts.ok_or("it is shorter than a checksum")?;
-        let (head, mut left) = body.split_at_checked(HEAD_BYTES).ok_or("it is shorter than its head")?;
-        let number = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
-        if &head[..8] != MAGIC {
-            return Err("it is no list of a backup".into());
-        }
-        // Where a newer release has its checksum is not known.
-        features::check_version(number(8), FORMAT_VERSION)?;
-        if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
-            return Err("its checksum does not match".into());
-        }
-        features::check(number(12), 0)?;
-        let database = u64::from_le_bytes(head[16..24].try_into().expect("eight bytes"));
+        let (database, mut left) = unseal(bytes, MAGIC, "list of a backup")?;
         let list = take(&mut left, database).ok_or("a file in it does not decode")?;
         field::pass_over_all(left, "field")?;
         if list.files.iter().filter(|file| is_manifest(&file.name)).count() != 1 {

@@ -14,6 +14,7 @@
 use super::list::{BackupList, StoredFile};
 use crate::error::{Error, Result};
 use crate::files::listing::is_of_database;
+use crate::files::sealed;
 use os::sync::Arc;
 use os::{Access, Disk, Lock};
 use sst::format::features::Unreadable;
@@ -27,9 +28,6 @@ const LIST: &str = "LIST";
 const LIST_NEW: &str = "LIST.new";
 const BACKUP: &str = "backup-";
 const NEW: &str = ".new";
-
-/// A longer list is damaged. An entry has about 60 bytes, so this is room for four million files.
-const MOST_LIST_BYTES: u64 = 256 << 20;
 
 /// A directory of backups.
 pub struct Store {
@@ -138,12 +136,9 @@ impl Store {
     fn find_one(&self, number: u64) -> Result<Found> {
         let path = self.list_of(number);
         let damaged = |why| Found::Damaged(Error::BadBackup { file: path.clone(), why });
-        let length = self.disk.open(&path, Access::Read).and_then(|file| file.len());
-        if let Some(bytes) = length.as_ref().ok().filter(|bytes| **bytes > MOST_LIST_BYTES) {
-            return Ok(damaged(format!("it has {bytes} bytes, more than any list")));
-        }
-        let bytes = match length.and_then(|_| self.disk.read_all(&path)) {
-            Ok(bytes) => bytes,
+        let bytes = match sealed::read(&*self.disk, &path) {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(why)) => return Ok(damaged(why)),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Unfinished),
             Err(error) => return Err(Error::io("read", &path, error)),
         };

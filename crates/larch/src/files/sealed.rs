@@ -1,0 +1,69 @@
+//! A list that is written whole, as a file of its own: what it begins and ends with. It does not know what it lists.
+//!
+//! ```text
+//!  0  magic                 8
+//!  8  format version        u32    1
+//! 12  features              u32    see sst::format::features; none yet
+//! 16  id                    u64
+//! 24  content
+//!     crc32c of all before  u32
+//! ```
+
+use os::{Access, Disk};
+use sst::format::features::{self, Unreadable};
+use std::io;
+use std::path::Path;
+
+const FORMAT_VERSION: u32 = 1;
+const HEAD_BYTES: usize = 24;
+const CRC_BYTES: usize = 4;
+
+/// A longer list is damaged. An entry has 60 to 500 bytes, so this is room for half a million files at least.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A list about `id`, whose content `write` appends.
+pub fn seal(magic: &[u8; 8], id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = magic.to_vec();
+    out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&id.to_le_bytes());
+    write(&mut out);
+    let crc = crc_fast::crc32_iscsi(&out);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out
+}
+
+/// The id and the content of what [`seal`] has made. `what` is said of bytes with another magic.
+///
+/// # Errors
+///
+/// The bytes are damaged, or a newer release has written them.
+pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], what: &str) -> Result<(u64, &'b [u8]), Unreadable> {
+    let parts = bytes.len().checked_sub(CRC_BYTES).and_then(|at| bytes.split_at_checked(at));
+    let (body, crc) = parts.ok_or("it is shorter than a checksum")?;
+    let (head, content) = body.split_at_checked(HEAD_BYTES).ok_or("it is shorter than its head")?;
+    let number = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+    if &head[..8] != magic {
+        return Err(format!("it is no {what}").into());
+    }
+    // Where a newer release has its checksum is not known.
+    features::check_version(number(8), FORMAT_VERSION)?;
+    if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
+        return Err("its checksum does not match".into());
+    }
+    features::check(number(12), 0)?;
+    Ok((u64::from_le_bytes(head[16..24].try_into().expect("eight bytes")), content))
+}
+
+/// The bytes of the list at `path`, or why there are too many.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Result<Vec<u8>, String>> {
+    let bytes = disk.open(path, Access::Read)?.len()?;
+    if bytes > MOST_BYTES {
+        return Ok(Err(format!("it has {bytes} bytes, more than any list")));
+    }
+    disk.read_all(path).map(Ok)
+}
