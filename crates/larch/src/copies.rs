@@ -15,10 +15,10 @@
 //! - What two directories share is never written again: only SSTs are.
 
 mod beside;
-mod copied_file;
+pub mod copied_file;
 pub(crate) mod list;
 mod moment;
-mod new_directory;
+pub mod new_directory;
 mod store;
 
 pub mod backup;

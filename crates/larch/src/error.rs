@@ -164,16 +164,16 @@ pub enum Error {
     /// The directory for a repaired database is not empty.
     #[error("{} is not empty; name a directory that is not there yet for the repaired database", .0.display())]
     RepairTarget(PathBuf),
-    /// The directory for a copy of a database has files in it.
-    #[error("{} is not empty; name a directory that is not there yet, or an empty one, for the copy", .0.display())]
+    /// The directory for a copy of a database, or for files that are built, has files in it.
+    #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// The directory for a copy of a database is locked.
-    #[error("{} is locked, here or by another process, which may make a copy there; wait for its end, or name another directory", .0.display())]
+    /// The directory for a copy of a database, or for files that are built, is locked.
+    #[error("{} is locked, here or by another process, which may write files there; wait for its end, or name another directory", .0.display())]
     CopyLocked(PathBuf),
-    /// The directory has a copy of a database that was not finished.
+    /// The directory has a copy of a database, or files that were built, and was not finished.
     #[error(
-        "{} has a copy of a database that was not finished; make the copy again in the same directory, which first removes what is \
-         there, or remove the directory",
+        "{} has a copy of a database, or built files, that was not finished; make the copy again, or build the files again, in the same \
+         directory, which first removes what is there, or remove the directory",
         .0.display()
     )]
     UnfinishedCopy(PathBuf),
@@ -220,6 +220,44 @@ pub enum Error {
         file: PathBuf,
         /// What is not known here.
         what: String,
+    },
+    /// There is no list of built files in the directory.
+    #[error(
+        "{} has no list of built files; name a directory in which files were built to the end, or build them there again",
+        .0.display()
+    )]
+    NotBuiltFiles(PathBuf),
+    /// The list of built files is damaged, or a file that it names is missing or damaged.
+    #[error("{} of built files cannot be used: {why}; bring the file back from where it was built, or build the files again", file.display())]
+    BadBuiltFiles {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A newer release has built the files.
+    #[error("{} of built files was {what}; use that release, or build the files with the option compat of this one", file.display())]
+    NewerBuiltFiles {
+        /// The list of the files.
+        file: PathBuf,
+        /// What is not known here.
+        what: String,
+    },
+    /// The values in built files are split into other column groups than those of the table.
+    #[error(
+        "values of the files in {} {}, those of table {table} {}; build the files with the groups of the table, or take them into another \
+         table",
+        directory.display(), split(built), split(groups)
+    )]
+    OtherGroups {
+        /// The directory of the files.
+        directory: Box<Path>,
+        /// The groups in the files.
+        built: Box<[String]>,
+        /// Name of the table.
+        table: Box<str>,
+        /// Its groups.
+        groups: Box<[String]>,
     },
     /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
     #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
@@ -401,6 +439,14 @@ fn part_count(table: &str, groups: &[String], parts: usize) -> String {
     }
 }
 
+/// How values are split into groups.
+fn split(groups: &[String]) -> String {
+    match groups {
+        [] => "are not split".to_owned(),
+        _ => format!("are split into {}", listed(groups)),
+    }
+}
+
 fn no_such_backup(directory: &Path, number: Option<u64>, there: &[u64]) -> String {
     let (directory, numbers) = (directory.display(), there.iter().map(u64::to_string).collect::<Vec<_>>());
     match (number, there) {
@@ -450,6 +496,7 @@ impl Error {
                 | Self::BadParts { .. }
                 | Self::BadEntry { .. }
                 | Self::BadBackup { .. }
+                | Self::BadBuiltFiles { .. }
         )
     }
 }
@@ -489,5 +536,16 @@ mod tests {
         check(parts(&["hot", "cold"], 1), "a row of table users has 2 parts, hot and cold; 1 was given");
         check(parts(&["hot"], 0), "a row of table users has 1 part, hot; 0 were given");
         check(parts(&[], 2), "a row of table users, which is not split in groups, has 1 part; 2 were given");
+        let other = Error::OtherGroups {
+            directory: Path::new("shard").into(),
+            built: Box::default(),
+            table: "users".into(),
+            groups: groups(&["hot", "cold"]).into(),
+        };
+        check(
+            other,
+            "values of the files in shard are not split, those of table users are split into hot and cold; build the files with the \
+             groups of the table, or take them into another table",
+        );
     }
 }

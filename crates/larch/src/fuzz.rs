@@ -1,5 +1,6 @@
 //! A door for the fuzz targets to decoders that are private otherwise. Compiled only with `--cfg fuzzing`.
 
+pub use crate::built::list::BuiltList;
 pub use crate::copies::list::BackupList;
 pub use crate::files::leftovers::Leftovers;
 pub use crate::log::record::{

@@ -48,6 +48,11 @@
 //! [`Table::create_index`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit keeps it. The
 //! engine knows no types: a program [registers](Builder::extractors) what makes the keys.
 //!
+//! # Bulk loads
+//!
+//! [`Table::import`] writes rows straight into sorted files. [`Builder::build_files`] does so without a database, on any machine, and
+//! [`Table::ingest`] takes such files into a table, without reading a row.
+//!
 //! # Memory
 //!
 //! [`Builder::cache_bytes`] is the memory for pages of every kind, and [`Builder::write_buffer_bytes`] that for rows
@@ -76,6 +81,7 @@
 
 mod background;
 mod bounds;
+mod built;
 mod cancel;
 mod compact;
 mod copies;
@@ -110,6 +116,9 @@ pub use background::trouble::{FailedWork, Trouble};
 use pages::gauge;
 
 pub use bounds::IntoKeyRange;
+pub use built::builder::FileBuilder;
+pub use built::directory::BuiltFiles;
+pub use built::ingest::{IngestOptions, IngestReport};
 pub use cancel::Cancel;
 pub use copies::backup::BackupReport;
 pub use copies::backups::{BackupInfo, BackupProblem, Backups, VerifyReport};
@@ -158,7 +167,8 @@ pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version, successor};
 pub use stats::shape::Resolution;
 pub use stats::types::{RangeGroup, RangeLevel, RangeStats};
-pub use tables::import::{Import, ImportReport};
+pub use tables::import::Import;
+pub use tables::sort::ImportReport;
 pub use transaction::conflict::Conflict;
 pub use transaction::expected::{Expected, Unmet};
 pub use warm::loader::Warmed;

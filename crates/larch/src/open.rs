@@ -5,6 +5,7 @@ pub mod recovery;
 
 use crate::background::idle::IDLE_TIME;
 use crate::background::{BackgroundClose, jobs};
+use crate::built::list::LIST;
 use crate::core::Core;
 use crate::core::environment::Environment;
 use crate::error::{Error, Result};
@@ -51,15 +52,7 @@ pub fn open(
     if let Some(bytes) = options.in_memory_bytes.filter(|_| is_own) {
         cache.set_kept_bytes(bytes);
     }
-    let opener = FileOpener {
-        directory: directory.clone(),
-        machine: machine.clone(),
-        cache,
-        prefer_flat: options.prefer_flat_index,
-        early: EarlyFiles::default(),
-        known: Arc::default(),
-        leftovers: Leftovers::new(machine.disk.clone()),
-    };
+    let opener = opener(&machine, &directory, &options, cache);
     options.check()?;
     let has_database = ManifestLog::exists(&machine, &directory)?;
     if !has_database && ManifestLog::is_unfinished_copy(&machine, &directory)? {
@@ -100,6 +93,32 @@ fn show_files(machine: Machine, directory: PathBuf, options: Options, opener: Fi
     Arc::new(Core::new(env, None, view, visible))
 }
 
+/// A database without tables, files, log and lock in `directory`, in which files for other databases can be built.
+///
+/// # Errors
+///
+/// [`Error::BadOptions`], [`Error::NoThreads`].
+pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Result<Arc<Core>> {
+    options.check()?;
+    machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
+    let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
+    let opener = opener(&machine, &directory, &options, cache);
+    let files = FileSet::new(machine.random.next_u64());
+    Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
+}
+
+fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc<PageCache>) -> FileOpener {
+    FileOpener {
+        directory: directory.to_owned(),
+        machine: machine.clone(),
+        cache,
+        prefer_flat: options.prefer_flat_index,
+        early: EarlyFiles::default(),
+        known: Arc::default(),
+        leftovers: Leftovers::new(machine.disk.clone()),
+    }
+}
+
 /// Opens the newest files of the database of `core`, which is open read-only, once more: with numbers for new files that none of
 /// them has, and for readers of the release that the database was written for.
 ///
@@ -127,6 +146,9 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     } else if ManifestLog::is_unfinished_copy(&machine, &directory)? {
         // It was begun after the first look, and its process has ended since.
         return Err(Error::UnfinishedCopy(directory));
+    } else if machine.disk.exists(&directory.join(LIST)).map_err(|error| Error::io("look in", &directory, error))? {
+        // Files that were built for other databases are not what is left of one.
+        return Err(Error::NotADatabase(directory));
     } else if listed.iter().any(|name| !matches!(name, ListedFile::Manifest(_))) {
         // The creation of a database that was not finished leaves only manifests.
         return Err(ManifestLog::current_is_missing(&directory));

@@ -1,11 +1,11 @@
-//! A directory that is filled with the files of a database, and is one only after the last step. It does not know where the files
-//! come from.
+//! A directory that is filled with files, and counts only after the last step: as a database, or as files for one. It does not know
+//! where the files come from.
 //!
 //! ```text
 //! LOCK                 held until the end, as by an open database
 //! UNFINISHED           the next file, which stays until the last step
 //! SSTs, manifest       in any order; then they and their names are durable
-//! CURRENT              UNFINISHED with another name
+//! CURRENT              UNFINISHED with another name; for files of no database that of their list
 //! ```
 //!
 //! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes what is there.
@@ -22,7 +22,8 @@ use os::{Access, Disk, Lock};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A directory that will be a database. If it is dropped before it is finished, what was written to it is removed.
+/// A directory that is being filled. If it is dropped before it is finished, what was written to it is removed.
+#[derive(Debug)]
 pub struct NewDirectory {
     disk: Arc<dyn Disk>,
     place: Place,
@@ -72,20 +73,29 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Then it is no database. If the last sync fails, and the step cannot be taken back either, it may be one
-    /// after a crash, with all its files.
-    pub fn finish(mut self, manifest: &str) -> Result<()> {
+    /// As [`NewDirectory::finish_as`].
+    pub fn finish(self, manifest: &str) -> Result<()> {
+        self.finish_as(CURRENT, current_text(manifest).as_bytes())
+    }
+
+    /// Ends the filling with a last file of this name and with these bytes. The bytes of all other files are durable.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses. Then the directory is what it was before. If the last sync fails, and the step cannot be taken back
+    /// either, it may be finished after a crash, with all its files.
+    pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let directory = &self.place.directory;
-        let (mark, current) = (directory.join(UNFINISHED), directory.join(CURRENT));
+        let (mark, last) = (directory.join(UNFINISHED), directory.join(name));
         let io = |action| move |error| Error::io(action, directory, error);
         let file = self.disk.open(&mark, Access::Write).map_err(|error| Error::io("open", &mark, error))?;
-        let written = file.write_at(current_text(manifest).as_bytes(), 0).and_then(|()| file.sync());
+        let written = file.write_at(bytes, 0).and_then(|()| file.sync());
         written.map_err(|error| Error::io("write", &mark, error))?;
         self.disk.sync_dir(directory).map_err(io("sync"))?;
-        self.disk.rename(&mark, &current).map_err(|error| Error::io("rename", &mark, error))?;
+        self.disk.rename(&mark, &last).map_err(|error| Error::io("rename", &mark, error))?;
         if let Err(error) = self.disk.sync_dir(directory) {
             // It goes back to what it was, so that the caller's error is the truth.
-            self.disk.rename(&current, &mark).ok();
+            self.disk.rename(&last, &mark).ok();
             return Err(io("sync")(error));
         }
         self.is_finished = true;

@@ -8,9 +8,11 @@
 //!   130 groups     each length-prefixed, in order; left out if the footer has no room for them
 //!   131 index of   varint: the rows are entries of an index of this table, and the name is that of the index
 //!   132 run        nothing: the rows are of a transaction that has not committed
+//!   133 built      u64: the file was built elsewhere, for whichever table takes it in, with the other files of this number.
+//!                    Then there is no table id and no name
 //! ```
 
-use crate::manifest::TableInfo;
+use crate::manifest::{TableId, TableInfo};
 use sst::MAX_ORIGIN_BYTES;
 use sst::format::field::{self, Field};
 use sst::format::varint;
@@ -20,6 +22,7 @@ const NAME: u8 = 129;
 const GROUPS: u8 = 130;
 const INDEX_OF: u8 = 131;
 const RUN: u8 = 132;
+const BUILT: u8 = 133;
 
 /// The table that a file was written for. A field is `None` if the footer does not have it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -34,17 +37,23 @@ pub struct FileOrigin {
     pub index_of: Option<u32>,
     /// Whether its rows are of a transaction that has not committed.
     pub is_run: bool,
+    /// If the file was built elsewhere: the number that the files have in common which were built together.
+    pub built: Option<u64>,
 }
 
-/// The origin of files that are written for `table`. `is_run`: with rows of a transaction that has not committed.
-pub fn encode(table: &TableInfo, is_run: bool) -> Vec<u8> {
+/// The origin of files that the database `database` writes for `table`. `is_run`: with rows of a transaction that has not committed.
+pub fn encode(database: u64, table: &TableInfo, is_run: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut id = Vec::new();
     varint::put(&mut id, table.id.0.into());
-    field::put(&mut out, TABLE, &id);
     match &table.index {
-        None => field::put(&mut out, NAME, table.name.as_bytes()),
+        None if table.id == TableId::ELSEWHERE => field::put(&mut out, BUILT, &database.to_le_bytes()),
+        None => {
+            field::put(&mut out, TABLE, &id);
+            field::put(&mut out, NAME, table.name.as_bytes());
+        }
         Some(index) => {
+            field::put(&mut out, TABLE, &id);
             let mut of = Vec::new();
             varint::put(&mut of, index.table.0.into());
             field::put(&mut out, INDEX_OF, &of);
@@ -71,6 +80,7 @@ pub fn decode(mut bytes: &[u8]) -> FileOrigin {
             NAME => origin.name = String::from_utf8(field.to_vec()).ok(),
             INDEX_OF => origin.index_of = varint::take(&mut field).and_then(|id| id.try_into().ok()),
             RUN => origin.is_run = true,
+            BUILT => origin.built = field.try_into().ok().map(u64::from_le_bytes),
             GROUPS => origin.groups = take_names(field),
             _ => {}
         }
@@ -90,7 +100,6 @@ fn take_names(mut bytes: &[u8]) -> Option<Vec<String>> {
 mod tests {
     use super::*;
     use crate::TableOptions;
-    use crate::manifest::TableId;
 
     #[test]
     fn an_origin_comes_back_and_leaves_out_what_has_no_room() {
@@ -108,14 +117,18 @@ mod tests {
             ("n".repeat(255), names(16, 14), true, false),
             ("n".repeat(255), names(16, 64), false, true),
         ] {
-            let bytes = encode(&table(name.clone(), groups.clone()), is_run);
+            let bytes = encode(9, &table(name.clone(), groups.clone()), is_run);
             assert!(bytes.len() <= MAX_ORIGIN_BYTES);
             let groups = fits.then_some(groups);
-            let expected = FileOrigin { table: Some(300), name: Some(name), groups, index_of: None, is_run };
+            let (table, name) = (Some(300), Some(name));
+            let expected = FileOrigin { table, name, groups, index_of: None, is_run, built: None };
             assert_eq!(decode(&bytes), expected);
             for end in 0..bytes.len() {
                 decode(&bytes[..end]);
             }
         }
+        let built = TableInfo { id: TableId::ELSEWHERE, ..table("anywhere".to_owned(), names(2, 3)) };
+        let expected = FileOrigin { groups: Some(names(2, 3)), built: Some(7), ..FileOrigin::default() };
+        assert_eq!(decode(&encode(7, &built, false)), expected);
     }
 }

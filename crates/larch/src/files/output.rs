@@ -320,7 +320,8 @@ impl Outputs {
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
         let options = options.build(filter, self.core.env.options.compat);
         let builder = SstBuilder::new(file, path, self.core.env.machine.random.next_u64(), options);
-        let mut builder = builder.with_origin(origin::encode(&self.table, self.is_run));
+        let database = self.core.views.newest().files.database;
+        let mut builder = builder.with_origin(origin::encode(database, &self.table, self.is_run));
         if self.writes_behind {
             builder = builder.with_writes_behind(Arc::clone(&self.core.env.machine.threads));
         }

@@ -7,6 +7,7 @@ use super::readable::Readable;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::IntoKeyRange;
+use crate::built::builder::FileBuilder;
 use crate::cancel::Limit;
 use crate::copies::backup::{self, BackupReport};
 use crate::copies::checkpoint::{self, CheckpointReport};
@@ -346,6 +347,43 @@ impl Builder {
         }
         let core = open::open(machine, self.directory, self.options, self.cache.as_ref().map(Cache::inner))?;
         Ok(Database { handle: DatabaseHandle::new(core) })
+    }
+}
+
+impl Builder {
+    /// Begins to build files in the directory, which does not exist yet or is empty, for a table that is stored as `table` says. No
+    /// database is needed, and none is made: [`Table::ingest`] takes the files into a table of any database later. Of the options of
+    /// this builder those count that say how files are written: memory, threads, machine, levels and [`Builder::compat`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let (shard, here) = (directory.path().join("shard"), directory.path().join("here"));
+    /// let mut files = larch::Database::builder(&shard).build_files(larch::TableOptions::default())?;
+    /// for number in 0..1000_u32 {
+    ///     files.add(&number.to_be_bytes(), b"apple")?;
+    /// }
+    /// files.finish(&mut |_, _| {})?;
+    ///
+    /// let db = larch::Database::open(&here)?;
+    /// let fruit = db.table("fruit")?;
+    /// let report = fruit.ingest(&[&shard], larch::IngestOptions::default())?;
+    /// assert_eq!(report.rows, 1000);
+    /// assert_eq!(fruit.iter().count(), 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an option cannot be used;
+    /// [`Error::NoThreads`]; what the disk refuses. A directory that was not finished is cleared first.
+    pub fn build_files(self, table: TableOptions) -> Result<FileBuilder> {
+        let mut machine = self.machine.unwrap_or_else(Machine::real);
+        if let Some(pool) = self.threads {
+            machine.threads = pool;
+        }
+        FileBuilder::begin(machine, &self.directory, self.options, table)
     }
 }
 

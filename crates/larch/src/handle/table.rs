@@ -1,7 +1,8 @@
 //! A table as its users see it. It turns arguments into what reads and writes take, and does no work itself.
 
 use crate::bounds::{self, IntoKeyRange};
-use crate::cancel::Limit;
+use crate::built::ingest::{IngestOptions, IngestReport};
+use crate::cancel::{Cancel, Limit};
 use crate::compact;
 use crate::core::Core;
 use crate::core::handle::{DatabaseHandle, TableHandle};
@@ -21,6 +22,7 @@ use os::sync::Arc;
 use pages::{Admit, Reason};
 use sst::{Direction, DumpDetail, Groups, Limits};
 use std::io;
+use std::path::Path;
 
 /// A table of a database: keys in byte order, each with a value. Cloning shares it.
 ///
@@ -614,6 +616,44 @@ impl Table {
     /// or [`Error::Page`](crate::Error::Page) if the disk is full.
     pub fn import(&self) -> Result<Import> {
         Import::new(&self.inner, Limit::none(&self.core().env.machine.clock))
+    }
+
+    /// Makes the files in `directories`, which were built [without a database](crate::Builder::build_files), part of the table. All rows
+    /// become visible at once, and are durable then; after an error or a crash the table has none of them. A row replaces one of the
+    /// table that has its key, and where several of the directories have a key, the last of them counts. No row is read or written: the
+    /// files get second names where the file system has that, and are copied elsewhere. Other commits go on meanwhile.
+    ///
+    /// Files whose keys the table does not have yet go to its deepest level. Files whose keys are in every level go to level 0, and if
+    /// there are many of these, writes wait for compactions as after any import. The same files may be taken in again, and by several
+    /// databases.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let (north, south, here) = ["north", "south", "here"].map(|name| directory.path().join(name)).into();
+    /// for (shard, keys) in [(&north, ["apple", "fig"]), (&south, ["fig", "mango"])] {
+    ///     let mut files = larch::Database::builder(shard).build_files(larch::TableOptions::default())?;
+    ///     for key in keys {
+    ///         files.add(key.as_bytes(), shard.as_os_str().as_encoded_bytes())?;
+    ///     }
+    ///     files.finish(&mut |_, _| {})?;
+    /// }
+    /// let fruit = larch::Database::open(&here)?.table("fruit")?;
+    /// fruit.ingest(&[&north, &south], larch::IngestOptions::default())?;
+    /// assert_eq!(fruit.get("fig")?.as_deref(), Some(south.as_os_str().as_encoded_bytes()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBuiltFiles`](crate::Error::NotBuiltFiles), [`Error::BadBuiltFiles`](crate::Error::BadBuiltFiles),
+    /// [`Error::NewerBuiltFiles`](crate::Error::NewerBuiltFiles), [`Error::OtherGroups`](crate::Error::OtherGroups) if the files cannot be
+    /// used here; [`Error::HasIndexes`](crate::Error::HasIndexes) if the table has indexes;
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the release that the database is written for cannot read the files; otherwise
+    /// as [`Table::import`] and [`Import::finish`].
+    pub fn ingest(&self, directories: &[impl AsRef<Path>], options: IngestOptions) -> Result<IngestReport> {
+        self.until(&Cancel::new()).ingest(directories, options, &mut |_, _| {})
     }
 
     /// Writes what is in memory to files and merges all files of the table into its deepest level, so that erased and

@@ -4,6 +4,7 @@
 use super::database::Database;
 use super::table::Table;
 use crate::bounds::IntoKeyRange;
+use crate::built::ingest::{self, IngestOptions, IngestReport};
 use crate::cancel::{Cancel, Limit};
 use crate::compact;
 use crate::copies::backup::{self, BackupReport};
@@ -163,5 +164,21 @@ impl Until<'_, Table> {
     /// As [`Table::import`].
     pub fn import(&self) -> Result<Import> {
         Import::new(self.handle.inner(), self.limit())
+    }
+
+    /// As [`Table::ingest`]. `progress` gets how many bytes are in place, and how many there are; this takes time only where files have
+    /// to be copied or verified.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Table::ingest`].
+    pub fn ingest(
+        &self,
+        directories: &[impl AsRef<Path>],
+        options: IngestOptions,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<IngestReport> {
+        let directories: Vec<&Path> = directories.iter().map(AsRef::as_ref).collect();
+        ingest::ingest(self.handle.inner(), &directories, options, &self.limit(), progress)
     }
 }

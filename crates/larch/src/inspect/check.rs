@@ -9,8 +9,7 @@ use crate::manifest::{TableFiles, TableInfo};
 use crate::read::ahead::ahead_bytes;
 use os::sync::Arc;
 use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
-use sst::format::meta::MAX_BOUND_BYTES;
-use sst::{KeyBounds, successor};
+use sst::{FileReport, Sst};
 use std::io::ErrorKind;
 
 /// How far a check is. [`Database::check`](crate::Database::check) reports it.
@@ -66,13 +65,7 @@ pub fn check(
             }
             let done_before = report.bytes;
             let tell = &mut |done: u64| progress(CheckProgress { done_bytes: done_before + done, total_bytes });
-            // Each file gets a session of its own, because a session that failed cannot be used again.
-            let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass)
-                .with_ahead_bytes(ahead_bytes(&core.env.cache));
-            let source = Limited { session: &session, limit };
-            let found = sst::verify(&file.sst, &source, &*file.sst.file.around_cache(), tell);
-            // If the limit is over, the error of the session only says that it has ended the check.
-            limit.check("the check")?;
+            let found = check_file(core, &file.sst, (limit, "the check"), tell)?;
             report.files += 1;
             report.bytes += file.bytes();
             match found {
@@ -92,6 +85,28 @@ pub fn check(
         }
     }
     Ok(report)
+}
+
+/// Checks one file, unless the limit ends it before; that is the outer error, and what is wrong with the file is the inner one. The
+/// limit comes with the name of the work.
+///
+/// # Errors
+///
+/// The error of the limit.
+pub fn check_file(
+    core: &Core,
+    sst: &Sst,
+    (limit, work): (&Limit, &'static str),
+    tell: &mut dyn FnMut(u64),
+) -> Result<Result<FileReport, pages::Error>> {
+    // Each file gets a session of its own, because a session that failed cannot be used again.
+    let session =
+        Session::new(&core.env.cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(&core.env.cache));
+    let source = Limited { session: &session, limit };
+    let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
+    // If the limit is over, the error of the session only says that it has ended the check.
+    limit.check(work)?;
+    Ok(found)
 }
 
 /// A session that gives no more pages once the limit is over.
@@ -116,7 +131,7 @@ fn check_order(table: &TableFiles, report: &mut CheckReport) {
     for (level, files) in table.levels.iter().enumerate().skip(1) {
         for pair in files.windows(2) {
             let (a, b) = (pair[0].sst.bounds(), pair[1].sst.bounds());
-            if a.high.as_deref().is_none_or(|high| high > b.low.as_slice()) && !is_cut_tie(a, b) {
+            if !a.is_before(b) {
                 let why = format!("it overlaps {} in level {level}", pair[1].path().display());
                 let error = pages::Error::Corrupt { file: pair[0].path().to_owned(), page: "manifest", offset: 0, why };
                 let (table, file) = (table.info.name.clone(), pair[0].path().to_owned());
@@ -124,9 +139,4 @@ fn check_order(table: &TableFiles, report: &mut CheckReport) {
             }
         }
     }
-}
-
-/// Whether the end of `a` and the beginning of `b` were cut to the same bytes, because the keys are longer than bounds.
-fn is_cut_tie(a: &KeyBounds, b: &KeyBounds) -> bool {
-    b.low.len() == MAX_BOUND_BYTES && a.high == successor(&b.low)
 }

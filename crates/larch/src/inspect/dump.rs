@@ -65,12 +65,16 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     }
     let (meta, origin) = sst::read_origin(&*file, path)?;
     if meta.has_origin {
-        let FileOrigin { table, name, groups, index_of, is_run } = origin::decode(&origin);
+        let FileOrigin { table, name, groups, index_of, is_run, built } = origin::decode(&origin);
         let (id, name) = (table.unwrap_or(0), name.unwrap_or_default());
         let groups = groups.filter(|groups| !groups.is_empty()).map(|groups| format!(" groups {}", groups.join(" ")));
         let of = index_of.map(|table| format!(", an index of table {table}")).unwrap_or_default();
         let run = if is_run { ", of a transaction that had not committed" } else { "" };
-        line(out, format_args!("written for table {id} {name:?}{}{of}{run}", groups.unwrap_or_default()))?;
+        let groups = groups.unwrap_or_default();
+        match built {
+            Some(built) => line(out, format_args!("built elsewhere as one of files {built:016x}{groups}"))?,
+            None => line(out, format_args!("written for table {id} {name:?}{groups}{of}{run}"))?,
+        }
     }
     let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
     let file = cache.register_on(path, meta.file_id, machine);

@@ -11,6 +11,11 @@ pub const LEVELS: usize = 7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 
+impl TableId {
+    /// Stands for the table that files are built for without a database. No table of a database has this id.
+    pub const ELSEWHERE: Self = Self(u32::MAX);
+}
+
 /// What is known of a table besides its files.
 #[derive(Debug)]
 pub struct TableInfo {

@@ -131,6 +131,7 @@ impl DamagedDatabase {
             .map(|(_, file)| sst_name(file.number, file.epoch))
             .collect();
         let mut newest_before = 0;
+        let mut built_ids: BTreeMap<u64, TableId> = BTreeMap::new();
         for name in listed {
             let ListedFile::Sst(name, number) = name else { continue };
             if named.contains(name) {
@@ -147,8 +148,21 @@ impl DamagedDatabase {
                     continue;
                 }
             };
-            let FileOrigin { table, name: table_name, groups, index_of, is_run } = origin::decode(&origin);
-            let id = TableId(table.unwrap_or(0));
+            let FileOrigin { table, name: table_name, groups, index_of, is_run, built } = origin::decode(&origin);
+            let (id, table_name) = match built {
+                // Ids from the greatest on downwards are of no table.
+                Some(built) => {
+                    let next = TableId(TableId::ELSEWHERE.0 - built_ids.len() as u32);
+                    (*built_ids.entry(built).or_insert(next), Some(format!("built-{built:016x}")))
+                }
+                None => (TableId(table.unwrap_or(0)), table_name),
+            };
+            if built.is_some() {
+                report.guesses.push(format!(
+                    "{name} was built elsewhere and does not say for which table; its rows are in one with the files that were \
+                     built with it"
+                ));
+            }
             if is_run {
                 report
                     .guesses

@@ -115,13 +115,24 @@ impl<'c> TableChange<'c> {
     /// # Errors
     ///
     /// As [`Core::install`].
-    pub fn commit(mut self, mut edits: Vec<Edit>, fresh: FreshFiles) -> Result<()> {
-        let version = self.version();
+    pub fn commit(self, edits: Vec<Edit>, fresh: FreshFiles) -> Result<()> {
+        self.commit_versions(1, edits, fresh).map(drop)
+    }
+
+    /// As [`TableChange::commit`], with `count` versions, of which [`TableChange::version`] is the first. Reads see all of them at
+    /// once, from the last on, which is returned.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::install`].
+    pub fn commit_versions(mut self, count: u64, mut edits: Vec<Edit>, fresh: FreshFiles) -> Result<Version> {
+        let version = Version(self.version().0 + count - 1);
         edits.push(Edit::LastVersion(version));
         if self.core.views.newest().memory.iter().all(|memory| memory.is_empty()) {
             edits.push(Edit::FlushedVersion(version));
         }
-        self.finish(&edits, fresh, Some(version))
+        self.finish(&edits, fresh, Some(version))?;
+        Ok(version)
     }
 
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
@@ -135,7 +146,9 @@ impl<'c> TableChange<'c> {
             core.writes.recent.note_change_of_tables(self.writer().next_version());
         }
         if let (Ok(()), Some(version)) = (&outcome, version) {
-            self.writer().take_version();
+            while self.writer().last_version() < version {
+                self.writer().take_version();
+            }
             core.writes.sync.note_durable(version);
             core.views.publish(version);
         }

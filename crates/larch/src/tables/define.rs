@@ -95,10 +95,27 @@ pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptio
     if options == old.options {
         return Ok(());
     }
+    let is_alike = options.writes_like(&old.options);
+    install_options(core, &old, options, is_alike)
+}
+
+/// Notes that the files with the numbers so far may have been written under other options than the table has now.
+///
+/// # Errors
+///
+/// [`Error::TableDropped`]; as [`Core::install`].
+pub fn note_other_options(core: &Core, table: &TableInfo) -> Result<()> {
+    let _altering = core.writes.altering.lock();
+    let now = core.views.newest().files_of(table)?.info.clone();
+    install_options(core, &now, now.options.clone(), false)
+}
+
+/// Installs options of the table `old`. `is_alike`: files are written as under the options before. The caller holds the lock `altering`.
+fn install_options(core: &Core, old: &TableInfo, options: TableOptions, is_alike: bool) -> Result<()> {
     let mut manifest = core.writes.manifest.lock();
     // Files with smaller numbers may have begun with the old options. Files with larger numbers get the new ones.
     let _numbering = core.writes.numbering.write();
-    let since = if options.writes_like(&old.options) { old.since } else { core.writes.new_number() };
-    let edit = Edit::AlterTable { id: table.id, since, options };
+    let since = if is_alike { old.since } else { core.writes.new_number() };
+    let edit = Edit::AlterTable { id: old.id, since, options };
     core.install_in(&mut manifest, &[edit], FreshFiles::new(&core.env.opener.leftovers), |_| {})
 }

@@ -1,0 +1,15 @@
+//! Files that are built without a database, and how a table takes them in. It knows which files there are, and not how rows are
+//! sorted.
+//!
+//! ```text
+//! rows ──▶ sorted files ──▶ a directory, which counts once it has a list of its files      build-files, on any machine
+//!                               │
+//!          checked, a second name or a copy ──▶ the directory of a database ──▶ one edit of its manifest      ingest
+//! ```
+//!
+//! Invariant: a file of such a directory is never written again, because databases may share it.
+
+pub mod builder;
+pub mod directory;
+pub mod ingest;
+pub(crate) mod list;

@@ -1,0 +1,106 @@
+//! A directory with files that were built together: its list, and whether the files are there that it names. It does not know how they
+//! were built, nor what becomes of them.
+
+use super::list::{BuiltFile, BuiltList, LIST};
+use crate::error::{Error, Result};
+use crate::files::sealed;
+use crate::options::TableOptions;
+use os::{Access, Disk, Machine};
+use sst::format::features::Unreadable;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Files that were built without a database, in a directory of their own: see
+/// [`Builder::build_files`](crate::Builder::build_files). [`Table::ingest`](crate::Table::ingest) makes them part of a table.
+#[derive(Clone, Debug)]
+pub struct BuiltFiles {
+    pub(super) directory: PathBuf,
+    pub(super) list: BuiltList,
+}
+
+impl BuiltFiles {
+    /// Reads the list of the files in `directory`. The files themselves are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBuiltFiles`] if no list is there; [`Error::BadBuiltFiles`] if it is damaged; [`Error::NewerBuiltFiles`]; what the disk
+    /// refuses.
+    pub fn at(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::at_on(directory, &Machine::real())
+    }
+
+    /// As [`BuiltFiles::at`] on another machine, for example a simulated one.
+    ///
+    /// # Errors
+    ///
+    /// As [`BuiltFiles::at`].
+    pub fn at_on(directory: impl AsRef<Path>, machine: &Machine) -> Result<Self> {
+        Self::read(&*machine.disk, directory.as_ref())
+    }
+
+    pub(super) fn read(disk: &dyn Disk, directory: &Path) -> Result<Self> {
+        let file = directory.join(LIST);
+        let bytes = match sealed::read(disk, &file) {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(why)) => return Err(Error::BadBuiltFiles { file, why }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::NotBuiltFiles(directory.to_owned()));
+            }
+            Err(error) => return Err(Error::io("read", &file, error)),
+        };
+        match BuiltList::decode(&bytes) {
+            Ok(list) => Ok(Self { directory: directory.to_owned(), list }),
+            Err(Unreadable::Corrupt(why)) => Err(Error::BadBuiltFiles { file, why }),
+            Err(newer @ Unreadable::Newer(_)) => Err(Error::NewerBuiltFiles { file, what: newer.to_string() }),
+        }
+    }
+
+    /// How the table is stored that they were built for.
+    pub fn options(&self) -> &TableOptions {
+        &self.list.options
+    }
+
+    /// How many files there are.
+    pub fn files(&self) -> u64 {
+        self.list.files.len() as u64
+    }
+
+    /// The rows in them. Each key is in them once.
+    pub fn rows(&self) -> u64 {
+        self.list.rows()
+    }
+
+    /// The length of all files, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.list.bytes()
+    }
+
+    /// The path of a file of the list.
+    pub(super) fn path(&self, file: &BuiltFile) -> PathBuf {
+        self.directory.join(file.name())
+    }
+
+    /// Compares the lengths and the footers of all files with the list.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadBuiltFiles`]; what the disk refuses.
+    pub(super) fn check_files(&self, disk: &dyn Disk) -> Result<()> {
+        self.list.files.iter().try_for_each(|file| self.check_file(disk, file))
+    }
+
+    fn check_file(&self, disk: &dyn Disk, file: &BuiltFile) -> Result<()> {
+        let path = self.path(file);
+        let why = match disk.open(&path, Access::Read) {
+            Err(error) if error.kind() == ErrorKind::NotFound => "it is missing".to_owned(),
+            Err(error) => return Err(Error::io("open", &path, error)),
+            Ok(opened) => match sst::read_footer(&*opened, &path) {
+                Ok(meta) if meta == file.meta => return Ok(()),
+                Ok(_) => "its footer is not the one that the list describes".to_owned(),
+                Err(error @ pages::Error::Io { .. }) => return Err(error.into()),
+                Err(error) => error.to_string(),
+            },
+        };
+        Err(Error::BadBuiltFiles { file: path, why })
+    }
+}
