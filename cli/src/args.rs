@@ -30,6 +30,17 @@ Examples:
   larch import db people people.csv --key id:int --groups 'hot:name,age;cold:*'
   zcat events.jsonl.gz | larch import db events - --format jsonl --key id";
 
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  larch build-files monday.csv --key id:int --out monday
+  larch build-files monday.csv tuesday.csv --like db people --out shard
+  larch ingest db people monday shard";
+
+const INGEST_EXAMPLES: &str = "\
+Examples:
+  larch ingest db people monday tuesday
+  larch ingest db people /mnt/disk/shard-* --verify --move";
+
 const GET_EXAMPLES: &str = "\
 Examples:
   larch get db people 7 --json
@@ -266,6 +277,18 @@ pub enum Command {
     /// Put the rows of a file in a table, all of them or none
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
+    /// Put the rows of files in sorted files that any database can take in, on any machine
+    ///
+    /// No database is needed or made. The directory has a list of the files with their checksums; it can be copied to where the
+    /// database is.
+    #[command(after_help = BUILD_EXAMPLES)]
+    BuildFiles(BuildFiles),
+    /// Take files into a table that `build-files` has made, all of them or none
+    ///
+    /// No row is read: the files get second names in the database where the file system has that, and are copied elsewhere. A row
+    /// replaces one of the table with its key, and one of the directories that are named before.
+    #[command(after_help = INGEST_EXAMPLES)]
+    Ingest(Ingest),
     /// Print the row with a key
     #[command(after_help = GET_EXAMPLES)]
     Get(Get),
@@ -548,12 +571,12 @@ pub struct Restore {
     pub json: bool,
 }
 
-/// A directory for copies. What looks like an address of another machine is refused, so that it can become one.
+/// A directory for copies or for built files. What looks like an address of another machine is refused, so that it can become one.
 fn local(text: &str) -> Result<PathBuf, String> {
     match text.split_once("://") {
-        Some((scheme, _)) if !scheme.contains('/') => {
-            Err(format!("{scheme}:// cannot hold copies; name a directory (write ./{text} if it is one)"))
-        }
+        Some((scheme, _)) if !scheme.contains('/') => Err(format!(
+            "{scheme}:// cannot hold copies or built files; name a directory (write ./{text} if it is one)"
+        )),
         _ => Ok(PathBuf::from(text)),
     }
 }
@@ -566,6 +589,60 @@ pub struct Import {
     pub table: String,
     /// File to read, or - for the standard input
     pub file: PathBuf,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+    // Last, for its heading holds for all that come after it.
+    #[command(flatten, next_help_heading = NEW_TABLE)]
+    pub table_options: TableArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BuildFiles {
+    /// Files to read, or - for the standard input; of rows with the same key the last one stays
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Directory for the files, which does not exist yet or is empty
+    #[arg(long, value_name = "DIR", value_parser = local)]
+    pub out: PathBuf,
+    /// Build for this table: with rows as it has them, and stored as it is
+    #[arg(long, num_args = 2, value_names = ["DB", "TABLE"])]
+    pub like: Vec<String>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+    // Last, for its heading holds for all that come after it.
+    #[command(flatten, next_help_heading = NEW_TABLE)]
+    pub table_options: TableArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Ingest {
+    /// Directory of the database; made if it does not exist
+    pub dir: PathBuf,
+    /// Table; made as the files were built if it does not exist, and made again if it has no rows
+    pub table: String,
+    /// Directories of built files; where several have a key, the last of them counts
+    #[arg(required = true, value_name = "BUILT", value_parser = local)]
+    pub from: Vec<PathBuf>,
+    /// Read every byte of the files and check it before
+    #[arg(long)]
+    pub verify: bool,
+    /// Remove the directories once the table has the files
+    #[arg(long = "move")]
+    pub remove: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How the rows of an input are read.
+#[derive(Debug, Args)]
+pub struct InputArgs {
     /// What the file is; guessed from its name if that ends in .csv, .tsv or .jsonl
     #[arg(long)]
     pub format: Option<Format>,
@@ -588,12 +665,6 @@ pub struct Import {
     /// names; without one every column must be named. A ; separates groups, or give --groups several times.
     #[arg(long, value_name = "GROUP[;GROUP…]", value_delimiter = ';')]
     pub groups: Vec<GroupSpec>,
-    /// Print the report as JSON
-    #[arg(long)]
-    pub json: bool,
-    // Last, for its heading holds for all that come after it.
-    #[command(flatten, next_help_heading = NEW_TABLE)]
-    pub table_options: TableArgs,
 }
 
 /// How a table is kept in files.

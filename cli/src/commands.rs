@@ -2,6 +2,7 @@
 
 pub mod alter;
 pub mod backup;
+pub mod build_files;
 pub mod check;
 pub mod checkpoint;
 pub mod compact;
@@ -11,6 +12,7 @@ pub mod explain;
 pub mod follow;
 pub mod import;
 pub mod index;
+pub mod ingest;
 pub mod load;
 pub mod metrics;
 pub mod plan;

@@ -138,11 +138,16 @@ pub fn schema(table: &Table) -> Result<Option<Schema>> {
 
 /// What the rows of a table are made of, in words.
 pub fn rows(table: &Table, schema: Option<&Schema>) -> String {
-    let groups = match table.options().groups {
-        groups if groups.is_empty() => String::new(),
+    rows_of(&table.options(), schema)
+}
+
+/// As [`rows`], of a table that is stored so.
+pub fn rows_of(options: &TableOptions, schema: Option<&Schema>) -> String {
+    let groups = match &options.groups[..] {
+        [] => String::new(),
         groups => format!(" in groups {}", groups.join(", ")),
     };
-    match (schema, declared_key_types(table)) {
+    match (schema, Declaration::from_bytes(&options.metadata).ok()) {
         (Some(schema), _) => schema.to_string(),
         (None, Some(fields)) => format!("keys of {fields}, raw values{groups}"),
         (None, None) => format!("raw keys and values{groups}"),

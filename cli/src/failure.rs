@@ -86,7 +86,7 @@ impl fmt::Display for Failure {
 fn is_of_arguments(error: &larch::Error) -> bool {
     use larch::Error::{
         BadIndexName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeyTooLong, NotBackups,
-        OtherDatabase, RepairTarget, TableExists, ValueTooLong,
+        NotBuiltFiles, OtherDatabase, OtherGroups, RepairTarget, TableExists, ValueTooLong,
     };
     matches!(
         error,
@@ -97,6 +97,8 @@ fn is_of_arguments(error: &larch::Error) -> bool {
             | CopyTarget(_)
             | NotBackups { .. }
             | OtherDatabase(_)
+            | NotBuiltFiles(_)
+            | OtherGroups { .. }
             | BadTableName(_)
             | TableExists(_)
             | BadOptions(_)

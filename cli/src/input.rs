@@ -9,6 +9,8 @@ use std::rc::Rc;
 
 /// What a failure to read leaves of an import.
 pub const NOTHING_KEPT: &str = "nothing was imported";
+/// What a failure to read leaves of files that are being built.
+pub const NOTHING_BUILT: &str = "nothing was built";
 /// What the standard input is called in messages.
 const STDIN: &str = "standard input";
 /// One read of the input.
@@ -27,8 +29,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file, or the standard input for `-`.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// Opens a file, or the standard input for `-`. `kept` ends the message of a failure.
+    pub fn open(path: &Path, kept: &str) -> Result<Self> {
         let (name, bytes, origin) = if path == Path::new("-") {
             (STDIN.to_string(), None, Origin::Stdin(io::stdin().lock()))
         } else {
@@ -39,9 +41,9 @@ impl Input {
         let read = Rc::new(Cell::new(0));
         let mut reader = BufReader::with_capacity(READ_BYTES, Counted { origin, read: Rc::clone(&read) });
         match reader.fill_buf() {
-            Ok([]) => Err(Failure::Input(format!("{name} is empty, so nothing was imported; give a file with rows"))),
+            Ok([]) => Err(Failure::Input(format!("{name} is empty, so {kept}; give a file with rows"))),
             Ok(_) => Ok(Self { name, bytes, read, reader }),
-            Err(error) => Err(cannot_read(&name, &error, NOTHING_KEPT)),
+            Err(error) => Err(cannot_read(&name, &error, kept)),
         }
     }
 

@@ -3,7 +3,7 @@
 //! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and back
 //! through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
 //!
-//! ^C gives up `import`, `compact`, `check`, `index` and all that makes or reads copies in good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else
+//! ^C gives up `import`, `build-files`, `ingest`, `compact`, `check`, `index` and all that makes or reads copies in good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else
 //! the process ends, and the engine's promise is that nothing is lost and no half of an import is there.
 //!
 //! It is a library so that another binary can be the same command with more stores to measure.
@@ -61,6 +61,8 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
     let args::Cli { common, command } = args::Cli::of_process();
     let done = match command {
         Command::Import(args) => commands::import::run(&common, &args),
+        Command::BuildFiles(args) => commands::build_files::run(&common, &args),
+        Command::Ingest(args) => commands::ingest::run(&common, &args),
         Command::Get(args) => commands::point::get(&common, &args),
         Command::Put(args) => commands::point::put(&common, &args),
         Command::Load(args) => commands::load::run(&common, &args),

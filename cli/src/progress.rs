@@ -60,8 +60,15 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Takes the bar from the terminal: the work is done.
+    pub fn clear(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.clear();
     }
 }

@@ -1,6 +1,6 @@
 //! `larch import`: the rows of a file in a table, all of them or none.
 
-use crate::args::{Common, Import, TableArgs};
+use crate::args::{Common, Import, InputArgs, TableArgs};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::input::{Input, NOTHING_KEPT};
@@ -17,6 +17,7 @@ use larch::{Database, ImportReport, Table, TableOptions};
 use os::Machine;
 use serde::Serialize;
 use std::cell::Cell;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -48,24 +49,20 @@ struct Report<'r> {
 pub fn run(common: &Common, args: &Import) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
-    let format = format(args)?;
-    let header = header(args, format)?;
-    let input = Input::open(&args.file)?;
-    let (name, bytes, read) = (input.name.clone(), input.bytes, input.read.clone());
-    let mut rows = Rows::new(input, format, header, NOTHING_KEPT)?;
+    let (mut reading, format) = Reading::open(&args.input, &args.file, NOTHING_KEPT)?;
+    let name = reading.name.clone();
 
     let database = database::open_or_create(&args.dir, common)?;
     let existing = filled_table(&database, &args.table)?;
-    let schema = schema(args, &name, format, &rows, existing.as_ref())?;
-    let reading = match bytes {
-        Some(bytes) => Reading { progress: Progress::bytes("reading", bytes), bytes: Some(read) },
-        None => Reading { progress: Progress::endless("rows read"), bytes: None },
-    };
+    let schema = schema(&args.input, &reading, format, existing.as_ref())?;
+    if let Some(table) = &existing {
+        same_options(&args.table_options, &table.options(), &args.table)?;
+    }
     let (rows_read, done) = match existing {
-        Some(table) => fill(&table, &schema, &mut rows, reading)?,
+        Some(table) => fill(&table, &schema, &mut reading)?,
         None => {
             let table = database.table_with(&args.table, options(&args.table_options, &schema))?;
-            fill(&table, &schema, &mut rows, reading).inspect_err(|_| {
+            fill(&table, &schema, &mut reading).inspect_err(|_| {
                 // The error to report is the one of reading the rows. A table that stays is empty and does no harm.
                 database.drop_table(&args.table).ok();
             })?
@@ -91,14 +88,14 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     if args.json {
         output.json(&report)?
     } else {
-        print(&report, &schema, time, &mut output)?
+        print(&report, &schema, (time, &done), &mut output)?
     }
     output.finish()
 }
 
 /// The table, if it has rows. One without, as an import leaves it that was stopped, may have been made for other rows and
 /// is removed, unless it is another program's.
-fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
+pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
     let TableOptions { metadata, groups, .. } = table.options();
     let is_ours = metadata.is_empty() && groups.is_empty() || database::schema(&table)?.is_some();
@@ -109,39 +106,69 @@ fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     Ok(Some(table))
 }
 
-/// How far the input is read, in bytes if its size is known and in rows if not.
-struct Reading {
+/// The rows of an input, and how far it is read: in bytes if its size is known, and in rows if not.
+pub struct Reading {
+    /// What to call the input in messages.
+    pub name: String,
+    rows: Rows,
     progress: Progress,
     bytes: Option<Rc<Cell<u64>>>,
+    /// What a failure leaves, as the end of a message.
+    kept: &'static str,
+}
+
+impl Reading {
+    /// Opens a file, and finds out what it is.
+    pub fn open(args: &InputArgs, file: &Path, kept: &'static str) -> Result<(Self, Format)> {
+        let format = format(args, file)?;
+        let header = header(args, format)?;
+        let input = Input::open(file, kept)?;
+        let (name, bytes, read) = (input.name.clone(), input.bytes, input.read.clone());
+        let rows = Rows::new(input, format, header, kept)?;
+        let (progress, bytes) = match bytes {
+            Some(bytes) => (Progress::bytes("reading", bytes), Some(read)),
+            None => (Progress::endless("rows read"), None),
+        };
+        Ok((Self { name, rows, progress, bytes, kept }, format))
+    }
+
+    /// Gives all rows to `add`; says how many there were.
+    pub fn read(&mut self, schema: &Schema, add: &mut dyn FnMut(&Row) -> larch::Result<()>) -> Result<u64> {
+        let layout = Layout::new(Some(schema.clone()));
+        let mut row = Row::default();
+        let mut rows_read = 0;
+        while self.rows.next(&layout, &mut row)? {
+            add(&row).map_err(|error| Failure::Write { at: self.rows.place(), error, kept: self.kept })?;
+            rows_read += 1;
+            if rows_read % STRIDE == 0 {
+                self.progress.set(self.bytes.as_ref().map_or(rows_read, |bytes| bytes.get()));
+            }
+        }
+        self.progress.clear();
+        Ok(rows_read)
+    }
 }
 
 /// Puts all rows in the table, or none; says how many there were.
-fn fill(table: &Table, schema: &Schema, rows: &mut Rows, mut reading: Reading) -> Result<(u64, ImportReport)> {
-    let layout = Layout::new(Some(schema.clone()));
-    let mut row = Row::default();
+fn fill(table: &Table, schema: &Schema, reading: &mut Reading) -> Result<(u64, ImportReport)> {
     let cancel = interrupt::cancels();
     let mut import = table.until(&cancel).import()?;
-    let mut rows_read = 0;
-    while rows.next(&layout, &mut row)? {
-        let failed = |error| Failure::Write { at: rows.place(), error, kept: NOTHING_KEPT };
-        match &row.parts[..] {
-            [value] => import.add(&row.key, value),
-            parts => import.add_parts(&row.key, parts),
-        }
-        .map_err(failed)?;
-        rows_read += 1;
-        if rows_read % STRIDE == 0 {
-            reading.progress.set(reading.bytes.as_ref().map_or(rows_read, |bytes| bytes.get()));
-        }
-    }
-    drop(reading);
+    let rows_read = reading.read(schema, &mut |row| match &row.parts[..] {
+        [value] => import.add(&row.key, value),
+        parts => import.add_parts(&row.key, parts),
+    })?;
     let mut writing = Progress::bytes("writing", 0);
     let done = import.finish(&mut |done, total| writing.set_of(done, total));
     let failed = |error| Failure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
     Ok((rows_read, done.map_err(failed)?))
 }
 
-fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Output) -> Result<()> {
+fn print(
+    report: &Report<'_>,
+    schema: &Schema,
+    (time, done): (Duration, &ImportReport),
+    output: &mut Output,
+) -> Result<()> {
     output.line(format!("table {}: {schema}", report.table))?;
     output.line(format!(
         "imported {} ({}) from {} in {}, {} rows/s",
@@ -151,32 +178,37 @@ fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Outp
         size::seconds(time),
         size::count(report.rows_per_second)
     ))?;
-    if report.rows < report.rows_read {
-        let again = report.rows_read - report.rows;
+    print_work(done, report.rows_read, output)
+}
+
+/// Says how rows became files, out of `rows_read`.
+pub fn print_work(done: &ImportReport, rows_read: u64, output: &mut Output) -> Result<()> {
+    if done.rows < rows_read {
+        let again = rows_read - done.rows;
         output
             .line(format!("{} had a key that came again later; the last row of a key stays", size::of(again, "row")))?;
     }
-    let order =
-        if report.sorted { "in order".to_string() } else { format!("sorted in {}", size::of(report.runs, "run")) };
-    let memory = report.peak_memory_bytes.map_or(String::new(), |peak| format!(", peak memory {}", size::bytes(peak)));
-    output.line(format!("{order}, {} written{memory}", size::of(report.files, "file")))
+    let order = if done.sorted { "in order".to_string() } else { format!("sorted in {}", size::of(done.runs, "run")) };
+    let peak = os::process::memory().peak_resident_bytes;
+    let memory = peak.map_or(String::new(), |peak| format!(", peak memory {}", size::bytes(peak)));
+    output.line(format!("{order}, {} written{memory}", size::of(done.files, "file")))
 }
 
 /// What was said, or what the file's name says.
-fn format(args: &Import) -> Result<Format> {
-    let guess = || match args.file.extension()?.to_str()? {
+fn format(args: &InputArgs, file: &Path) -> Result<Format> {
+    let guess = || match file.extension()?.to_str()? {
         "csv" => Some(Format::Csv),
         "tsv" => Some(Format::Tsv),
         "jsonl" => Some(Format::Jsonl),
         _ => None,
     };
     args.format.or_else(guess).ok_or_else(|| {
-        Failure::Usage(format!("what is {}? Say --format csv, --format tsv or --format jsonl", args.file.display()))
+        Failure::Usage(format!("what is {}? Say --format csv, --format tsv or --format jsonl", file.display()))
     })
 }
 
 /// What was said, or what is usual.
-fn header(args: &Import, format: Format) -> Result<bool> {
+fn header(args: &InputArgs, format: Format) -> Result<bool> {
     match format {
         Format::Jsonl if args.header => {
             Err(Failure::Usage("JSON lines have no header: their members have names; leave --header out".to_string()))
@@ -188,10 +220,11 @@ fn header(args: &Import, format: Format) -> Result<bool> {
 }
 
 /// The schema of the input, which must be that of the table if there is one.
-fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Option<&Table>) -> Result<Schema> {
+pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Option<&Table>) -> Result<Schema> {
+    let Reading { name: input, rows, kept, .. } = reading;
     let theirs = existing.map(database::schema).transpose()?;
     let alike = theirs.as_ref().and_then(Option::as_ref).filter(|theirs| theirs.format == format);
-    let wrong = |why| Failure::Input(format!("{input}: {why}; {NOTHING_KEPT}"));
+    let wrong = |why| Failure::Input(format!("{input}: {why}; {kept}"));
     let columns = rows.columns().to_vec();
     let ours = match alike {
         _ if !args.key.is_empty() => Schema::new(format, columns, &args.key).map_err(wrong)?,
@@ -207,11 +240,10 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
         let theirs = database::rows(table, theirs.as_ref());
         return Err(Failure::Input(format!(
             "table {} holds {theirs}, but {input} would give {ours}; import into another table, or give the same \
-             --format, --header, --key and --groups; {NOTHING_KEPT}",
-            args.table
+             --format, --header, --key and --groups; {kept}",
+            table.name()
         )));
     }
-    same_options(&args.table_options, &table.options(), &args.table)?;
     Ok(ours)
 }
 
@@ -237,7 +269,8 @@ fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result
     )))
 }
 
-fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
+/// A new table of rows like these.
+pub fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
     let (metadata, groups) = (schema.to_metadata(), schema.group_names());
     let mut options = TableOptions { metadata, groups, ..TableOptions::default() };
     args.apply(&mut options);

@@ -18,6 +18,7 @@ mod bench_rows;
 mod bench_stops;
 mod bench_tpcc;
 mod bench_workers;
+mod built;
 mod copies;
 mod explain;
 mod follow;

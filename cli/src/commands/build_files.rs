@@ -1,0 +1,102 @@
+//! `larch build-files`: the rows of files as sorted files that any database can take in.
+
+use super::import::{Reading, options, print_work, schema};
+use crate::args::{BuildFiles, Common};
+use crate::database;
+use crate::failure::{Failure, Result};
+use crate::input::NOTHING_BUILT;
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::schema::Schema;
+use crate::size;
+use larch::{FileBuilder, Table};
+use os::Machine;
+use serde::Serialize;
+use std::path::Path;
+
+/// What was built.
+#[derive(Serialize)]
+struct Report {
+    directory: String,
+    rows_read: u64,
+    rows: u64,
+    bytes: u64,
+    files: u64,
+    sorted: bool,
+    runs: u64,
+    seconds: f64,
+    rows_per_second: u64,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    let like = like(common, args)?;
+    let cancel = interrupt::cancels();
+    let mut building: Option<(FileBuilder, Schema)> = None;
+    let mut rows_read = 0;
+    for file in &args.files {
+        let (mut reading, format) = Reading::open(&args.input, file, NOTHING_BUILT)?;
+        let ours = schema(&args.input, &reading, format, like.as_ref())?;
+        let (files, schema) = match &mut building {
+            Some(building) => building,
+            None => {
+                let mut table = like.as_ref().map_or_else(|| options(&args.table_options, &ours), Table::options);
+                args.table_options.apply(&mut table);
+                let files = common.builder(&args.out).build_files(table)?.until(&cancel);
+                building.insert((files, ours.clone()))
+            }
+        };
+        if *schema != ours {
+            return Err(Failure::Input(format!(
+                "{} would give {ours}, and the input before it {schema}; give inputs of one kind; {NOTHING_BUILT}",
+                reading.name
+            )));
+        }
+        rows_read += reading.read(schema, &mut |row| match &row.parts[..] {
+            [value] => files.add(&row.key, value),
+            parts => files.add_parts(&row.key, parts),
+        })?;
+    }
+    let (files, schema) = building.expect("the arguments name an input");
+    let mut writing = Progress::bytes("writing", 0);
+    let done = files.finish(&mut |done, total| writing.set_of(done, total))?;
+    drop(writing);
+    let time = clock.now().saturating_sub(started);
+    let report = Report {
+        directory: args.out.display().to_string(),
+        rows_read,
+        rows: done.rows,
+        bytes: done.bytes,
+        files: done.files,
+        sorted: done.sorted,
+        runs: done.runs,
+        seconds: time.as_secs_f64(),
+        rows_per_second: size::rate(rows_read, time),
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?;
+        return output.finish();
+    }
+    output.line(format!("{}: {schema}", report.directory))?;
+    output.line(format!(
+        "built {} ({}) in {}, {} rows/s",
+        size::of(report.rows, "row"),
+        size::bytes(report.bytes),
+        size::seconds(time),
+        size::count(report.rows_per_second)
+    ))?;
+    print_work(&done, rows_read, &mut output)?;
+    output.finish()
+}
+
+/// The table that files are built for, if one was named.
+fn like(common: &Common, args: &BuildFiles) -> Result<Option<Table>> {
+    let [dir, table] = &args.like[..] else { return Ok(None) };
+    let dir = Path::new(dir);
+    let database = database::open_to_copy(dir, common)?;
+    database::table(&database, dir, table).map(Some)
+}

@@ -1,0 +1,109 @@
+//! `larch ingest`: takes built files into a table, all of them or none.
+
+use super::import::filled_table;
+use crate::args::{Common, Ingest};
+use crate::database;
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::schema::Schema;
+use crate::size;
+use larch::{BuiltFiles, IngestOptions, Table};
+use os::Machine;
+use serde::Serialize;
+
+/// What was taken in.
+#[derive(Serialize)]
+struct Report<'r> {
+    table: &'r str,
+    rows: u64,
+    files: u64,
+    bytes: u64,
+    copied_bytes: u64,
+    /// Missing if there were no files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    /// Directories that were to be removed and are still there, each with the reason.
+    not_removed: Vec<String>,
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &Ingest) -> Result<()> {
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    // Before a database is made.
+    let built = args.from.iter().map(BuiltFiles::at).collect::<larch::Result<Vec<_>>>()?;
+    let database = database::open_or_create(&args.dir, common)?;
+    let existing = filled_table(&database, &args.table)?;
+    let is_new = existing.is_none();
+    let table = match existing {
+        Some(table) => table,
+        None => database.table_with(&args.table, built[0].options().clone())?,
+    };
+    let done = take_in(args, &table, &built).inspect_err(|_| {
+        if is_new {
+            // The error to report is that of the files. A table that stays is empty and does no harm.
+            database.drop_table(&args.table).ok();
+        }
+    })?;
+    database.close()?;
+    let time = clock.now().saturating_sub(started);
+    let report = Report {
+        table: &args.table,
+        rows: done.rows,
+        files: done.files,
+        bytes: done.bytes,
+        copied_bytes: done.copied_bytes,
+        version: done.version.map(|version| version.0),
+        not_removed: done.not_removed.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect(),
+        seconds: time.as_secs_f64(),
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?;
+        return output.finish();
+    }
+    let directories = args.from.len() as u64;
+    let directories = if directories == 1 { "1 directory".to_owned() } else { format!("{directories} directories") };
+    output.line(format!(
+        "table {} took in {} of {directories}: {} of {}, {} of it copied, in {}",
+        report.table,
+        size::of(report.rows, "row"),
+        size::of(report.files, "file"),
+        size::bytes(report.bytes),
+        size::bytes(report.copied_bytes),
+        size::seconds(time)
+    ))?;
+    for left in &report.not_removed {
+        output.line(format!("the table has its files, and it could not be removed: {left}"))?;
+    }
+    output.finish()
+}
+
+fn take_in(args: &Ingest, table: &Table, built: &[BuiltFiles]) -> Result<larch::IngestReport> {
+    for (files, directory) in built.iter().zip(&args.from) {
+        let (theirs, ours) = (files.options(), table.options());
+        if theirs.metadata == ours.metadata {
+            continue;
+        }
+        let schema = |of: &larch::TableOptions| Schema::from_metadata(&args.table, &of.metadata, &of.groups);
+        let described =
+            |of| -> Result<String> { Ok(database::rows_of(of, schema(of).map_err(Failure::Input)?.as_ref())) };
+        return Err(Failure::Input(format!(
+            "table {} holds {}, but the files in {} hold {}; take them into another table, or build them with --like {} {}; nothing \
+             was taken in",
+            args.table,
+            described(&ours)?,
+            directory.display(),
+            described(theirs)?,
+            args.dir.display(),
+            args.table
+        )));
+    }
+    let mut progress = Progress::bytes(if args.verify { "verifying and copying" } else { "copying" }, 0);
+    let options = IngestOptions { verify: args.verify, remove: args.remove };
+    let cancel = interrupt::cancels();
+    Ok(table.until(&cancel).ingest(&args.from, options, &mut |done, total| progress.set_of(done, total))?)
+}
