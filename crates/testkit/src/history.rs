@@ -1,5 +1,5 @@
 //! Random histories of one database on a simulated machine: writes, reads, open iterators, cursors and snapshots, flushes,
-//! compactions, imports, tables coming and going, closing and opening. Everything read is compared with the model.
+//! compactions, imports, files taken in, tables coming and going, closing and opening. Everything read is compared with the model.
 //!
 //! A wrong answer is a panic. An error of the disk is returned, and the caller goes on with [`History::recover`]. One seed decides everything.
 
@@ -379,11 +379,15 @@ impl History {
         self.expect_tables(&db, version, "in a copy")?;
         expect_sound(&db)?;
         drop(db);
-        // It only makes room: no later copy has this name.
-        for entry in self.disk.list(Path::new(&copy)).unwrap_or_default() {
-            self.disk.remove(&Path::new(&copy).join(entry.name)).ok();
-        }
+        self.remove_files(&copy);
         Ok(())
+    }
+
+    /// Removes the files in a directory whose name is not used again, which only makes room.
+    fn remove_files(&self, directory: &str) {
+        for entry in self.disk.list(Path::new(directory)).unwrap_or_default() {
+            self.disk.remove(&Path::new(directory).join(entry.name)).ok();
+        }
     }
 
     /// Every table with its options and its rows at version `at`, in a database that is not the open one.

@@ -2,7 +2,7 @@
 
 use super::History;
 use crate::model::KeyRange;
-use larch::{Batch, Import, Result, Table};
+use larch::{Batch, FileBuilder, Import, Result, Table};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
@@ -47,6 +47,14 @@ pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) 
     match groups(table) {
         Some(groups) => import.add_parts(key, &parts(value, groups)),
         None => import.add(key, value),
+    }
+}
+
+/// As [`insert`], into files for a table of so many column groups.
+pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8]) -> Result<()> {
+    match groups {
+        0 => files.add(key, value),
+        _ => files.add_parts(key, &parts(value, groups)),
     }
 }
 

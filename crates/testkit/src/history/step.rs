@@ -2,10 +2,10 @@
 
 use super::moves::{Move, Moved};
 use super::reader::{Reader, Wanted};
-use super::rows::{batch_insert, import_add, insert, parts};
+use super::rows::{batch_insert, build_add, import_add, insert, parts};
 use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
-use larch::{Commit, Durability, Error, Result, TableOptions};
+use larch::{Commit, Durability, Error, IngestOptions, Result, TableOptions};
 use os::sync::{Arc, Mutex};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -40,7 +40,8 @@ impl History {
             905..920 => self.flush(),
             920..928 => self.compact(),
             928..935 => self.sync(),
-            935..945 => self.import(),
+            935..942 => self.import(),
+            942..945 => self.ingest(),
             945..953 => self.create_table(),
             953..957 => self.drop_table(),
             957..966 => self.alter_table(),
@@ -431,6 +432,37 @@ impl History {
         if !last_given.is_empty() {
             self.acknowledge(Durability::Synced);
         }
+        Ok(())
+    }
+
+    /// Files that were built beside the database, in some directories with keys in common.
+    fn ingest(&mut self) -> Result<()> {
+        let name = self.table();
+        let options = self.opened().tables[&name].options();
+        let (mut directories, mut commits) = (Vec::new(), Vec::new());
+        for _ in 0..self.rng.random_range(1..4) {
+            self.copies += 1;
+            let directory = format!("built {}", self.copies);
+            let count = self.rng.random_range(0..60);
+            let rows: Vec<OwnedRow> = (0..count).map(|_| (self.key(), self.value())).collect();
+            let mut files = self.options.builder(&directory).machine(self.machine()).build_files(options.clone())?;
+            rows.iter().try_for_each(|(key, value)| build_add(&mut files, options.groups.len(), key, value))?;
+            files.finish(&mut |_, _| {})?;
+            directories.push(directory);
+            let last_given: BTreeMap<Vec<u8>, Vec<u8>> = rows.into_iter().collect();
+            let put = |(key, value)| Op::Put { table: name.clone(), key, value };
+            commits.push(last_given.into_iter().map(put).collect::<Vec<_>>());
+        }
+        commits.retain(|ops| !ops.is_empty());
+        commits.iter().for_each(|ops| _ = self.model.commit(ops));
+        let options = IngestOptions { verify: self.rng.random(), remove: self.rng.random() };
+        let report = self.opened().tables[&name].ingest(&directories, options)?;
+        assert_eq!(report.rows, commits.iter().map(|ops| ops.len() as u64).sum::<u64>(), "rows of an ingest");
+        assert_eq!(self.opened().db.version(), self.model.newest(), "version after an ingest");
+        if !commits.is_empty() {
+            self.acknowledge(Durability::Synced);
+        }
+        directories.iter().for_each(|directory| self.remove_files(directory));
         Ok(())
     }
 
