@@ -1,5 +1,6 @@
 //! The command line: every command and option, with its help.
 
+use crate::commands::sql::QueryFormat;
 use crate::failure::{Failure, Result};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
@@ -66,6 +67,12 @@ Examples:
   larch scan db orders --prefix '(17, \"Bo\"..)' --key-types 'u32, string'
   larch scan db people --groups hot
   larch scan db people --format jsonl | jq .name";
+
+const SQL_EXAMPLES: &str = "\
+Examples:
+  larch sql db 'SELECT count(*) FROM people'
+  larch sql db 'SELECT city, avg(age) FROM people WHERE id BETWEEN 7 AND 2000 GROUP BY city' --format csv
+  larch sql db --file tables.sql 'SELECT name FROM orders WHERE warehouse = 17 LIMIT 10'";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -342,6 +349,12 @@ pub enum Command {
     ///
     /// No row is copied. What is in memory of it is written to a file first.
     RenameTable(RenameTable),
+    /// Answer questions in SQL, by a query engine that another build of this command has
+    ///
+    /// All tables of the database can be asked; `CREATE EXTERNAL TABLE` declares the columns of those that do not do so
+    /// themselves, see docs/guide/sql.md. The database is opened as with --read-only, and all statements see the same rows.
+    #[command(after_help = SQL_EXAMPLES)]
+    Sql(Sql),
     /// Show how many rows, bytes and files a table has
     ///
     /// With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread. That is read off the
@@ -506,6 +519,27 @@ pub struct CheckIndex {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Sql {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Statements, with a ; between them; after those of --file
+    #[arg(required_unless_present = "file")]
+    pub statements: Option<String>,
+    /// Read statements from a file, or from the standard input if it is -
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// How rows are printed
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: QueryFormat,
+    /// Memory for the work of the query engine, beside that of the database
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size::parse)]
+    pub memory: u64,
+    /// How many threads work on a query [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
 }
 
 #[derive(Debug, Args)]

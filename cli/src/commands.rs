@@ -22,6 +22,7 @@ pub mod restore;
 pub mod scan;
 pub mod share;
 pub mod split;
+pub mod sql;
 pub mod stats;
 pub mod tables;
 pub mod verify_backup;

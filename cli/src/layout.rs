@@ -197,7 +197,7 @@ impl Layout {
     }
 
     /// Whether a part may have no columns, and tells that.
-    fn marks(&self) -> bool {
+    pub fn marks(&self) -> bool {
         self.has_groups() || self.schema.as_ref().is_some_and(|schema| !schema.keeps_whole_rows())
     }
 

@@ -6,7 +6,7 @@
 //! ^C gives up `import`, `build-files`, `ingest`, `compact`, `check`, `index` and all that makes or reads copies in good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else
 //! the process ends, and the engine's promise is that nothing is lost and no half of an import is there.
 //!
-//! It is a library so that another binary can be the same command with more stores to measure.
+//! It is a library so that another binary can be the same command with more stores to measure, or with a query engine.
 
 use harness::Scheme;
 use std::process::ExitCode;
@@ -32,6 +32,10 @@ mod schema;
 mod size;
 mod storage;
 
+pub use commands::sql::{Query, QueryFormat, RunQuery};
+pub use failure::Failure;
+pub use output::Output;
+
 use args::{Command, IndexCommand, Measured};
 
 /// The stores that need no other engine.
@@ -56,8 +60,9 @@ pub const TPCC: [tpcc::Scheme; 5] = [
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 
-/// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
-pub fn main(stores: Stores<'_>) -> ExitCode {
+/// Runs the command that the process was started with. `stores` are those that `larch bench` can measure; `query` is what
+/// `larch sql` runs, if the binary has a query engine.
+pub fn main(stores: Stores<'_>, query: Option<RunQuery>) -> ExitCode {
     let args::Cli { common, command } = args::Cli::of_process();
     let done = match command {
         Command::Import(args) => commands::import::run(&common, &args),
@@ -76,6 +81,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
         Command::CreateTable(args) => commands::tables::create(&common, &args),
         Command::DropTable(args) => commands::tables::drop_table(&common, &args),
         Command::RenameTable(args) => commands::share::rename(&common, &args),
+        Command::Sql(args) => commands::sql::run(&common, &args, query),
         Command::Stats(args) => commands::stats::run(&common, &args),
         Command::Metrics(args) => commands::metrics::run(&common, &args),
         Command::Explain(args) => commands::explain::run(&common, &args),

@@ -21,6 +21,12 @@ pub struct Output {
     buffer: Vec<u8>,
 }
 
+impl Default for Output {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Output {
     /// Takes the standard output.
     pub fn new() -> Self {

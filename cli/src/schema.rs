@@ -5,6 +5,7 @@ use crate::keys::Kind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+pub mod columns;
 pub mod groups;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 mod tests;
 
 use crate::packages;
-use std::ffi::OsString;
+use crate::tools::{cargo, ends_as, target_of};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -67,12 +67,12 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
         Plan::Index(arguments) => {
             let mut cargo = cargo();
             cargo.args(["run", "--quiet", "--release", "--package", "larch-bench-index", "--"]);
-            ends_as(cargo.args(arguments).current_dir(root))
+            ends_as("bench", cargo.args(arguments).current_dir(root))
         }
         Plan::Default(arguments) => {
             let mut cargo = cargo();
             cargo.args(["run", "--release", "--package", "larch-cli", "--bin", "larch", "--manifest-path"]);
-            ends_as(cargo.arg(root.join("Cargo.toml")).args(["--", "bench"]).args(arguments))
+            ends_as("bench", cargo.arg(root.join("Cargo.toml")).args(["--", "bench"]).args(arguments))
         }
         Plan::With(engines, arguments) => {
             let place = match Place::prepare(root, &engines) {
@@ -81,7 +81,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
             };
             let mut cargo = place.cargo("run");
             cargo.args(["--release", "--features", &engines.join(",")]);
-            ends_as(cargo.args(["--", "bench"]).args(arguments))
+            ends_as("bench", cargo.args(["--", "bench"]).args(arguments))
         }
         Plan::Check(engines) => check(root, &engines),
     }
@@ -165,7 +165,7 @@ fn check(root: &Path, engines: &[&'static str]) -> ExitCode {
     test.args(["--release", "--package=larch-bench-engines", "--features", &features]).args(packages());
     for (name, command) in [("format", &mut format), ("clippy", &mut clippy), ("test", &mut test)] {
         println!("bench: {name} of {}", engines.join(", "));
-        let ended = ends_as(command);
+        let ended = ends_as("bench", command);
         if ended != ExitCode::SUCCESS {
             eprintln!("bench: {name} failed");
             return ended;
@@ -187,7 +187,7 @@ struct Place {
 impl Place {
     /// Gets what `engines` need and cargo does not bring. What is missing has been told when this is an error.
     fn prepare(root: &Path, engines: &[&str]) -> Result<Self, ExitCode> {
-        let target = engines_target(root, std::env::var_os("CARGO_TARGET_DIR"));
+        let target = target_of(root, "engines", std::env::var_os("CARGO_TARGET_DIR"));
         let mut place = Self { manifest: root.join(ENGINES_MANIFEST), target, rocksdb: None, cassandra: None };
         if engines.contains(&"rocksdb") {
             place.rocksdb = Some(place.fetch(root, "rocksdb", "ROCKSDB_LIB_DIR", bring_packages_of_rocksdb)?);
@@ -216,7 +216,7 @@ impl Place {
             return Ok(std::path::absolute(&folder).unwrap_or_else(|_| PathBuf::from(folder)));
         }
         let folder = self.target.join(engine);
-        match ends_as(Command::new(root.join("bench/stores").join(engine).join("fetch")).arg(&folder)) {
+        match ends_as("bench", Command::new(root.join("bench/stores").join(engine).join("fetch")).arg(&folder)) {
             ExitCode::SUCCESS => Ok(folder),
             ended => Err(ended),
         }
@@ -262,26 +262,4 @@ fn has_libclang() -> bool {
     let mut libraries = entries("/usr/lib".into()).flat_map(|version| entries(version.path().join("lib")));
     std::env::var_os("LIBCLANG_PATH").is_some()
         || libraries.any(|library| library.file_name().as_encoded_bytes().starts_with(b"libclang.so"))
-}
-
-/// The target folder of `bench/engines`, inside that of everything else. Absolute: build scripts run elsewhere.
-fn engines_target(root: &Path, target: Option<OsString>) -> PathBuf {
-    let target = target.map_or_else(|| root.join("target"), PathBuf::from).join("engines");
-    std::path::absolute(&target).unwrap_or(target)
-}
-
-fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// Runs a command and hands its exit code on.
-fn ends_as(command: &mut Command) -> ExitCode {
-    match command.status() {
-        Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
-        Err(error) => {
-            let program = command.get_program().to_string_lossy();
-            eprintln!("bench: cannot start {program}: {error}; install Rust or put cargo in PATH");
-            ExitCode::FAILURE
-        }
-    }
 }

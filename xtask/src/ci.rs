@@ -57,9 +57,16 @@ const ENGINES: [Step; 1] = [Step {
         --package larch-store-lmdb --package larch-store-sqlite --package larch-store-cassandra",
 }];
 
+/// So is the query engine: `cargo x sql --check` has its lints and tests.
+const SQL: [Step; 1] = [Step {
+    name: "format of the query engine",
+    variable: None,
+    arguments: "fmt --check --manifest-path crates/datafusion/Cargo.toml --package larch-datafusion",
+}];
+
 /// Runs all steps in `root`; stops at the first that fails.
 pub fn run(root: &Path) -> ExitCode {
-    let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).chain(&ENGINES).collect();
+    let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).chain(&ENGINES).chain(&SQL).collect();
     let start = Instant::now();
     match first_failure(&steps, |step| passes(step, root)) {
         None => {

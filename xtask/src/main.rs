@@ -18,6 +18,7 @@ mod packages;
 mod schedules;
 mod semver;
 mod sim;
+mod sql;
 mod stress;
 mod test;
 mod tidy;
@@ -53,6 +54,8 @@ The project's own commands.
   cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE], and `larch bench …` as
                   cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores;
                   cargo x bench regress compares this build with a stored baseline or another build
+  cargo x sql     `larch sql …` with the query engine, which takes minutes to build: cargo x sql DIR 'SELECT …'; --check tests
+                  it, --measure [--rows N] compares it with Parquet files
   cargo x compat  the program of a release and that of this tree open what the other wrote: cargo x compat [RELEASE]
                   [--commit COMMIT]; --write-golden RELEASE writes the database that is kept of a release
   cargo x help    this list
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
         ["compat", arguments @ ..] => compat::run(&root(), arguments),
         ["instructions", arguments @ ..] => instructions::run(&root(), arguments),
+        ["sql", arguments @ ..] => sql::run(&root(), arguments),
         ["bench", arguments @ ..] => bench::run(&root(), arguments),
         ["miri"] => miri::run(&root()),
         ["shuttle"] => schedules::shuttle(&root()),

@@ -1,9 +1,14 @@
 //! Cargo's subcommands that the checks need, each at one version. They lie in `target/tools` and not in the user's cargo
-//! home, so that two trees with different versions do not take them from each other. What they check is not known here.
+//! home, so that two trees with different versions do not take them from each other. Also cargo itself, for workspaces of
+//! their own. What they check is not known here.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
+
+#[cfg(test)]
+mod tests;
 
 /// A subcommand in the registry.
 pub struct Tool {
@@ -40,6 +45,29 @@ impl Tool {
             Ok(status) if status.success() => Ok(binary),
             Ok(_) => Err(format!("{} {} cannot be installed", self.name, self.version)),
             Err(error) => Err(format!("cannot start cargo: {error}; install Rust or put cargo in PATH")),
+        }
+    }
+}
+
+/// The cargo that runs this program.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The target folder of a workspace of its own, inside that of everything else. Absolute: build scripts run elsewhere.
+pub fn target_of(root: &Path, workspace: &str, target: Option<OsString>) -> PathBuf {
+    let target = target.map_or_else(|| root.join("target"), PathBuf::from).join(workspace);
+    std::path::absolute(&target).unwrap_or(target)
+}
+
+/// Runs a command and hands its exit code on; `what` says who could not start it.
+pub fn ends_as(what: &str, command: &mut Command) -> ExitCode {
+    match command.status() {
+        Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
+        Err(error) => {
+            let program = command.get_program().to_string_lossy();
+            eprintln!("{what}: cannot start {program}: {error}; install Rust or put cargo in PATH");
+            ExitCode::FAILURE
         }
     }
 }

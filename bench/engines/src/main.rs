@@ -51,11 +51,12 @@ fn main() -> ExitCode {
         larch_cli::ROW_ACCESS.into_iter().chain(ROW_ACCESS.iter().copied()).collect();
     let partitions: Vec<kv::Scheme> = larch_cli::PARTITIONS.into_iter().chain(PARTITIONS.iter().copied()).collect();
     let tpcc: Vec<tpcc::Scheme> = larch_cli::TPCC.into_iter().chain(TPCC.iter().copied()).collect();
-    larch_cli::main(larch_cli::Stores {
+    let stores = larch_cli::Stores {
         key_value: &schemes,
         row_access: &row_access,
         partitions: &partitions,
         tpcc: &tpcc,
         kv_client_cost: KV_CLIENT_COST,
-    })
+    };
+    larch_cli::main(stores, None)
 }

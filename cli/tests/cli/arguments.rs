@@ -112,3 +112,11 @@ fn reading_makes_no_database() {
     session.run(&["alter", "db", "t", "--index", "flat"]).fails(3, &["db has no database", "larch import"]);
     assert!(!session.has("db"));
 }
+
+#[test]
+fn a_binary_without_a_query_engine_says_how_to_get_one() {
+    let session = Session::new();
+    session.run(&["put", "db", "t", "k", "v"]).ok();
+    session.run(&["sql", "db", "SELECT 1"]).fails(2, &["this binary has no query engine", "cargo x sql DIR"]);
+    session.run(&["sql", "db"]).fails(2, &["<STATEMENTS|--file <FILE>>"]);
+}

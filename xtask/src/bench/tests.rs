@@ -32,13 +32,6 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
     check("--with redb --check ycsb run", Err("--check measures nothing: leave out `ycsb run`"));
 }
 
-#[test]
-fn the_engines_are_built_inside_the_target_folder() {
-    assert_eq!(engines_target(Path::new("/repo"), None), Path::new("/repo/target/engines"));
-    assert_eq!(engines_target(Path::new("/repo"), Some("/elsewhere".into())), Path::new("/elsewhere/engines"));
-    assert!(engines_target(Path::new("/repo"), Some("here".into())).is_absolute());
-}
-
 /// What `larch bench` is asked for by these words is a variant there.
 #[test]
 fn what_is_measured_is_what_larch_bench_knows() {

@@ -1,0 +1,69 @@
+//! `CREATE EXTERNAL TABLE … STORED AS LARCH`: a table of a database with columns that the statement declares. It reads no
+//! row.
+//!
+//! ```sql
+//! CREATE EXTERNAL TABLE cities STORED AS LARCH LOCATION 'cities'
+//! OPTIONS ('columns' 'key.tuple(number u32), value.json(name string, people u64)')
+//! ```
+//!
+//! `LOCATION` is the name of the table in the database. Without the option, the columns are those that the table declares.
+
+use crate::error::external;
+use crate::table::LarchTable;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
+use datafusion::common::plan_err;
+use datafusion::error::Result;
+use datafusion::logical_expr::CreateExternalTable;
+use larch::{Database, Snapshot};
+use std::sync::Arc;
+
+/// What `STORED AS` calls it.
+pub const FORMAT: &str = "LARCH";
+
+/// The option with the columns. DataFusion puts the word before the point.
+const COLUMNS: &str = "format.columns";
+
+/// Makes tables of a database for statements.
+#[derive(Debug)]
+pub struct LarchFactory {
+    database: Database,
+    snapshot: Snapshot,
+}
+
+impl LarchFactory {
+    /// For the tables of `database` as `snapshot` shows them.
+    pub fn new(database: &Database, snapshot: &Snapshot) -> Self {
+        Self { database: database.clone(), snapshot: snapshot.clone() }
+    }
+}
+
+#[async_trait]
+impl TableProviderFactory for LarchFactory {
+    async fn create(&self, _: &dyn Session, statement: &CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
+        let [location] = &statement.locations[..] else {
+            return plan_err!("LOCATION is the name of one table of the database, as in LOCATION 'cities'");
+        };
+        if !statement.schema.fields().is_empty() || !statement.table_partition_cols.is_empty() {
+            return plan_err!(
+                "the columns of {} are not listed in brackets; write them as OPTIONS ('columns' 'key.tuple(number u32), …')",
+                statement.name
+            );
+        }
+        if let Some(other) = statement.options.keys().find(|key| *key != COLUMNS) {
+            let other = other.strip_prefix("format.").unwrap_or(other);
+            return plan_err!("a table of Larch has no option {other}; there is 'columns' alone");
+        }
+        let Some(table) = self.database.existing_table(location).map_err(external)? else {
+            return plan_err!("the database has no table {location}; it has {}", self.database.tables().join(", "));
+        };
+        let table = match statement.options.get(COLUMNS) {
+            None => LarchTable::of(&self.snapshot, &table),
+            Some(columns) => {
+                let columns = columns.parse().map_err(external)?;
+                LarchTable::new(&self.snapshot, &table, columns).map_err(external)?
+            }
+        };
+        Ok(Arc::new(table))
+    }
+}

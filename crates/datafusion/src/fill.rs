@@ -1,0 +1,197 @@
+//! Rows as Arrow arrays: the fields that a query needs are decoded from the bytes of a row right into the arrays, without a
+//! value in between. It does not know where the rows come from.
+
+mod builder;
+mod json;
+mod split;
+
+use crate::columns::{Columns, Form, Source};
+use builder::Builder;
+use datafusion::arrow::array::ArrayRef;
+use rows::{BadTuple, Decoder, FieldType, Kind, Mistake};
+
+#[cfg(test)]
+mod tests;
+
+/// Why a row has no value of its column's type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadField {
+    /// The column, by its number in the schema; `None` if the bytes as a whole are wrong.
+    pub column: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl BadField {
+    fn whole(what: impl ToString) -> Self {
+        Self { column: None, what: what.to_string() }
+    }
+}
+
+/// Arrays that grow by a row at a time.
+pub struct Filler {
+    sources: Vec<Wanted>,
+    /// The arrays, in the order of the query's columns.
+    builders: Vec<Builder>,
+    /// The kinds of their values.
+    kinds: Vec<Kind>,
+    /// How many rows arrays have room for at first.
+    capacity: usize,
+    rows: usize,
+}
+
+/// A source of which some fields are wanted.
+struct Wanted {
+    source: Source,
+    /// Which part of a row it is, among those that are read; `None` for the key.
+    part: Option<usize>,
+    /// For each field, the number of its array.
+    slots: Vec<Option<usize>>,
+    /// For each field, the number of its column.
+    columns: Vec<Option<usize>>,
+    /// Fields before this one are read.
+    end: usize,
+    json: json::Tree,
+}
+
+impl Filler {
+    /// For these columns, in this order, each once. `groups` are the groups that are read, in the order of a row's parts.
+    /// Arrays have room for `capacity` rows at first, so that values are not moved when they grow.
+    ///
+    /// # Panics
+    ///
+    /// If a column has a group that is not read.
+    pub fn new(columns: &Columns, wanted: &[usize], groups: &[usize], capacity: usize) -> Self {
+        let mut builders: Vec<Option<(Kind, Builder)>> = wanted.iter().map(|_| None).collect();
+        let (mut sources, mut next) = (Vec::new(), 0);
+        for source in columns.sources() {
+            let (mut slots, mut numbers) = (Vec::new(), Vec::new());
+            for field in &source.fields {
+                let number = field.name.as_ref().map(|_| {
+                    next += 1;
+                    next - 1
+                });
+                let slot = number.and_then(|number| wanted.iter().position(|wanted| *wanted == number));
+                if let Some(slot) = slot {
+                    let kind = field.field_type.kind;
+                    builders[slot] = Some((kind, Builder::new(kind, capacity)));
+                }
+                slots.push(slot);
+                numbers.push(number);
+            }
+            let Some(last) = slots.iter().rposition(Option::is_some) else { continue };
+            let part = source.group.map(|group| {
+                groups.iter().position(|read| *read == group).expect("the groups of all wanted columns are read")
+            });
+            let json = json::Tree::of(source, &slots);
+            sources.push(Wanted { source: source.clone(), part, slots, columns: numbers, end: last + 1, json });
+        }
+        let builders = builders.into_iter().map(|builder| builder.expect("a wanted column is one of the table"));
+        let (kinds, builders) = builders.unzip();
+        Self { sources, builders, kinds, capacity, rows: 0 }
+    }
+
+    /// Appends a row: its key, and `part(i)` for each group that is read.
+    ///
+    /// # Errors
+    ///
+    /// If a field is not what its column says. Then the arrays are of no use any more.
+    #[inline]
+    pub fn push<'r>(&mut self, key: &'r [u8], part: impl Fn(usize) -> &'r [u8]) -> Result<(), BadField> {
+        for wanted in &self.sources {
+            let bytes = wanted.part.map_or(key, &part);
+            wanted.read(bytes, &mut self.builders)?;
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// About how many bytes the arrays take.
+    pub fn bytes(&self) -> usize {
+        self.builders.iter().map(Builder::bytes).sum()
+    }
+
+    /// The arrays so far, in the order of the columns that are wanted. It begins new ones.
+    pub fn take(&mut self) -> Vec<ArrayRef> {
+        self.rows = 0;
+        let next = |(builder, kind): (&mut Builder, &Kind)| {
+            std::mem::replace(builder, Builder::new(*kind, self.capacity)).finish()
+        };
+        self.builders.iter_mut().zip(&self.kinds).map(next).collect()
+    }
+}
+
+impl Wanted {
+    #[inline]
+    fn read(&self, bytes: &[u8], builders: &mut [Builder]) -> Result<(), BadField> {
+        let read = match self.source.form {
+            Form::Tuple { has_rest } => return self.tuple(bytes, has_rest, builders),
+            Form::Whole => {
+                self.slot(0, builders).map_or(Ok(()), |array| array.push_bytes(bytes)).map_err(|what| (0, what))
+            }
+            Form::Split { separator, escaped, marked } => {
+                let texts = if marked { split::unmarked(bytes) } else { Some(bytes) };
+                split::read(texts, separator, escaped, self.end, |field, text| match self.slot(field, builders) {
+                    None => Ok(()),
+                    Some(array) => match text {
+                        Some(text) => array.push_text(text),
+                        None => {
+                            array.push_null();
+                            Ok(())
+                        }
+                    },
+                })
+            }
+            Form::Json => self.json.read(bytes, builders).map_err(|bad| match bad {
+                json::Bad::Whole(what) => (usize::MAX, what),
+                json::Bad::Field(field, what) => (field, what),
+            }),
+        };
+        read.map_err(|(field, what)| BadField { column: self.columns.get(field).copied().flatten(), what })
+    }
+
+    #[inline]
+    fn slot<'b>(&self, field: usize, builders: &'b mut [Builder]) -> Option<&'b mut Builder> {
+        self.slots[field].map(|slot| &mut builders[slot])
+    }
+
+    fn tuple(&self, bytes: &[u8], has_rest: bool, builders: &mut [Builder]) -> Result<(), BadField> {
+        let mut from = Decoder::new(bytes);
+        let fields = &self.source.fields;
+        for (number, field) in fields[..self.end].iter().enumerate() {
+            let array = self.slot(number, builders);
+            if has_rest && number + 1 == fields.len() {
+                let pushed = array.map_or(Ok(()), |array| array.push_bytes(from.rest()));
+                return pushed.map_err(|what| BadField { column: self.columns[number], what });
+            }
+            if let Err(mistake) = read_field(&mut from, field.field_type, array) {
+                let what = format!("{} at byte {}: {mistake}", field.field_type, from.offset());
+                return Err(BadField { column: self.columns[number], what });
+            }
+        }
+        if self.end == fields.len() && !from.rest().is_empty() {
+            return Err(BadField::whole(BadTuple::Longer { offset: from.offset(), bytes: from.rest().len() }));
+        }
+        Ok(())
+    }
+}
+
+/// Reads a field of a tuple into an array, or passes over it.
+#[inline]
+fn read_field(from: &mut Decoder<'_>, field_type: FieldType, array: Option<&mut Builder>) -> Result<(), Mistake> {
+    let read = |from: &mut Decoder<'_>| match (field_type.is_optional && !from.flag()?, array) {
+        (true, Some(array)) => {
+            array.push_null();
+            Ok(())
+        }
+        (true, None) => Ok(()),
+        (false, Some(array)) => array.push_field(from, field_type.kind),
+        (false, None) => builder::pass_field(from, field_type.kind),
+    };
+    if field_type.is_descending { from.inverted(read) } else { read(from) }
+}

@@ -1,0 +1,242 @@
+//! An array of one type that grows by values in the forms in which rows have them: bytes, fields of tuples, and text.
+
+use datafusion::arrow::array::{
+    ArrayBuilder, ArrayRef, BinaryViewBuilder, BooleanBuilder, Decimal256Builder, FixedSizeBinaryBuilder,
+    Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder, Int64Builder, StringViewBuilder,
+    UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+};
+use datafusion::arrow::datatypes::i256;
+use rows::{DecodeField, Decoder, Kind, Mistake};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Bytes that an entry of an array of strings or bytes takes beside its content.
+const VIEW_BYTES: usize = 16;
+
+/// An array that grows.
+pub enum Builder {
+    Bool(BooleanBuilder),
+    U8(UInt8Builder),
+    U16(UInt16Builder),
+    U32(UInt32Builder),
+    U64(UInt64Builder),
+    I8(Int8Builder),
+    I16(Int16Builder),
+    I32(Int32Builder),
+    I64(Int64Builder),
+    /// Of `u128` and `i128`.
+    Whole128(Decimal256Builder, Kind),
+    F32(Float32Builder),
+    F64(Float64Builder),
+    /// Beside it, bytes of content so far.
+    String(StringViewBuilder, usize),
+    /// Beside it, bytes of content so far.
+    Bytes(BinaryViewBuilder, usize),
+    /// Beside it, the bytes of each value.
+    Fixed(FixedSizeBinaryBuilder, usize),
+}
+
+/// What to do for each kind of array.
+macro_rules! each {
+    ($self:expr, $array:ident => $do:expr) => {
+        match $self {
+            Builder::Bool($array) => $do,
+            Builder::U8($array) => $do,
+            Builder::U16($array) => $do,
+            Builder::U32($array) => $do,
+            Builder::U64($array) => $do,
+            Builder::I8($array) => $do,
+            Builder::I16($array) => $do,
+            Builder::I32($array) => $do,
+            Builder::I64($array) => $do,
+            Builder::Whole128($array, _) => $do,
+            Builder::F32($array) => $do,
+            Builder::F64($array) => $do,
+            Builder::String($array, _) => $do,
+            Builder::Bytes($array, _) => $do,
+            Builder::Fixed($array, _) => $do,
+        }
+    };
+}
+
+impl Builder {
+    /// For values of this kind, of the type that [`crate::columns::data_type`] gives, with room for so many at first.
+    pub fn new(kind: Kind, capacity: usize) -> Self {
+        match kind {
+            Kind::Bool => Self::Bool(BooleanBuilder::with_capacity(capacity)),
+            Kind::U8 => Self::U8(UInt8Builder::with_capacity(capacity)),
+            Kind::U16 => Self::U16(UInt16Builder::with_capacity(capacity)),
+            Kind::U32 => Self::U32(UInt32Builder::with_capacity(capacity)),
+            Kind::U64 => Self::U64(UInt64Builder::with_capacity(capacity)),
+            Kind::I8 => Self::I8(Int8Builder::with_capacity(capacity)),
+            Kind::I16 => Self::I16(Int16Builder::with_capacity(capacity)),
+            Kind::I32 => Self::I32(Int32Builder::with_capacity(capacity)),
+            Kind::I64 => Self::I64(Int64Builder::with_capacity(capacity)),
+            Kind::U128 | Kind::I128 => {
+                let numbers =
+                    Decimal256Builder::with_capacity(capacity).with_data_type(crate::columns::data_type(kind));
+                Self::Whole128(numbers, kind)
+            }
+            Kind::F32 => Self::F32(Float32Builder::with_capacity(capacity)),
+            Kind::F64 => Self::F64(Float64Builder::with_capacity(capacity)),
+            Kind::String => Self::String(StringViewBuilder::with_capacity(capacity), 0),
+            Kind::Fixed(bytes) => {
+                Self::Fixed(FixedSizeBinaryBuilder::with_capacity(capacity, bytes.into()), bytes.into())
+            }
+            _ => Self::Bytes(BinaryViewBuilder::with_capacity(capacity), 0),
+        }
+    }
+
+    /// About how many bytes the array takes.
+    pub fn bytes(&self) -> usize {
+        let rows = each!(self, array => array.len());
+        match self {
+            Self::Bool(_) => rows / 4,
+            Self::U8(_) | Self::I8(_) => rows,
+            Self::U16(_) | Self::I16(_) => rows * 2,
+            Self::U32(_) | Self::I32(_) | Self::F32(_) => rows * 4,
+            Self::U64(_) | Self::I64(_) | Self::F64(_) => rows * 8,
+            Self::Whole128(..) => rows * 32,
+            Self::String(_, content) | Self::Bytes(_, content) => rows * VIEW_BYTES + content,
+            Self::Fixed(_, width) => rows * width,
+        }
+    }
+
+    /// The array.
+    pub fn finish(mut self) -> ArrayRef {
+        each!(&mut self, array => Arc::new(array.finish()))
+    }
+
+    /// Appends NULL.
+    #[inline]
+    pub fn push_null(&mut self) {
+        each!(self, array => array.append_null());
+    }
+
+    /// Appends bytes that are the value as they are.
+    ///
+    /// # Errors
+    ///
+    /// If a string is not UTF-8.
+    #[inline]
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
+        match self {
+            Self::String(array, content) => match std::str::from_utf8(bytes) {
+                Ok(text) => {
+                    array.append_value(text);
+                    *content += bytes.len();
+                    Ok(())
+                }
+                Err(bad) => Err(not_utf8(bad.valid_up_to())),
+            },
+            Self::Bytes(array, content) => {
+                array.append_value(bytes);
+                *content += bytes.len();
+                Ok(())
+            }
+            _ => unreachable!("only strings and bytes are declared without a form"),
+        }
+    }
+
+    /// Reads a field of a tuple that is there.
+    ///
+    /// # Errors
+    ///
+    /// As the decoder.
+    #[inline]
+    pub fn push_field(&mut self, from: &mut Decoder<'_>, kind: Kind) -> Result<(), Mistake> {
+        match self {
+            Self::Bool(array) => array.append_value(bool::decode(from)?),
+            Self::U8(array) => array.append_value(u8::decode(from)?),
+            Self::U16(array) => array.append_value(u16::decode(from)?),
+            Self::U32(array) => array.append_value(u32::decode(from)?),
+            Self::U64(array) => array.append_value(u64::decode(from)?),
+            Self::I8(array) => array.append_value(i8::decode(from)?),
+            Self::I16(array) => array.append_value(i16::decode(from)?),
+            Self::I32(array) => array.append_value(i32::decode(from)?),
+            Self::I64(array) => array.append_value(i64::decode(from)?),
+            Self::Whole128(array, Kind::U128) => array.append_value(i256::from_parts(u128::decode(from)?, 0)),
+            Self::Whole128(array, _) => array.append_value(i256::from_i128(i128::decode(from)?)),
+            Self::F32(array) => array.append_value(f32::decode(from)?),
+            Self::F64(array) => array.append_value(f64::decode(from)?),
+            Self::String(array, content) => {
+                let text = from.escaped_text()?;
+                array.append_value(&*text);
+                *content += text.len();
+            }
+            Self::Bytes(array, content) => {
+                let bytes = from.escaped()?;
+                array.append_value(&*bytes);
+                *content += bytes.len();
+            }
+            Self::Fixed(array, width) => {
+                debug_assert_eq!(kind.width(), Some(*width));
+                array.append_value(&*from.bytes(*width)?).expect("so many bytes were taken");
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what a text says. An empty text is no number, so it is NULL, unless the column has strings.
+    ///
+    /// # Errors
+    ///
+    /// If the text says nothing of this type.
+    #[inline]
+    pub fn push_text(&mut self, text: &[u8]) -> Result<(), String> {
+        if matches!(self, Self::String(..) | Self::Bytes(..)) {
+            return self.push_bytes(text);
+        }
+        if text.is_empty() {
+            self.push_null();
+            return Ok(());
+        }
+        match self {
+            Self::Bool(array) => array.append_value(word(text, Kind::Bool)?),
+            Self::U8(array) => array.append_value(word(text, Kind::U8)?),
+            Self::U16(array) => array.append_value(word(text, Kind::U16)?),
+            Self::U32(array) => array.append_value(word(text, Kind::U32)?),
+            Self::U64(array) => array.append_value(word(text, Kind::U64)?),
+            Self::I8(array) => array.append_value(word(text, Kind::I8)?),
+            Self::I16(array) => array.append_value(word(text, Kind::I16)?),
+            Self::I32(array) => array.append_value(word(text, Kind::I32)?),
+            Self::I64(array) => array.append_value(word(text, Kind::I64)?),
+            Self::Whole128(array, Kind::U128) => array.append_value(i256::from_parts(word(text, Kind::U128)?, 0)),
+            Self::Whole128(array, _) => array.append_value(i256::from_i128(word(text, Kind::I128)?)),
+            Self::F32(array) => array.append_value(word(text, Kind::F32)?),
+            Self::F64(array) => array.append_value(word(text, Kind::F64)?),
+            Self::String(..) | Self::Bytes(..) => unreachable!("returned above"),
+            Self::Fixed(..) => unreachable!("no text is declared as bytes of fixed length"),
+        }
+        Ok(())
+    }
+}
+
+/// Passes over a field of a tuple that is there.
+///
+/// # Errors
+///
+/// As the decoder.
+#[inline]
+pub fn pass_field(from: &mut Decoder<'_>, kind: Kind) -> Result<(), Mistake> {
+    match kind.width() {
+        Some(1) => from.array::<1>().map(|_| ()),
+        Some(2) => from.array::<2>().map(|_| ()),
+        Some(4) => from.array::<4>().map(|_| ()),
+        Some(8) => from.array::<8>().map(|_| ()),
+        Some(width) => from.bytes(width).map(|_| ()),
+        None => from.escaped().map(|_| ()),
+    }
+}
+
+/// A number or a `bool` as digits or a word.
+#[inline]
+fn word<T: FromStr>(text: &[u8], kind: Kind) -> Result<T, String> {
+    let read = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    read.ok_or_else(|| format!("\"{}\" is not of type {kind}", text.escape_ascii()))
+}
+
+/// What is wrong with a string that is not UTF-8 from a byte on.
+pub fn not_utf8(from: usize) -> String {
+    format!("the string is not UTF-8 from byte {from} on; declare the column as bytes")
+}

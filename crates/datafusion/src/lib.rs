@@ -1,0 +1,26 @@
+//! SQL over a Larch database: its tables as tables of Apache DataFusion.
+//!
+//! * [`Columns`] says which columns the rows of a table have, where they lie and what types they have.
+//! * [`LarchTable`] is a table at one version. A query reads only the keys that its filters leave and the column
+//!   groups that its columns are in; counts, and the least and the greatest key, come from the index.
+//! * [`LarchScan`] is the scan in a physical plan. What it reads is a plain value, a [`ScanSpec`].
+//!
+//! It knows the engine by its public interface alone, and the engine does not know it.
+
+mod columns;
+mod error;
+mod factory;
+mod fill;
+mod key_set;
+mod narrow;
+mod outline;
+mod read;
+mod scan;
+mod table;
+
+pub use columns::{BadColumns, Columns, Field, Form, Source, Step};
+pub use error::BadRow;
+pub use factory::{FORMAT, LarchFactory};
+pub use key_set::KeyRange;
+pub use scan::{LarchScan, ScanSpec};
+pub use table::LarchTable;

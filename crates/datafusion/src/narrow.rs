@@ -1,0 +1,466 @@
+//! Which keys a filter leaves: comparisons of the fields of a key with constants become ranges of keys. It knows how keys
+//! are encoded, and reads none.
+//!
+//! ```text
+//! key (a, b, c):  a = 1 AND b IN (2, 3) AND c > 4    the ranges (1, 2, 4)… to the end of (1, 2) and (1, 3, 4)… to that of (1, 3)
+//!                 a > 1 AND b = 2                    the range of a alone; b = 2 is left to the query engine
+//!                 a = 1 AND b > 2 OR a > 1           the ranges of both sides, together
+//! ```
+//!
+//! A set of keys may be larger than what its filter leaves, never smaller. Whether it is the same is told for each filter,
+//! and stays true with more filters beside it: each of them makes the values of a field fewer.
+
+use crate::columns::{Columns, Form};
+use crate::key_set::{KeyRange, KeySet};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::{Between, InList, Like};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use rows::{Declaration, FieldType, FieldValue, Kind};
+use std::borrow::Cow;
+
+#[cfg(test)]
+mod tests;
+
+/// The most ranges that a list of values of one field is turned into, after the values of the fields before it.
+const MAX_RANGES: usize = 1024;
+
+/// How well a set of keys says what a filter leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// It says nothing.
+    Unused,
+    /// It has all keys that the filter leaves, and others.
+    Inexact,
+    /// It has the keys that the filter leaves.
+    Exact,
+}
+
+/// The keys that some filters leave together.
+#[derive(Clone, Debug)]
+pub struct Narrowed {
+    /// The keys.
+    pub keys: KeySet,
+    /// For each filter.
+    pub fits: Vec<Fit>,
+    /// How many of the first fields have one value in all of these keys.
+    pub pinned: usize,
+}
+
+/// The keys that `filters` leave together, of a table with these columns.
+pub fn narrow(columns: &Columns, filters: &[&Expr]) -> Narrowed {
+    let key = KeyFields::of(columns);
+    let narrowed = key.conjunction(filters);
+    Narrowed { keys: narrowed.keys.joined(), ..narrowed }
+}
+
+/// What a filter says of one field.
+struct OfField {
+    field: usize,
+    /// Beginnings of what the keys have from this field on.
+    values: KeySet,
+    is_exact: bool,
+}
+
+/// The fields of a key.
+struct KeyFields<'c> {
+    fields: Vec<KeyField<'c>>,
+}
+
+struct KeyField<'c> {
+    name: Option<&'c str>,
+    field_type: FieldType,
+    /// The declaration of this field alone; `None` if the field is all that is left of a key.
+    declaration: Option<Declaration>,
+}
+
+/// A constant beside a field of whole numbers, or of another kind.
+enum Operand {
+    /// A value of the field's type, as bytes.
+    Value(Vec<u8>),
+    /// Less than all values of the field.
+    Below,
+    /// Greater than all.
+    Above,
+}
+
+impl<'c> KeyFields<'c> {
+    fn of(columns: &'c Columns) -> Self {
+        let Some(key) = columns.key() else { return Self { fields: Vec::new() } };
+        let last = key.fields.len() - 1;
+        let has_rest = matches!(key.form, Form::Whole | Form::Tuple { has_rest: true });
+        let field = |(at, field): (usize, &'c crate::columns::Field)| KeyField {
+            name: field.name.as_deref(),
+            field_type: field.field_type,
+            declaration: (!(has_rest && at == last)).then(|| Declaration::new([field.field_type])),
+        };
+        Self { fields: key.fields.iter().enumerate().map(field).collect() }
+    }
+
+    fn conjunction(&self, filters: &[&Expr]) -> Narrowed {
+        let of_fields: Vec<Option<OfField>> = filters.iter().map(|filter| self.of_field(filter)).collect();
+        let mut fits = vec![Fit::Unused; filters.len()];
+        let (mut before, mut keys) = (vec![Vec::new()], KeySet::all());
+        let (mut pinned, mut is_pinned) = (0, true);
+        for (at, field) in self.fields.iter().enumerate() {
+            let here = || of_fields.iter().zip(0..).filter_map(|(of, filter)| Some((of.as_ref()?, filter)));
+            let here = || here().filter(|(of, _)| of.field == at);
+            let Some(values) = here().map(|(of, _)| of.values.clone()).reduce(|all, values| all.intersection(&values))
+            else {
+                break;
+            };
+            if values.ranges().len() * before.len() > MAX_RANGES {
+                break;
+            }
+            for (of, filter) in here() {
+                fits[filter] = if of.is_exact { Fit::Exact } else { Fit::Inexact };
+            }
+            let below = |prefix: &Vec<u8>| values.ranges().iter().map(|range| range.below(prefix)).collect::<Vec<_>>();
+            keys = KeySet::of(before.iter().flat_map(below).collect());
+            is_pinned &= values.ranges().len() == 1;
+            if !values.ranges().iter().all(|range| field.is_value(range)) {
+                break;
+            }
+            pinned += usize::from(is_pinned);
+            before = before
+                .iter()
+                .flat_map(|prefix| values.ranges().iter().map(move |range| [&prefix[..], &range.low].concat()))
+                .collect();
+        }
+        for (filter, fit) in filters.iter().zip(&mut fits) {
+            let branches = branches(filter);
+            if *fit == Fit::Unused && branches.len() > 1 {
+                let branches = branches.iter().map(|branch| self.conjunction(&conjuncts(branch)));
+                let (mut union, mut is_exact) = (KeySet::none(), true);
+                for branch in branches {
+                    is_exact &= branch.fits.iter().all(|fit| *fit == Fit::Exact);
+                    union = union.union(branch.keys);
+                }
+                if union.is_all() || union.ranges().len() > MAX_RANGES {
+                    continue;
+                }
+                keys = keys.intersection(&union);
+                *fit = if is_exact { Fit::Exact } else { Fit::Inexact };
+            }
+        }
+        Narrowed { keys, fits, pinned }
+    }
+
+    /// What `filter` says of one field; `None` if it says something else, or nothing that can be used.
+    fn of_field(&self, filter: &Expr) -> Option<OfField> {
+        match filter {
+            Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+                let (one, other) = (self.of_field(left)?, self.of_field(right)?);
+                let values = match op {
+                    Operator::And => one.values.intersection(&other.values),
+                    _ => one.values.union(other.values),
+                };
+                let is_exact = one.is_exact && other.is_exact;
+                (one.field == other.field).then_some(OfField { field: one.field, values, is_exact })
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => match (&**left, &**right) {
+                (column, Expr::Literal(value, _)) => self.comparison(column, *op, value),
+                (Expr::Literal(value, _), column) => self.comparison(column, op.swap()?, value),
+                _ => None,
+            },
+            Expr::Between(Between { expr, negated, low, high }) => {
+                let (Expr::Literal(low, _), Expr::Literal(high, _)) = (&**low, &**high) else { return None };
+                let (field, low) = self.values(expr, if *negated { Operator::Lt } else { Operator::GtEq }, low)?;
+                let (_, high) = self.values(expr, if *negated { Operator::Gt } else { Operator::LtEq }, high)?;
+                let values = if *negated { low.union(high) } else { low.intersection(&high) };
+                Some(OfField { field, values, is_exact: true })
+            }
+            Expr::InList(InList { expr, list, negated }) => {
+                let field = self.field(expr)?;
+                let mut values = Vec::with_capacity(list.len());
+                for value in list {
+                    let Expr::Literal(value, _) = value else { return None };
+                    // A NULL in a list is equal to nothing; if the list is negated, no row is left.
+                    if value.is_null() {
+                        return None;
+                    }
+                    let (_, equal) = self.values(expr, Operator::Eq, value)?;
+                    values.extend_from_slice(equal.ranges());
+                }
+                let values = KeySet::of(values);
+                let values = if *negated { values.complement_in(&self.fields[field].present()) } else { values };
+                Some(OfField { field, values, is_exact: true })
+            }
+            Expr::IsNull(column) => {
+                let field = self.field(column)?;
+                let values = KeySet::of(vec![self.fields[field].present()]).complement_in(&KeyRange::all());
+                Some(OfField { field, values, is_exact: true })
+            }
+            Expr::IsNotNull(column) => {
+                let field = self.field(column)?;
+                Some(OfField { field, values: KeySet::of(vec![self.fields[field].present()]), is_exact: true })
+            }
+            Expr::Not(column) => self.comparison(column, Operator::Eq, &ScalarValue::Boolean(Some(false))),
+            Expr::Column(_) => self.comparison(filter, Operator::Eq, &ScalarValue::Boolean(Some(true))),
+            Expr::Like(Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false }) => {
+                let Expr::Literal(pattern, _) = &**pattern else { return None };
+                self.like(expr, pattern.try_as_str()??)
+            }
+            _ => None,
+        }
+    }
+
+    /// The field that a column is.
+    fn field(&self, column: &Expr) -> Option<usize> {
+        let Expr::Column(column) = column else { return None };
+        self.fields.iter().position(|field| field.name == Some(column.name.as_str()))
+    }
+
+    fn comparison(&self, column: &Expr, op: Operator, value: &ScalarValue) -> Option<OfField> {
+        let (field, values) = self.values(column, op, value)?;
+        Some(OfField { field, values, is_exact: true })
+    }
+
+    /// The values of a field for which the comparison is true.
+    fn values(&self, column: &Expr, op: Operator, value: &ScalarValue) -> Option<(usize, KeySet)> {
+        let number = match column {
+            // A number as a wider one is the same number.
+            Expr::Cast(cast) => {
+                let number = self.field(&cast.expr)?;
+                is_wider(cast.field.data_type(), self.fields[number].field_type.kind).then_some(number)?
+            }
+            column => self.field(column)?,
+        };
+        let field = &self.fields[number];
+        let operand = field.operand(value)?;
+        Some((number, field.compared(op, &operand)?))
+    }
+
+    /// The strings that fit a pattern.
+    fn like(&self, column: &Expr, pattern: &str) -> Option<OfField> {
+        let number = self.field(column)?;
+        let field = &self.fields[number];
+        if field.field_type.kind != Kind::String || pattern.contains('\\') {
+            return None;
+        }
+        let Some(wild) = pattern.find(['%', '_']) else {
+            return self.comparison(column, Operator::Eq, &ScalarValue::from(pattern));
+        };
+        let is_exact = &pattern[wild..] == "%";
+        if wild == 0 && !is_exact {
+            return None;
+        }
+        let mut beginning = Vec::new();
+        match &field.declaration {
+            None => beginning.extend_from_slice(&pattern.as_bytes()[..wild]),
+            Some(_) => {
+                if field.field_type.is_optional {
+                    beginning.push(1);
+                }
+                rows::encode_beginning(&pattern.as_bytes()[..wild], &mut beginning);
+                if field.field_type.is_descending {
+                    beginning.iter_mut().for_each(|byte| *byte = !*byte);
+                }
+            }
+        }
+        Some(OfField { field: number, values: KeySet::of(vec![KeyRange::of_prefix(beginning)]), is_exact })
+    }
+}
+
+impl KeyField<'_> {
+    /// The bytes of all values but none.
+    fn present(&self) -> KeyRange {
+        match (self.field_type.is_optional, self.field_type.is_descending) {
+            (false, _) => KeyRange::all(),
+            (true, false) => KeyRange::of_prefix(vec![1]),
+            (true, true) => KeyRange::of_prefix(vec![!1]),
+        }
+    }
+
+    /// Whether the range has one value of the field, and all keys with it.
+    fn is_value(&self, range: &KeyRange) -> bool {
+        match &self.declaration {
+            None => *range == self.one(range.low.clone()),
+            Some(declaration) => *range == self.one(range.low.clone()) && declaration.decode(&range.low).is_ok(),
+        }
+    }
+
+    /// The keys that have this value from here on.
+    fn one(&self, value: Vec<u8>) -> KeyRange {
+        match &self.declaration {
+            Some(_) => KeyRange::of_prefix(value),
+            // The key ends with it.
+            None => KeyRange { high: Some([&value[..], &[0]].concat()), low: value },
+        }
+    }
+
+    /// The bytes of the values for which a comparison with a constant is true.
+    fn compared(&self, op: Operator, operand: &Operand) -> Option<KeySet> {
+        let present = self.present();
+        let (less, equal, greater) = match operand {
+            Operand::Below => (KeySet::none(), KeySet::none(), KeySet::of(vec![present])),
+            Operand::Above => (KeySet::of(vec![present]), KeySet::none(), KeySet::none()),
+            Operand::Value(value) => {
+                let equal = self.one(value.clone());
+                let before = KeyRange { low: present.low, high: Some(equal.low.clone()) };
+                let after = equal.high.clone().map(|low| KeyRange { low, high: present.high });
+                let (before, after) = (KeySet::of(vec![before]), KeySet::of(after.into_iter().collect()));
+                let (less, greater) = if self.field_type.is_descending { (after, before) } else { (before, after) };
+                (less, KeySet::of(vec![equal]), greater)
+            }
+        };
+        Some(match op {
+            Operator::Eq => equal,
+            Operator::NotEq => less.union(greater),
+            Operator::Lt => less,
+            Operator::LtEq => less.union(equal).joined(),
+            Operator::Gt => greater,
+            Operator::GtEq => equal.union(greater).joined(),
+            _ => return None,
+        })
+    }
+
+    /// A constant as the bytes of the field.
+    fn operand(&self, value: &ScalarValue) -> Option<Operand> {
+        if value.is_null() {
+            return None;
+        }
+        let value = match self.field_type.kind {
+            Kind::Bool => match value {
+                ScalarValue::Boolean(value) => FieldValue::Bool((*value)?),
+                _ => return None,
+            },
+            Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64 | Kind::U128 => match whole(value)? {
+                Whole::Negative(_) => return Some(Operand::Below),
+                Whole::Natural(number) => FieldValue::Unsigned(number),
+            },
+            Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 | Kind::I128 => match whole(value)? {
+                Whole::Negative(number) => FieldValue::Signed(number),
+                Whole::Natural(number) => match i128::try_from(number) {
+                    Ok(number) => FieldValue::Signed(number),
+                    Err(_) => return Some(Operand::Above),
+                },
+            },
+            // In SQL -0.0 comes before 0.0 and there are many NaN; in a key there is one of each.
+            Kind::F32 => match value {
+                ScalarValue::Float32(Some(number)) if is_plain((*number).into()) => FieldValue::F32(*number),
+                _ => return None,
+            },
+            Kind::F64 => match value {
+                ScalarValue::Float64(Some(number)) if is_plain(*number) => FieldValue::F64(*number),
+                _ => return None,
+            },
+            Kind::String => match value {
+                ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) | ScalarValue::Utf8View(text) => {
+                    FieldValue::String(Cow::Borrowed(text.as_deref()?))
+                }
+                _ => return None,
+            },
+            Kind::Bytes => FieldValue::Bytes(Cow::Borrowed(bytes(value)?)),
+            Kind::Fixed(width) => {
+                let bytes = bytes(value)?;
+                if bytes.len() != usize::from(width) {
+                    return None;
+                }
+                FieldValue::Bytes(Cow::Borrowed(bytes))
+            }
+            _ => return None,
+        };
+        let Some(declaration) = &self.declaration else {
+            return Some(Operand::Value(match value {
+                FieldValue::String(text) => text.as_bytes().to_vec(),
+                FieldValue::Bytes(bytes) => bytes.to_vec(),
+                _ => return None,
+            }));
+        };
+        let mut key = Vec::new();
+        match (declaration.encode(std::slice::from_ref(&value), &mut key), value) {
+            (Ok(()), _) => Some(Operand::Value(key)),
+            // A whole number without room in the field.
+            (Err(_), FieldValue::Signed(number)) if number < 0 => Some(Operand::Below),
+            (Err(_), FieldValue::Signed(_) | FieldValue::Unsigned(_)) => Some(Operand::Above),
+            (Err(_), _) => None,
+        }
+    }
+}
+
+/// A whole number of any type.
+enum Whole {
+    Negative(i128),
+    Natural(u128),
+}
+
+fn whole(value: &ScalarValue) -> Option<Whole> {
+    let number = match value {
+        ScalarValue::UInt8(number) => i128::from((*number)?),
+        ScalarValue::UInt16(number) => i128::from((*number)?),
+        ScalarValue::UInt32(number) => i128::from((*number)?),
+        ScalarValue::UInt64(number) => i128::from((*number)?),
+        ScalarValue::Int8(number) => i128::from((*number)?),
+        ScalarValue::Int16(number) => i128::from((*number)?),
+        ScalarValue::Int32(number) => i128::from((*number)?),
+        ScalarValue::Int64(number) => i128::from((*number)?),
+        ScalarValue::Decimal128(number, _, 0) => (*number)?,
+        ScalarValue::Decimal256(number, _, 0) => match (*number)?.to_i128() {
+            Some(number) => number,
+            None => return (*number)?.to_string().parse().ok().map(Whole::Natural),
+        },
+        _ => return None,
+    };
+    Some(u128::try_from(number).map_or(Whole::Negative(number), Whole::Natural))
+}
+
+/// Whether a number is compared in the same way in SQL and in a key.
+fn is_plain(number: f64) -> bool {
+    !number.is_nan() && number.to_bits() != (-0.0_f64).to_bits()
+}
+
+fn bytes(value: &ScalarValue) -> Option<&[u8]> {
+    match value {
+        ScalarValue::Binary(bytes)
+        | ScalarValue::LargeBinary(bytes)
+        | ScalarValue::BinaryView(bytes)
+        | ScalarValue::FixedSizeBinary(_, bytes) => bytes.as_deref(),
+        _ => None,
+    }
+}
+
+/// Whether every whole number of `kind` is one of `to`, too.
+fn is_wider(to: &DataType, kind: Kind) -> bool {
+    let bits = |kind: Kind| kind.width().unwrap_or(16) * 8;
+    let (is_natural, is_whole) = match kind {
+        Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64 => (true, true),
+        Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 => (false, true),
+        _ => (false, false),
+    };
+    is_whole
+        && match to {
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+                is_natural && to.primitive_width().is_some_and(|width| width * 8 >= bits(kind))
+            }
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+                to.primitive_width().is_some_and(|width| width * 8 >= bits(kind) + usize::from(is_natural))
+            }
+            // A whole number of 64 bits has at most 20 digits.
+            DataType::Decimal128(digits, 0) | DataType::Decimal256(digits, 0) => *digits >= 20,
+            _ => false,
+        }
+}
+
+/// The sides of all ORs at the top of a filter.
+fn branches(filter: &Expr) -> Vec<&Expr> {
+    sides(filter, Operator::Or)
+}
+
+/// The sides of all ANDs at the top of a filter.
+fn conjuncts(filter: &Expr) -> Vec<&Expr> {
+    sides(filter, Operator::And)
+}
+
+fn sides(filter: &Expr, operator: Operator) -> Vec<&Expr> {
+    let (mut all, mut left) = (Vec::new(), vec![filter]);
+    while let Some(next) = left.pop() {
+        match next {
+            Expr::BinaryExpr(BinaryExpr { left: one, op, right: other }) if *op == operator => {
+                left.extend([&**other, &**one]);
+            }
+            side => all.push(side),
+        }
+    }
+    all
+}

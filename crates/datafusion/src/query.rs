@@ -1,0 +1,173 @@
+//! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It does not know how a table
+//! is read.
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::csv::WriterBuilder;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::json::LineDelimitedWriter;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::{DFParser, Statement};
+use futures::StreamExt;
+use larch::Snapshot;
+use larch_cli::{Failure, Output, Query, QueryFormat};
+use larch_datafusion::{BadColumns, BadRow, FORMAT, LarchFactory, LarchTable};
+use std::sync::Arc;
+
+/// Runs all statements of a query.
+pub fn run(query: &Query) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = with_threads(runtime, query.threads).build();
+    let runtime = runtime.map_err(|error| Failure::Input(format!("no threads for the query: {error}; try again")))?;
+    runtime.block_on(answer(query))
+}
+
+fn with_threads(mut runtime: tokio::runtime::Builder, threads: Option<u16>) -> tokio::runtime::Builder {
+    if let Some(threads) = threads {
+        runtime.worker_threads(threads.into());
+    }
+    runtime
+}
+
+async fn answer(query: &Query) -> Result<(), Failure> {
+    let snapshot = query.database.snapshot();
+    let context = context(query, &snapshot)?;
+    let statements = DFParser::parse_sql(&query.statements).map_err(failure)?;
+    let mut output = Output::new();
+    for statement in statements {
+        check_tables(&context, query, &statement)?;
+        let plan = context.state().statement_to_plan(statement).await.map_err(failure)?;
+        let answer = context.execute_logical_plan(plan).await.map_err(failure)?;
+        if !answer.schema().fields().is_empty() {
+            print(answer.execute_stream().await.map_err(failure)?, query.format, &mut output).await?;
+        }
+    }
+    output.finish()
+}
+
+/// A session that has all tables of the database.
+fn context(query: &Query, snapshot: &Snapshot) -> Result<SessionContext, Failure> {
+    let mut config = SessionConfig::new().with_information_schema(true);
+    if let Some(threads) = query.threads {
+        config = config.with_target_partitions(threads.into());
+    }
+    let memory = usize::try_from(query.memory_bytes).unwrap_or(usize::MAX);
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory)));
+    let state = SessionStateBuilder::new()
+        .with_default_features()
+        .with_config(config)
+        .with_runtime_env(runtime.build_arc().map_err(failure)?)
+        .with_table_factory(FORMAT.to_owned(), Arc::new(LarchFactory::new(&query.database, snapshot)))
+        .build();
+    let context = SessionContext::new_with_state(state);
+    for name in query.database.tables() {
+        let Some(table) = query.database.existing_table(&name)? else { continue };
+        let table = match query.columns_of(&table)? {
+            None => LarchTable::of(snapshot, &table),
+            Some(columns) => {
+                let of_import = |bad: BadColumns| Failure::Input(format!("table {name}: {bad}"));
+                LarchTable::new(snapshot, &table, columns.parse().map_err(of_import)?).map_err(of_import)?
+            }
+        };
+        context.register_table(datafusion::common::TableReference::bare(name), Arc::new(table)).map_err(failure)?;
+    }
+    Ok(context)
+}
+
+/// Refuses a statement about a table that is not there, as other commands do.
+fn check_tables(context: &SessionContext, query: &Query, statement: &Statement) -> Result<(), Failure> {
+    if matches!(statement, Statement::CreateExternalTable(_)) {
+        return Ok(());
+    }
+    for table in context.state().resolve_table_references(statement).map_err(failure)? {
+        let is_ours = table.schema().is_none();
+        if is_ours && !context.table_exist(table.clone()).map_err(failure)? {
+            let names = query.database.tables();
+            let others =
+                if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
+            let directory = query.directory.display();
+            return Err(Failure::NotFound(format!(
+                "no table {} in {directory}; {others} (in SQL a name with capital letters stands in double quotes)",
+                table.table()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Prints the rows of an answer.
+async fn print(
+    mut rows: datafusion::execution::SendableRecordBatchStream,
+    format: QueryFormat,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let schema = rows.schema();
+    if format == QueryFormat::Table {
+        let mut batches = Vec::new();
+        while let Some(batch) = rows.next().await {
+            batches.push(batch.map_err(failure)?);
+        }
+        batches.push(RecordBatch::new_empty(schema));
+        return output.line(pretty_format_batches(&batches).map_err(unprintable)?.to_string());
+    }
+    let mut with_header = WriterBuilder::new().with_header(true);
+    if format == QueryFormat::Csv {
+        // The header comes also if no row does.
+        let mut writer = std::mem::take(&mut with_header).build(&mut *output);
+        writer.write(&RecordBatch::new_empty(schema)).map_err(unprintable)?;
+        with_header = WriterBuilder::new().with_header(false);
+    }
+    while let Some(batch) = rows.next().await {
+        let batch = batch.map_err(failure)?;
+        match format {
+            QueryFormat::Csv => with_header.clone().build(&mut *output).write(&batch).map_err(unprintable)?,
+            QueryFormat::Jsonl | QueryFormat::Table => {
+                let mut writer = LineDelimitedWriter::new(&mut *output);
+                writer.write(&batch).and_then(|()| writer.finish()).map_err(unprintable)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An answer that was not printed.
+fn unprintable(error: ArrowError) -> Failure {
+    match error {
+        ArrowError::IoError(_, error) => Failure::Output(error),
+        other => Failure::Input(format!("the rows cannot be printed: {other}; choose another --format")),
+    }
+}
+
+/// What went wrong, in words and exit codes of the command line.
+fn failure(error: DataFusionError) -> Failure {
+    let root = error.find_root();
+    if let DataFusionError::External(external) = root {
+        if let Some(error) = external.downcast_ref::<larch::Error>() {
+            return Failure::Engine(error.clone());
+        }
+        if let Some(bad) = external.downcast_ref::<BadRow>() {
+            return Failure::Input(bad.to_string());
+        }
+        if let Some(bad) = external.downcast_ref::<BadColumns>() {
+            return Failure::Usage(bad.to_string());
+        }
+    }
+    match root {
+        DataFusionError::SQL(..) | DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) => {
+            Failure::Usage(format!("{}; correct the statement", root.strip_backtrace()))
+        }
+        DataFusionError::SchemaError(kind, _) => match &**kind {
+            SchemaError::FieldNotFound { .. } => Failure::Usage(root.strip_backtrace()),
+            _ => Failure::Usage(format!("{}; correct the statement", root.strip_backtrace())),
+        },
+        DataFusionError::ResourcesExhausted(_) => {
+            Failure::Input(format!("{}; give the query more with --memory", root.strip_backtrace()))
+        }
+        _ => Failure::Input(root.strip_backtrace()),
+    }
+}

@@ -1,0 +1,124 @@
+//! `larch sql` as a process.
+
+use kit::Scratch;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+/// A database that `larch` itself has filled.
+struct World {
+    scratch: Scratch,
+}
+
+impl World {
+    fn new(name: &str) -> Self {
+        let world = Self { scratch: Scratch::new(name) };
+        let rows = "id,city,age\n7,Bonn,36\n8,\"Os\tlo\",41\n9,Rome,\n";
+        std::fs::write(world.scratch.path().join("people.csv"), rows).expect("a file");
+        world.succeeds(&["import", "DIR", "people", "people.csv", "--key", "id:int", "--groups", "hot:age;cold:*"]);
+        let rows = "{\"id\": \"a\", \"n\": 1}\n{\"id\": \"b\", \"n\": 300}\n";
+        std::fs::write(world.scratch.path().join("events.jsonl"), rows).expect("a file");
+        world.succeeds(&["import", "DIR", "events", "events.jsonl", "--key", "id"]);
+        world
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
+        let arguments = arguments.iter().map(|word| if *word == "DIR" { "db" } else { word });
+        command.args(arguments).current_dir(self.scratch.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the program starts")
+    }
+
+    #[track_caller]
+    fn succeeds(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    #[track_caller]
+    fn fails(&self, arguments: &[&str], code: i32, message: &str) {
+        let output = self.run(arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+        assert!(told.starts_with("larch: ") && told.contains(message), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn imported_tables_are_asked_by_the_names_of_their_columns() {
+    let world = World::new("sql-command");
+    let sql = "SELECT id, city, age FROM people WHERE id < 9 ORDER BY id DESC";
+    assert_eq!(world.succeeds(&["sql", "DIR", sql, "--format", "csv"]), "id,city,age\n8,Os\tlo,41\n7,Bonn,36\n");
+    assert_eq!(
+        world.succeeds(&["sql", "DIR", sql, "--format", "jsonl"]),
+        "{\"id\":8,\"city\":\"Os\\tlo\",\"age\":\"41\"}\n{\"id\":7,\"city\":\"Bonn\",\"age\":\"36\"}\n"
+    );
+    let table = "+----------+\n| count(*) |\n+----------+\n| 3        |\n+----------+\n";
+    assert_eq!(world.succeeds(&["sql", "DIR", "SELECT count(*) FROM people"]), table);
+    let none = "SELECT id FROM people WHERE id = 100";
+    assert_eq!(world.succeeds(&["sql", "DIR", none, "--format", "csv"]), "id\n");
+    assert_eq!(world.succeeds(&["sql", "DIR", none]), "+----+\n| id |\n+----+\n+----+\n");
+    let sql = "SELECT value FROM events WHERE id = 'b'";
+    assert_eq!(
+        world.succeeds(&["sql", "DIR", sql, "--format", "csv"]),
+        "value\n\"{\"\"id\"\": \"\"b\"\", \"\"n\"\": 300}\"\n"
+    );
+}
+
+#[test]
+fn statements_come_from_files_and_declare_columns() {
+    let world = World::new("sql-file");
+    let declared = "CREATE EXTERNAL TABLE e STORED AS LARCH LOCATION 'events'\n\
+        OPTIONS ('columns' 'key id string, value.json(n u16)');\n";
+    std::fs::write(world.scratch.path().join("tables.sql"), declared).expect("a file");
+    let sql = "SELECT sum(n) s FROM e; SELECT max(id) m FROM e";
+    let arguments = ["sql", "DIR", sql, "--file", "tables.sql", "--format", "csv", "--threads", "1"];
+    assert_eq!(world.succeeds(&arguments), "s\n301\nm\nb\n");
+    let mut reader = world.command(&["sql", "DIR", "--file", "-", "--format", "csv"]);
+    let mut reader = reader.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut input = reader.stdin.take().expect("it is piped");
+    input.write_all(format!("{declared}SELECT min(n) s FROM e").as_bytes()).expect("it reads");
+    drop(input);
+    assert_eq!(reader.wait_with_output().expect("it ends").stdout, b"s\n1\n");
+}
+
+#[test]
+fn failures_have_the_codes_and_words_of_other_commands() {
+    let world = World::new("sql-failures");
+    world.fails(&["sql", "DIR", "SELECT 1 FROM nobody"], 1, "no table nobody in db; it has events, people");
+    world.fails(&["sql", "DIR", "SELEC 1"], 2, "correct the statement");
+    world.fails(&["sql", "DIR", "SELECT name FROM people"], 2, "name");
+    world.fails(&["sql", "nowhere", "SELECT 1"], 3, "nowhere has no database");
+    world.fails(&["sql", "DIR", "--file", "none.sql"], 3, "none.sql");
+    let damaged = "CREATE EXTERNAL TABLE e STORED AS LARCH LOCATION 'events' \
+        OPTIONS ('columns' 'key id string, value.json(n u8)'); SELECT sum(n) FROM e";
+    world.fails(&["sql", "DIR", damaged], 3, "table events, row \"b\", column n: \"300\" is not of type u8");
+    let columns = "CREATE EXTERNAL TABLE e STORED AS LARCH LOCATION 'events' OPTIONS ('columns' 'key')";
+    world.fails(&["sql", "DIR", columns], 2, "the name of a column is expected");
+    let sort = "SELECT a.id FROM people a, people b, people c, people d, people e ORDER BY a.id, b.age, e.city";
+    world.fails(&["sql", "DIR", sort, "--memory", "1KiB"], 3, "give the query more with --memory");
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_the_query_quietly() {
+    let world = World::new("sql-pipe");
+    let sql =
+        "SELECT a.id FROM people a, people b, people c, people d, people e, people f, people g, people h, people i";
+    let mut printer = world.command(&["sql", "DIR", sql, "--format", "csv"]);
+    let mut printer = printer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    drop(printer.stdout.take());
+    let output = printer.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+}
+
+#[test]
+fn a_query_reads_beside_a_process_that_has_the_database_open() {
+    let world = World::new("sql-beside");
+    let database = larch::Database::open(world.scratch.path().join("db")).expect("it opens");
+    assert!(world.succeeds(&["sql", "DIR", "SELECT count(*) FROM people"]).contains("| 3 "));
+    drop(database);
+}

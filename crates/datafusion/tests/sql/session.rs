@@ -1,0 +1,82 @@
+//! Sessions with tables of Larch, and answers as text.
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::error::Result;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use larch::{Database, Table};
+use larch_datafusion::{FORMAT, LarchFactory, LarchTable};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// A session and what runs it.
+pub struct Session {
+    pub context: SessionContext,
+    pub runtime: Runtime,
+}
+
+impl Session {
+    /// A session with this many partitions and rows in a batch.
+    pub fn new(partitions: usize, batch_rows: usize) -> Self {
+        Self::of(SessionStateBuilder::new().with_config(config(partitions, batch_rows)))
+    }
+
+    /// The same with `STORED AS LARCH` for tables of a database.
+    pub fn with_factory(database: &Database) -> Self {
+        let factory = LarchFactory::new(database, &database.snapshot());
+        let state = SessionStateBuilder::new().with_config(config(2, 1000));
+        Self::of(state.with_table_factory(FORMAT.to_owned(), Arc::new(factory)))
+    }
+
+    /// A session with this state.
+    pub fn of(state: SessionStateBuilder) -> Self {
+        let runtime = Runtime::new().expect("threads");
+        let context = SessionContext::new_with_state(state.with_default_features().build());
+        Self { context, runtime }
+    }
+
+    /// Adds a table with these columns, as it is now.
+    pub fn add(&self, name: &str, database: &Database, table: &Table, columns: &str) -> &Self {
+        let columns = columns.parse().unwrap_or_else(|bad| panic!("{columns}: {bad}"));
+        let table = LarchTable::new(&database.snapshot(), table, columns).expect("the columns fit");
+        self.context.register_table(name, Arc::new(table)).expect("the name is free");
+        self
+    }
+
+    /// The batches of an answer.
+    pub fn batches(&self, sql: &str) -> Result<Vec<RecordBatch>> {
+        self.runtime.block_on(async { self.context.sql(sql).await?.collect().await })
+    }
+
+    /// The rows of an answer, in its order, with `|` between the columns.
+    #[track_caller]
+    pub fn rows(&self, sql: &str) -> Vec<String> {
+        let batches = self.batches(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        batches.iter().flat_map(rows).collect()
+    }
+
+    /// The message of the error that a statement ends with.
+    #[track_caller]
+    pub fn error(&self, sql: &str) -> String {
+        self.batches(sql).expect_err(sql).find_root().to_string()
+    }
+
+    /// The physical plan of a query as text.
+    pub fn plan(&self, sql: &str) -> String {
+        let plan = self.rows(&format!("EXPLAIN {sql}"));
+        plan.into_iter().find_map(|row| row.strip_prefix("physical_plan|").map(str::to_owned)).expect("there is a plan")
+    }
+}
+
+pub fn config(partitions: usize, batch_rows: usize) -> SessionConfig {
+    SessionConfig::new().with_target_partitions(partitions).with_batch_size(batch_rows)
+}
+
+fn rows(batch: &RecordBatch) -> Vec<String> {
+    let options = FormatOptions::default().with_null("-");
+    let format = |array| ArrayFormatter::try_new(array, &options).expect("it has a form");
+    let columns: Vec<_> = batch.columns().iter().map(|array| format(array)).collect();
+    let row = |row| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|");
+    (0..batch.num_rows()).map(row).collect()
+}
