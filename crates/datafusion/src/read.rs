@@ -1,13 +1,15 @@
-//! Reads the rows of one partition and makes batches of them, on a thread that may wait for the disk. It does not know what
-//! a query does with the batches.
+//! Reads the rows of one partition and makes batches of them. It does not know what a query does with the batches.
 //!
 //! ```text
-//! thread that reads:   pages of rows -> arrays -> batch -> channel of one batch        stream: channel -> query
+//! stream:    asks for batch 1    gives batch 1, asks for 2    gives 2, asks for 3
+//! a thread   reads batch 1       reads batch 2                …
 //! ```
 //!
-//! The memory of a batch counts in DataFusion's pool from its first row until the query has taken it. When the stream is
-//! dropped, the channel closes, and the thread ends at the end of the batch that it makes, which has a bounded number of
-//! rows and bytes.
+//! Each batch is read by a call on a thread that may wait for the disk. Between two calls no thread is held, so a query with
+//! many partitions does not run out of threads, whichever of them it waits for. One batch is read ahead. When the stream is
+//! dropped, no further call is made, and a call that runs ends with its batch, whose rows and bytes are bounded.
+//!
+//! The memory of a batch counts in DataFusion's pool from its first row until the query has taken it.
 
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};
@@ -21,11 +23,10 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::metrics::BaselineMetrics;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{StreamExt, stream};
-use larch::{Content, Direction, Range, Readable, RowRef};
+use futures::stream;
+use larch::{Content, Direction, Parts, Range, Readable, RowRef, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// A batch ends with the row with which it has so many bytes.
 const BATCH_BYTES: usize = 1 << 20;
@@ -48,148 +49,178 @@ pub struct Work {
     pub batch_rows: usize,
 }
 
-/// A batch and the memory that it has of the pool.
-type Sent = Result<(RecordBatch, MemoryReservation)>;
-
 /// The batches of a partition.
 pub fn stream(work: Work, memory: MemoryReservation, metrics: BaselineMetrics) -> SendableRecordBatchStream {
     let schema = work.schema.clone();
-    let (batches, receiver) = mpsc::channel(1);
-    let reader = SpawnedTask::spawn_blocking({
+    let first = Next::Begin(Box::new(Reading::new(work, memory)));
+    let batches = stream::unfold(first, move |next| {
         let metrics = metrics.clone();
-        move || {
-            let _timer = metrics.elapsed_compute().timer();
-            let failed = Reading { batches: batches.clone(), memory }.run(&work).err();
-            if let Some(error) = failed
-                && batches.blocking_send(Err(error)).is_err()
-            {
-                // Nobody waits for the rows any more, nor for the error.
+        async move {
+            let call = match next {
+                Next::Begin(reading) => call(reading),
+                Next::Called(call) => call,
+                Next::End => return None,
+            };
+            match call.join_unwind().await {
+                Ok((reading, Ok(Some((batch, memory))))) => {
+                    drop(memory);
+                    metrics.output_rows().add(batch.num_rows());
+                    let next = if reading.is_done() { Next::End } else { Next::Called(self::call(reading)) };
+                    Some((Ok(batch), next))
+                }
+                Ok((_, Ok(None))) => None,
+                Ok((_, Err(error))) => Some((Err(error), Next::End)),
+                Err(error) => Some((Err(external(error)), Next::End)),
             }
         }
-    });
-    let batches = stream::unfold((receiver, Some(reader)), async move |(mut receiver, mut reader)| {
-        if let Some(sent) = receiver.recv().await {
-            return Some((sent, (receiver, reader)));
-        }
-        // The thread has ended. If it panicked, so does the query.
-        let joined = reader.take()?.join_unwind().await;
-        joined.err().map(|error| (Err(external(error)), (receiver, None)))
-    });
-    let batches = batches.map(move |sent: Sent| {
-        let (batch, memory) = sent?;
-        drop(memory);
-        metrics.output_rows().add(batch.num_rows());
-        Ok(batch)
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }
 
-/// The thread's side.
-struct Reading {
-    batches: mpsc::Sender<Sent>,
-    memory: MemoryReservation,
+/// What a stream does when it is asked for a batch.
+enum Next {
+    Begin(Box<Reading>),
+    Called(Call),
+    End,
 }
 
-/// Why rows are read no further.
-enum End {
-    /// The limit is reached, or nobody takes batches any more.
-    Done,
+/// A batch that is read on another thread, and what reads the next one.
+type Call = SpawnedTask<(Box<Reading>, Read)>;
+
+/// A batch with the memory that it has of the pool; `None` if no row is left.
+type Read = Result<Option<(RecordBatch, MemoryReservation)>>;
+
+fn call(mut reading: Box<Reading>) -> Call {
+    SpawnedTask::spawn_blocking(move || {
+        let read = reading.batch();
+        (reading, read)
+    })
+}
+
+/// Where the work of a partition stands.
+struct Reading {
+    work: Work,
+    /// The column groups that are read, by number.
+    groups: Vec<usize>,
+    memory: MemoryReservation,
+    filler: Filler,
+    /// The rows of the range that is read.
+    rows: Option<Rows>,
+    /// How many ranges were begun.
+    begun: usize,
+    /// How many rows are still given.
+    left: u64,
+}
+
+/// The rows of a range: with whole values, or with the parts in some groups.
+enum Rows {
+    Whole(Range<Value>),
+    Parts(Range<Parts>),
+}
+
+/// Why a range is read no further.
+enum Pause {
+    /// The batch has all that it should have.
+    Full,
     Failed(DataFusionError),
 }
 
 impl Reading {
-    fn run(&mut self, work: &Work) -> Result<()> {
+    fn new(work: Work, memory: MemoryReservation) -> Self {
         let groups = work.source.columns.groups_of(&work.projection);
         let capacity = work.batch_rows.min(usize::try_from(work.rows).unwrap_or(usize::MAX));
-        let mut filler = Filler::new(&work.source.columns, &work.projection, &groups, capacity);
-        let mut left = work.rows;
-        let mut end = if left == 0 { Some(End::Done) } else { None };
-        let mut ranges: Vec<&KeyRange> = work.ranges.iter().collect();
-        if work.direction == Direction::Backward {
-            ranges.reverse();
-        }
-        let mut ranges = ranges.into_iter();
-        while end.is_none()
-            && let Some(range) = ranges.next()
-        {
-            end = self.range(work, &groups, range, &mut filler, &mut left)?;
-        }
-        match end {
-            Some(End::Failed(error)) => Err(error),
-            Some(End::Done) | None => {
-                if filler.rows() > 0 {
-                    // Whether somebody takes it, it is the last one.
-                    self.send(work, &mut filler)?;
+        let filler = Filler::new(&work.source.columns, &work.projection, &groups, capacity);
+        Self { groups, memory, filler, rows: None, begun: 0, left: work.rows, work }
+    }
+
+    /// Whether it is known that no row is left.
+    fn is_done(&self) -> bool {
+        self.left == 0 || self.rows.is_none() && self.begun == self.work.ranges.len()
+    }
+
+    /// The next batch. It waits for pages.
+    fn batch(&mut self) -> Read {
+        while !self.is_done() {
+            let mut rows = match self.rows.take() {
+                Some(rows) => rows,
+                None => self.begin()?,
+            };
+            let paused = match &mut rows {
+                Rows::Whole(rows) => self.fill(rows)?,
+                Rows::Parts(rows) => self.fill(rows)?,
+            };
+            match paused {
+                ControlFlow::Continue(()) => {}
+                ControlFlow::Break(Pause::Full) => {
+                    self.rows = Some(rows);
+                    return self.take().map(Some);
                 }
-                Ok(())
+                ControlFlow::Break(Pause::Failed(error)) => return Err(error),
             }
         }
+        if self.filler.rows() > 0 { self.take().map(Some) } else { Ok(None) }
     }
 
-    /// Reads a range of keys; gives what ends the work, if something does.
-    fn range(
-        &mut self,
-        work: &Work,
-        groups: &[usize],
-        range: &KeyRange,
-        filler: &mut Filler,
-        left: &mut u64,
-    ) -> Result<Option<End>> {
-        let TableSource { table, snapshot, .. } = &*work.source;
-        let names = table.options().groups;
-        if names.is_empty() && !groups.is_empty() {
-            return self.rows(work, snapshot.range(table, range.bounds()), filler, left);
+    /// The rows of the next range.
+    fn begin(&mut self) -> Result<Rows> {
+        let Work { source, ranges, direction, .. } = &self.work;
+        let number = match direction {
+            Direction::Forward => self.begun,
+            Direction::Backward => ranges.len() - 1 - self.begun,
+        };
+        let range = ranges[number].bounds();
+        self.begun += 1;
+        let names = source.table.options().groups;
+        if names.is_empty() && !self.groups.is_empty() {
+            let rows = source.snapshot.range(&source.table, range);
+            return Ok(Rows::Whole(if self.left < u64::MAX { rows.limit(self.left) } else { rows }));
         }
-        let selection = table.select(groups.iter().filter_map(|group| names.get(*group))).map_err(external)?;
-        let rows = snapshot.select(&selection).map_err(external)?.range(range.bounds());
-        self.rows(work, rows, filler, left)
+        let groups = self.groups.iter().filter_map(|group| names.get(*group));
+        let selection = source.table.select(groups).map_err(external)?;
+        let rows = source.snapshot.select(&selection).map_err(external)?.range(range);
+        Ok(Rows::Parts(if self.left < u64::MAX { rows.limit(self.left) } else { rows }))
     }
 
-    fn rows<V: Content>(
-        &mut self,
-        work: &Work,
-        rows: Range<V>,
-        filler: &mut Filler,
-        left: &mut u64,
-    ) -> Result<Option<End>> {
-        let mut rows = if *left < u64::MAX { rows.limit(*left) } else { rows };
+    /// Takes rows into the arrays until the batch is full or the rows end.
+    fn fill<V: Content>(&mut self, rows: &mut Range<V>) -> Result<ControlFlow<Pause>> {
+        let Self { work, memory, filler, left, .. } = self;
         let each = |row: RowRef<'_>| {
             if let Err(error) = push(&work.source, &row, filler) {
-                return ControlFlow::Break(End::Failed(error));
+                return ControlFlow::Break(Pause::Failed(error));
             }
             *left -= 1;
-            let is_full = filler.rows() >= work.batch_rows;
-            if is_full || filler.rows().is_multiple_of(ROWS_BETWEEN_REQUESTS) || row.part_count() > 0 && is_long(&row) {
+            if filler.rows() >= work.batch_rows || *left == 0 {
+                return ControlFlow::Break(Pause::Full);
+            }
+            if filler.rows().is_multiple_of(ROWS_BETWEEN_REQUESTS) || is_long(&row) {
                 let bytes = filler.bytes();
-                if is_full || bytes >= BATCH_BYTES {
-                    match self.send(work, filler) {
-                        Ok(true) => {}
-                        Ok(false) => return ControlFlow::Break(End::Done),
-                        Err(error) => return ControlFlow::Break(End::Failed(error)),
-                    }
-                } else if let Err(error) = self.memory.try_resize(bytes) {
-                    return ControlFlow::Break(End::Failed(error));
+                if bytes >= BATCH_BYTES {
+                    return ControlFlow::Break(Pause::Full);
+                }
+                if let Err(error) = memory.try_resize(bytes) {
+                    return ControlFlow::Break(Pause::Failed(error));
                 }
             }
-            if *left == 0 { ControlFlow::Break(End::Done) } else { ControlFlow::Continue(()) }
+            ControlFlow::Continue(())
         };
         let read = match work.direction {
             Direction::Forward => rows.for_each_row(each),
             Direction::Backward => rows.for_each_row_back(each),
         };
-        Ok(read.map_err(external)?.break_value())
+        read.map_err(external)
     }
 
-    /// Sends what the arrays have; false if nobody takes it.
-    fn send(&mut self, work: &Work, filler: &mut Filler) -> Result<bool> {
-        let rows = RecordBatchOptions::new().with_row_count(Some(filler.rows()));
-        let batch = RecordBatch::try_new_with_options(work.schema.clone(), filler.take(), &rows)?;
+    /// What the arrays have.
+    fn take(&mut self) -> Result<(RecordBatch, MemoryReservation)> {
+        let rows = RecordBatchOptions::new().with_row_count(Some(self.filler.rows()));
+        let batch = RecordBatch::try_new_with_options(self.work.schema.clone(), self.filler.take(), &rows)?;
         self.memory.try_resize(batch.get_array_memory_size())?;
-        Ok(self.batches.blocking_send(Ok((batch, self.memory.take()))).is_ok())
+        Ok((batch, self.memory.take()))
     }
 }
 
 /// Whether a row alone may be much of a batch.
+#[inline]
 fn is_long(row: &RowRef<'_>) -> bool {
     (0..row.part_count()).any(|part| row.part_len(part) >= (BATCH_BYTES / ROWS_BETWEEN_REQUESTS) as u64)
 }

@@ -16,7 +16,7 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_expr::equivalence::{ConstExpr, EquivalenceProperties};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::sort_pushdown::SortOrderPushdownResult;
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -143,6 +143,8 @@ fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> Plan
         EmissionType::Incremental,
         Boundedness::Bounded,
     )
+    // Waiting for a thread that reads gives way to other tasks.
+    .with_scheduling_type(SchedulingType::Cooperative)
 }
 
 impl DisplayAs for LarchScan {

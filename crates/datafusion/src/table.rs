@@ -16,7 +16,8 @@ use larch::{Database, Snapshot, Table};
 use rows::Declaration;
 use std::sync::Arc;
 
-/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap.
+/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot is kept as long as the table is
+/// registered: to see later rows, register a new one.
 ///
 /// A query reads the keys that its filters leave and the column groups that its columns are in, and nothing else.
 ///

@@ -154,7 +154,7 @@ fn condition(random: &mut StdRng, depth: u32) -> String {
 fn query(random: &mut StdRng) -> (String, bool) {
     let condition = if random.random_range(0..5) == 0 { "TRUE".to_owned() } else { condition(random, 2) };
     let turn = |random: &mut StdRng| random.random::<bool>();
-    match random.random_range(0..8) {
+    match random.random_range(0..9) {
         0 => (format!("SELECT count(*) FROM t WHERE {condition}"), true),
         1 => {
             let sums = "count(*), sum(amount), min(price), max(visits), count(note), min(shop), max(shop), min(day), max(name)";
@@ -167,8 +167,12 @@ fn query(random: &mut StdRng) -> (String, bool) {
             (format!("SELECT name, shop, code FROM t WHERE {condition} ORDER BY {order} LIMIT {limit}"), true)
         }
         4 => (format!("SELECT day, name, note FROM t WHERE {condition} ORDER BY day, shop, name OFFSET 3"), true),
-        5 => (format!("SELECT DISTINCT shop FROM t WHERE {condition}"), false),
-        6 => {
+        5 => {
+            let limit = [0, 1, 100, 1000].choose(random).expect("there are some");
+            (format!("SELECT count(*) FROM (SELECT note FROM t WHERE {condition} LIMIT {limit})"), true)
+        }
+        6 => (format!("SELECT DISTINCT shop FROM t WHERE {condition}"), false),
+        7 => {
             let on = "a.shop = b.shop AND a.day = b.day";
             (
                 format!(

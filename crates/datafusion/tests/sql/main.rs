@@ -13,3 +13,4 @@ mod pages;
 mod plans;
 mod session;
 mod streams;
+mod tpcc;

@@ -127,3 +127,25 @@ fn a_table_that_declares_its_keys_needs_nothing_else() {
     let plan = session.plan("SELECT * FROM raw WHERE key = 'k'");
     assert!(!plan.contains("FilterExec"), "{plan}");
 }
+
+#[test]
+fn the_guide_shows_statements_that_work_and_the_plan_that_they_have() {
+    let page = include_str!("../../../../docs/guide/sql.md");
+    let block = page.split("```sql").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has statements");
+    let (declaration, query) = block.trim().trim_end_matches(';').split_once(");").expect("there are two");
+    let scratch = Scratch::new("sql-guide");
+    let database = Database::open(scratch.path()).expect("a database");
+    let groups = ["main", "info", "notes"].map(str::to_owned).to_vec();
+    let table = database.table_with("orders", larch::TableOptions { groups, ..larch::TableOptions::default() });
+    let parts = [(7_i64, Some(0.5_f64)).to_key(), br#"{"address": {"city": "Oslo"}}"#.to_vec(), Vec::new()];
+    let table = table.expect("a table");
+    for day in 20_239..20_243_u32 {
+        table.insert_parts((17_u16, Descending(day), 1_u32).to_key(), &parts).expect("it is written");
+    }
+    let session = Session::with_factory(&database);
+    session.batches(&format!("{declaration})")).expect("the table is declared");
+    assert_eq!(session.rows(query), ["Oslo|14"]);
+    let plan = session.plan(query);
+    let scan = plan.lines().find_map(|line| Some(&line[line.find("LarchScan")?..])).expect("it scans");
+    assert!(page.contains(&format!("```text\n{scan}\n```")), "the guide shows another plan than {scan}");
+}
