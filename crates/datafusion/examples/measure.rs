@@ -110,6 +110,9 @@ fn measure(options: &Options) -> Result<()> {
     let cache_bytes = (options.rows * 150).max(64 << 20);
     let sides = Sides { database_directory, parquet, options: Opening { threads: options.threads, cache_bytes } };
     fill(&sides, options.rows)?;
+    if cfg!(debug_assertions) {
+        println!("This build is not optimized: the times say nothing, the pages do.");
+    }
     println!("{} rows, {} threads, {} repeats; {}", options.rows, options.threads, options.repeats, sizes(&sides)?);
     println!(
         "{:<28} {:<7} {:>10} {:>10} {:>7} {:>6} {:>8} {:>8}",

@@ -5,7 +5,7 @@ mod builder;
 mod json;
 mod split;
 
-use crate::columns::{Columns, Form, Source};
+use crate::columns::{Columns, Form};
 use builder::Builder;
 use datafusion::arrow::array::ArrayRef;
 use rows::{BadTuple, Decoder, FieldType, Kind, Mistake};
@@ -42,16 +42,24 @@ pub struct Filler {
 
 /// A source of which some fields are wanted.
 struct Wanted {
-    source: Source,
+    form: Form,
     /// Which part of a row it is, among those that are read; `None` for the key.
     part: Option<usize>,
-    /// For each field, the number of its array.
-    slots: Vec<Option<usize>>,
-    /// For each field, the number of its column.
-    columns: Vec<Option<usize>>,
-    /// Fields before this one are read.
-    end: usize,
+    /// The fields up to the last one that is wanted.
+    fields: Vec<Place>,
+    /// Whether these are all fields.
+    is_all: bool,
     json: json::Tree,
+}
+
+/// Where a field goes.
+#[derive(Clone, Copy)]
+struct Place {
+    field_type: FieldType,
+    /// The number of its array, if it is wanted.
+    array: Option<usize>,
+    /// The number of its column, if it is one.
+    column: Option<usize>,
 }
 
 impl Filler {
@@ -65,26 +73,27 @@ impl Filler {
         let mut builders: Vec<Option<(Kind, Builder)>> = wanted.iter().map(|_| None).collect();
         let (mut sources, mut next) = (Vec::new(), 0);
         for source in columns.sources() {
-            let (mut slots, mut numbers) = (Vec::new(), Vec::new());
+            let mut fields = Vec::with_capacity(source.fields.len());
             for field in &source.fields {
-                let number = field.name.as_ref().map(|_| {
+                let column = field.name.as_ref().map(|_| {
                     next += 1;
                     next - 1
                 });
-                let slot = number.and_then(|number| wanted.iter().position(|wanted| *wanted == number));
-                if let Some(slot) = slot {
+                let array = column.and_then(|column| wanted.iter().position(|wanted| *wanted == column));
+                if let Some(array) = array {
                     let kind = field.field_type.kind;
-                    builders[slot] = Some((kind, Builder::new(kind, capacity)));
+                    builders[array] = Some((kind, Builder::new(kind, capacity)));
                 }
-                slots.push(slot);
-                numbers.push(number);
+                fields.push(Place { field_type: field.field_type, array, column });
             }
-            let Some(last) = slots.iter().rposition(Option::is_some) else { continue };
+            let Some(last) = fields.iter().rposition(|field| field.array.is_some()) else { continue };
             let part = source.group.map(|group| {
                 groups.iter().position(|read| *read == group).expect("the groups of all wanted columns are read")
             });
-            let json = json::Tree::of(source, &slots);
-            sources.push(Wanted { source: source.clone(), part, slots, columns: numbers, end: last + 1, json });
+            let json = json::Tree::of(source, |field| fields[field].array);
+            let is_all = last + 1 == fields.len();
+            fields.truncate(last + 1);
+            sources.push(Wanted { form: source.form, part, fields, is_all, json });
         }
         let builders = builders.into_iter().map(|builder| builder.expect("a wanted column is one of the table"));
         let (kinds, builders) = builders.unzip();
@@ -129,52 +138,49 @@ impl Filler {
 impl Wanted {
     #[inline]
     fn read(&self, bytes: &[u8], builders: &mut [Builder]) -> Result<(), BadField> {
-        let read = match self.source.form {
+        let read = match self.form {
             Form::Tuple { has_rest } => return self.tuple(bytes, has_rest, builders),
-            Form::Whole => {
-                self.slot(0, builders).map_or(Ok(()), |array| array.push_bytes(bytes)).map_err(|what| (0, what))
-            }
+            Form::Whole => match self.fields[0].array {
+                Some(array) => builders[array].push_bytes(bytes).map_err(|what| (0, what)),
+                None => Ok(()),
+            },
             Form::Split { separator, escaped, marked } => {
                 let texts = if marked { split::unmarked(bytes) } else { Some(bytes) };
-                split::read(texts, separator, escaped, self.end, |field, text| match self.slot(field, builders) {
-                    None => Ok(()),
-                    Some(array) => match text {
-                        Some(text) => array.push_text(text),
+                split::read(texts, separator, escaped, self.fields.len(), |field, text| {
+                    let Some(array) = self.fields[field].array else { return Ok(()) };
+                    match text {
+                        Some(text) => builders[array].push_text(text),
                         None => {
-                            array.push_null();
+                            builders[array].push_null();
                             Ok(())
                         }
-                    },
+                    }
                 })
             }
-            Form::Json => self.json.read(bytes, builders).map_err(|bad| match bad {
-                json::Bad::Whole(what) => (usize::MAX, what),
-                json::Bad::Field(field, what) => (field, what),
-            }),
+            Form::Json => match self.json.read(bytes, builders) {
+                Ok(()) => Ok(()),
+                Err(json::Bad::Whole(what)) => return Err(BadField::whole(what)),
+                Err(json::Bad::Field(field, what)) => Err((field, what)),
+            },
         };
-        read.map_err(|(field, what)| BadField { column: self.columns.get(field).copied().flatten(), what })
+        read.map_err(|(field, what)| BadField { column: self.fields[field].column, what })
     }
 
     #[inline]
-    fn slot<'b>(&self, field: usize, builders: &'b mut [Builder]) -> Option<&'b mut Builder> {
-        self.slots[field].map(|slot| &mut builders[slot])
-    }
-
     fn tuple(&self, bytes: &[u8], has_rest: bool, builders: &mut [Builder]) -> Result<(), BadField> {
         let mut from = Decoder::new(bytes);
-        let fields = &self.source.fields;
-        for (number, field) in fields[..self.end].iter().enumerate() {
-            let array = self.slot(number, builders);
-            if has_rest && number + 1 == fields.len() {
+        for (number, &Place { field_type, array, column }) in self.fields.iter().enumerate() {
+            let array = array.map(|array| &mut builders[array]);
+            if has_rest && self.is_all && number + 1 == self.fields.len() {
                 let pushed = array.map_or(Ok(()), |array| array.push_bytes(from.rest()));
-                return pushed.map_err(|what| BadField { column: self.columns[number], what });
+                return pushed.map_err(|what| BadField { column, what });
             }
-            if let Err(mistake) = read_field(&mut from, field.field_type, array) {
-                let what = format!("{} at byte {}: {mistake}", field.field_type, from.offset());
-                return Err(BadField { column: self.columns[number], what });
+            if let Err(mistake) = read_field(&mut from, field_type, array) {
+                let what = format!("{field_type} at byte {}: {mistake}", from.offset());
+                return Err(BadField { column, what });
             }
         }
-        if self.end == fields.len() && !from.rest().is_empty() {
+        if self.is_all && !from.rest().is_empty() {
             return Err(BadField::whole(BadTuple::Longer { offset: from.offset(), bytes: from.rest().len() }));
         }
         Ok(())

@@ -3,13 +3,14 @@
 //! Invariant: of two ranges that follow each other, the first one ends where the second one begins, or before. No range is
 //! empty. Ranges that touch stay apart, because each may stand for one value of a field.
 
+use serde::{Deserialize, Serialize};
 use std::ops::Bound;
 
 #[cfg(test)]
 mod tests;
 
 /// The keys from `low` to before `high`, or to the last one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRange {
     /// The first key.
     pub low: Vec<u8>,

@@ -24,6 +24,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
 use larch::Direction;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub struct LarchScan {
 }
 
 /// What a scan reads, as plain values that can be sent to another process, which has the same rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanSpec {
     /// The name of the table.
     pub table: String,

@@ -33,14 +33,14 @@ pub enum Bad {
 }
 
 impl Tree {
-    /// The fields of `source` that have an array; empty if it is not JSON.
-    pub fn of(source: &Source, arrays: &[Option<usize>]) -> Self {
+    /// The fields of `source` that have an array, which `array_of` gives by number; empty if it is not JSON.
+    pub fn of(source: &Source, array_of: impl Fn(usize) -> Option<usize>) -> Self {
         let mut tree = Self::default();
         if source.form != Form::Json {
             return tree;
         }
         for (number, field) in source.fields.iter().enumerate() {
-            let Some(array) = arrays[number] else { continue };
+            let Some(array) = array_of(number) else { continue };
             let name = field.name.iter().map(|name| Step::Member(name.clone())).collect::<Vec<_>>();
             let path = field.path.as_ref().unwrap_or(&name);
             let end = path.iter().fold(&mut tree.root, |node, step| node.below(step));

@@ -98,6 +98,8 @@ fn a_scan_that_another_process_planned_gives_the_same_rows() {
             node = node.children()[0].clone();
         }
         let spec = node.downcast_ref::<LarchScan>().expect("it is one").spec().clone();
+        let sent = serde_json::to_vec(&spec).expect("plain values");
+        assert_eq!(serde_json::from_slice::<larch_datafusion::ScanSpec>(&sent).expect("they are read back"), spec);
         let theirs = table_of(&database.snapshot()).scan_of(spec.clone()).expect("it is of this table");
         assert_eq!(theirs.spec(), &spec);
         let rows = theirs.execute(0, context.task_ctx()).expect("a stream");
