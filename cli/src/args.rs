@@ -352,7 +352,7 @@ pub enum Command {
     /// Answer questions in SQL, by a query engine that another build of this command has
     ///
     /// All tables of the database can be asked; `CREATE EXTERNAL TABLE` declares the columns of those that do not do so
-    /// themselves, see docs/guide/sql.md. The database is opened as with --read-only, and all statements see the same rows.
+    /// themselves, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is given, and all statements see the same rows.
     #[command(after_help = SQL_EXAMPLES)]
     Sql(Sql),
     /// Show how many rows, bytes and files a table has

@@ -5,7 +5,7 @@ use crate::args::{Common, Sql};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::schema::columns;
-use larch::{Database, Table};
+use larch::{Database, Follow, Table};
 use os::{Access, FileReader, Machine};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,9 @@ pub fn run(common: &Common, args: &Sql, run: Option<RunQuery>) -> Result<()> {
         }
         statements.push_str(text);
     }
-    let database = common.builder(&args.dir).create(false).read_only(true).open()?;
+    let builder = common.builder(&args.dir).create(false);
+    let builder = if common.follow { builder.follow(Follow::Commits) } else { builder.read_only(true) };
+    let database = builder.open()?;
     let directory = args.dir.clone();
     let Sql { format, memory, threads, .. } = *args;
     run(&Query { database, directory, statements, format, memory_bytes: memory, threads })

@@ -119,6 +119,11 @@ fn a_reader_that_has_enough_ends_the_query_quietly() {
 fn a_query_reads_beside_a_process_that_has_the_database_open() {
     let world = World::new("sql-beside");
     let database = larch::Database::open(world.scratch.path().join("db")).expect("it opens");
-    assert!(world.succeeds(&["sql", "DIR", "SELECT count(*) FROM people"]).contains("| 3 "));
+    let count = ["sql", "DIR", "SELECT count(*) n FROM events", "--format", "csv"];
+    let events = database.existing_table("events").expect("it can be asked").expect("it is there");
+    events.insert("c", "{}").expect("it is written");
+    // What is in files, and, for a follower, what is in the log, too.
+    assert_eq!(world.succeeds(&count), "n\n2\n");
+    assert_eq!(world.succeeds(&[&count[..], &["--follow"]].concat()), "n\n3\n");
     drop(database);
 }
