@@ -36,7 +36,13 @@ pub struct DirectoryEntry {
 }
 
 /// An advisory exclusive lock, held until dropped and released by the system when the process dies.
-pub trait Lock: Send + Sync + Debug {}
+pub trait Lock: Send + Sync + Debug {
+    /// Where another process may take the lock although it is held, as on a store: a number greater than that of every earlier
+    /// holder. `None` where a lock that is held is refused.
+    fn holder(&self) -> Option<u64> {
+        None
+    }
+}
 
 /// A file system. Thread safe. Errors are the system's, with the path added to their text.
 pub trait Disk: Send + Sync + Debug {

@@ -22,6 +22,7 @@ pub mod process;
 pub mod random;
 pub mod real;
 pub mod sim;
+pub mod store;
 pub mod sync;
 
 pub use buffer::Buffer;
@@ -32,3 +33,4 @@ pub use job::{Duty, Job, Polled, Priority, Threads, Worker};
 pub use machine::Machine;
 pub use memory::Arena;
 pub use random::Random;
+pub use store::{Store, StoreObject, StoredObject, Upload};

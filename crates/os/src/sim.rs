@@ -1,5 +1,5 @@
 //! A machine in memory whose every choice follows from one seed: a disk that crashes, tears, fills up and fails on
-//! request, clocks that move when told, workers without threads. It does not know what runs on it.
+//! request, a store that loses answers, clocks that move when told, workers without threads. It does not know what runs on it.
 
 mod clock;
 mod content;
@@ -10,6 +10,7 @@ mod names;
 mod random;
 mod reads;
 mod state;
+mod store;
 mod threads;
 
 pub use clock::SimClock;
@@ -17,6 +18,7 @@ pub use disk::SimDisk;
 pub use random::SimRandom;
 pub use reads::SimReads;
 pub use state::DiskCounts;
+pub use store::{SimStore, SimStoreClient, StoreCounts, StoreTrouble};
 pub use threads::SimThreads;
 
 #[cfg(test)]

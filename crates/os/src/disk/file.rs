@@ -7,6 +7,7 @@
 //! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
 //! it before it reports the end; a thread that has one source open does not wait for another to be opened.
 
+use crate::store::StoreObject;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
@@ -97,6 +98,10 @@ pub trait File: ReadSource {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+    /// The object that the file is, if it is one: reads of it can be under way without a thread. `None` if it is none.
+    fn object(&self) -> Option<StoreObject> {
+        None
+    }
 }
 
 /// Something that can be opened for a read. Thread safe. Two reads are of the same source if they point to the same value.
@@ -117,8 +122,8 @@ pub trait ReadSource: Send + Sync + Debug {
     /// As [`ReadSource::open`].
     fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
-    /// Whether neighbouring reads of it are worth making as one, which takes a [descriptor](File::descriptor). A source that
-    /// does not know before it is open says yes.
+    /// Whether neighbouring reads of it are worth making as one, which takes a [descriptor](File::descriptor) or an
+    /// [object](File::object). A source that does not know before it is open says yes.
     fn may_join(&self) -> bool {
         true
     }
@@ -137,7 +142,7 @@ impl<F: File + 'static> ReadSource for F {
     }
 
     fn may_join(&self) -> bool {
-        self.descriptor().is_some()
+        self.descriptor().is_some() || self.object().is_some()
     }
 }
 

@@ -27,6 +27,15 @@ pub(crate) const GAP_BYTES: u64 = 16 << 10;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
+/// How far reads are joined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JoinLimits {
+    /// The most that one run takes.
+    pub(crate) run_bytes: u64,
+    /// The most that is read needlessly between two reads.
+    pub(crate) gap_bytes: u64,
+}
+
 /// Reads that are made as one.
 #[derive(Debug)]
 pub(crate) struct ReadRun {
@@ -259,6 +268,18 @@ impl ReadRun {
         }
     }
 
+    /// Gives every read its part of `bytes`, which were read from the offset of the first, and reports its end. There are fewer
+    /// than the run takes only at the end of what is read.
+    pub(crate) fn fill(self, bytes: &[u8]) {
+        let start = self.first.offset;
+        for mut read in self.into_reads() {
+            let rest = bytes.get(memory_bytes(read.offset - start)..).unwrap_or_default();
+            let filled = rest.len().min(read.buffer.len());
+            read.buffer[..filled].copy_from_slice(&rest[..filled]);
+            read.finish(Ok(filled));
+        }
+    }
+
     /// Reports an error to every read.
     pub(crate) fn fail(self, error: impl Fn() -> io::Error) {
         for read in self.into_reads() {
@@ -302,7 +323,12 @@ impl Queued for ReadRun {
 }
 
 /// Joins reads that are near each other: of one source, equally urgent, and such that a descriptor can read them.
-pub(crate) fn join(mut reads: Vec<ReadRequest>) -> Vec<ReadRun> {
+pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
+    join_within(reads, JoinLimits { run_bytes: RUN_BYTES, gap_bytes: GAP_BYTES })
+}
+
+/// As [`join`], within other limits.
+pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Vec<ReadRun> {
     let identity = |read: &ReadRequest| Arc::as_ptr(&read.source).addr();
     if reads.len() > 1 {
         // In the order in which files are first met: where they lie in memory must not decide what is read first.
@@ -322,7 +348,7 @@ pub(crate) fn join(mut reads: Vec<ReadRequest>) -> Vec<ReadRun> {
             (Some(run), Some(run_end), Some(end))
                 if run.first.urgency == read.urgency
                     && identity(&run.first) == identity(&read)
-                    && are_near(run.first.offset, run_end, read.offset, end) =>
+                    && limits.are_near(run.first.offset, run_end, read.offset, end) =>
             {
                 let farthest = end.max(run_end);
                 run.bytes = memory_bytes(farthest - run.first.offset);
@@ -338,9 +364,11 @@ pub(crate) fn join(mut reads: Vec<ReadRequest>) -> Vec<ReadRun> {
     runs
 }
 
-/// Whether a run from `start` to `run_end` is joined by a read from `offset` to `end`.
-fn are_near(start: u64, run_end: u64, offset: u64, end: u64) -> bool {
-    offset.saturating_sub(run_end) <= GAP_BYTES && end - start <= RUN_BYTES
+impl JoinLimits {
+    /// Whether a run from `start` to `run_end` is joined by a read from `offset` to `end`.
+    fn are_near(self, start: u64, run_end: u64, offset: u64, end: u64) -> bool {
+        offset.saturating_sub(run_end) <= self.gap_bytes && end - start <= self.run_bytes
+    }
 }
 
 /// Whether a read is one of whole blocks once its buffer is [extended](Run::extend), so that a descriptor can make it.

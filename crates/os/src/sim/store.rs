@@ -1,0 +1,385 @@
+//! A store in memory that many clients use, and that is as hard to live with as stores are: responses are lost or late,
+//! requests arrive twice, uploads break off, looks are answered with an older state. One seed decides. It does not know what
+//! the objects are.
+//!
+//! What is promised, and nothing more:
+//! - [`Store::put_if_absent`] decides for all clients at once, whatever the client learns of it;
+//! - what a read of a range finds is the object, as soon as its upload was finished;
+//! - the whole of an object, its length and a listing may be of any moment of the last [`StoreTrouble::stale`].
+
+use super::SimClock;
+use crate::Clock;
+use crate::store::{Store, StoredObject, Upload};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Mutex};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// How often something goes wrong, each in a thousand requests, and how slow requests are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoreTrouble {
+    /// What was asked for is done, and the client does not learn it.
+    pub lost_responses: u32,
+    /// It is not done, and the client does not learn that.
+    pub lost_requests: u32,
+    /// The client gives up, and what it asked for is done at some later time.
+    pub late: u32,
+    /// It is done twice. The client may get the second response.
+    pub duplicates: u32,
+    /// The store refuses to do it now.
+    pub throttled: u32,
+    /// An upload breaks off: nothing of it is ever seen.
+    pub torn_uploads: u32,
+    /// The answer is that of an earlier moment.
+    pub stale_answers: u32,
+    /// How old an answer may be.
+    pub stale: Duration,
+    /// The most that a request takes.
+    pub latency: Duration,
+}
+
+/// A store in memory.
+#[derive(Debug)]
+pub struct SimStore {
+    clock: Arc<SimClock>,
+    state: Mutex<SimStoreState>,
+}
+
+#[derive(Debug)]
+struct SimStoreState {
+    rng: Xoshiro256PlusPlus,
+    trouble: StoreTrouble,
+    /// What each name stood for, the newest last.
+    objects: BTreeMap<String, Vec<Since>>,
+    /// What arrives later.
+    late: Vec<Put>,
+    counts: StoreCounts,
+}
+
+/// What a name stands for from some time on. `None` is no object.
+type Since = (Duration, Option<Arc<[u8]>>);
+
+/// A request that makes an object.
+#[derive(Clone, Debug)]
+struct Put {
+    name: String,
+    bytes: Arc<[u8]>,
+    /// Whether it does nothing if there is an object.
+    if_absent: bool,
+}
+
+/// Requests so far, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounts {
+    /// Objects made, or not made because there was one.
+    pub puts: u64,
+    /// Reads, of a range, of the whole, or of the length.
+    pub gets: u64,
+    /// Listings.
+    pub lists: u64,
+    /// Objects removed.
+    pub removes: u64,
+    /// Requests that went wrong in any way, and answers that were old.
+    pub troubles: u64,
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Good,
+    LostResponse,
+    LostRequest,
+    Late,
+    Duplicate,
+    Throttled,
+}
+
+impl SimStore {
+    /// An empty store whose trouble follows from `seed`: none until it is asked for.
+    pub fn new(seed: u64, clock: Arc<SimClock>) -> Arc<SimStore> {
+        let state = SimStoreState {
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            trouble: StoreTrouble::default(),
+            objects: BTreeMap::new(),
+            late: Vec::new(),
+            counts: StoreCounts::default(),
+        };
+        Arc::new(SimStore { clock, state: Mutex::new(state) })
+    }
+
+    /// Trouble from now on.
+    pub fn set_trouble(&self, trouble: StoreTrouble) {
+        self.state.lock().trouble = trouble;
+    }
+
+    /// Another client of the store.
+    pub fn client(self: &Arc<SimStore>) -> Arc<SimStoreClient> {
+        Arc::new(SimStoreClient { store: Arc::clone(self), crashed: Arc::new(AtomicBool::new(false)) })
+    }
+
+    /// Has all late requests arrive.
+    pub fn deliver_late(&self) {
+        let now = self.clock.now();
+        let state = &mut *self.state.lock();
+        for put in std::mem::take(&mut state.late) {
+            state.put(&put, now).unwrap_or_default();
+        }
+    }
+
+    /// The names of all objects that are there.
+    pub fn names(&self) -> Vec<String> {
+        let state = self.state.lock();
+        let is_there = |name: &&String| state.newest(name).is_some();
+        state.objects.keys().filter(is_there).cloned().collect()
+    }
+
+    /// Requests so far.
+    pub fn counts(&self) -> StoreCounts {
+        self.state.lock().counts
+    }
+
+    /// Begins a request: time passes, late ones may arrive, and the seed decides what happens to it.
+    fn begin(&self, count: impl FnOnce(&mut StoreCounts)) -> Fate {
+        let state = &mut *self.state.lock();
+        count(&mut state.counts);
+        let latency = u64::try_from(state.trouble.latency.as_nanos()).expect("a request takes less than 584 years");
+        if latency > 0 {
+            self.clock.advance(Duration::from_nanos(state.rng.random_range(0..=latency)));
+        }
+        if !state.late.is_empty() && state.rng.random_range(0..8) == 0 {
+            let arrives = state.rng.random_range(0..state.late.len());
+            let put = state.late.swap_remove(arrives);
+            state.put(&put, self.clock.now()).unwrap_or_default();
+        }
+        let fate = state.fate();
+        state.counts.troubles += u64::from(fate != Fate::Good);
+        fate
+    }
+
+    /// Does what a request asks for, once, twice, later or never, and answers.
+    fn make(&self, fate: Fate, put: Put) -> io::Result<()> {
+        let now = self.clock.now();
+        let state = &mut *self.state.lock();
+        match fate {
+            Fate::Good => state.put(&put, now),
+            Fate::Duplicate => {
+                let answers = [state.put(&put, now), state.put(&put, now)];
+                let chosen = state.rng.random_range(0..2);
+                answers.into_iter().nth(chosen).expect("there are two answers")
+            }
+            Fate::LostResponse => {
+                state.put(&put, now).unwrap_or_default();
+                Err(lost(&put.name))
+            }
+            Fate::LostRequest => Err(lost(&put.name)),
+            Fate::Late => {
+                let name = put.name.clone();
+                state.late.push(put);
+                Err(lost(&name))
+            }
+            Fate::Throttled => Err(throttled(&put.name)),
+        }
+    }
+
+    /// The moment that an answer is of.
+    fn moment(&self) -> Duration {
+        let now = self.clock.now();
+        let state = &mut *self.state.lock();
+        if !state.happens(state.trouble.stale_answers) {
+            return now;
+        }
+        state.counts.troubles += 1;
+        let stale = u64::try_from(state.trouble.stale.as_nanos()).expect("an answer is younger than 584 years");
+        now.saturating_sub(Duration::from_nanos(state.rng.random_range(0..=stale)))
+    }
+
+    /// What a name stood for at a moment.
+    fn at(&self, name: &str, moment: Duration) -> io::Result<Arc<[u8]>> {
+        self.state.lock().at(name, moment).ok_or_else(|| missing(name))
+    }
+}
+
+impl SimStoreState {
+    /// Whether something that happens so often in a thousand times happens now.
+    fn happens(&mut self, in_a_thousand: u32) -> bool {
+        in_a_thousand > 0 && self.rng.random_range(0..1000) < in_a_thousand
+    }
+
+    fn fate(&mut self) -> Fate {
+        let trouble = self.trouble;
+        for (often, fate) in [
+            (trouble.throttled, Fate::Throttled),
+            (trouble.lost_responses, Fate::LostResponse),
+            (trouble.lost_requests, Fate::LostRequest),
+            (trouble.late, Fate::Late),
+            (trouble.duplicates, Fate::Duplicate),
+        ] {
+            if self.happens(often) {
+                return fate;
+            }
+        }
+        Fate::Good
+    }
+
+    fn at(&self, name: &str, moment: Duration) -> Option<Arc<[u8]>> {
+        let states = self.objects.get(name)?;
+        states.iter().rev().find(|(since, _)| *since <= moment)?.1.clone()
+    }
+
+    fn newest(&self, name: &str) -> Option<&Arc<[u8]>> {
+        self.objects.get(name)?.last()?.1.as_ref()
+    }
+
+    fn put(&mut self, put: &Put, now: Duration) -> io::Result<()> {
+        if put.if_absent && self.newest(&put.name).is_some() {
+            return Err(io::Error::new(ErrorKind::AlreadyExists, format!("there is an object {}", put.name)));
+        }
+        self.set(&put.name, now, Some(Arc::clone(&put.bytes)));
+        Ok(())
+    }
+
+    fn set(&mut self, name: &str, now: Duration, object: Option<Arc<[u8]>>) {
+        self.objects.entry(name.to_owned()).or_default().push((now, object));
+    }
+}
+
+fn lost(name: &str) -> io::Error {
+    io::Error::new(ErrorKind::TimedOut, format!("no answer about object {name}"))
+}
+
+fn throttled(name: &str) -> io::Error {
+    io::Error::new(ErrorKind::ResourceBusy, format!("the store is too busy for object {name}"))
+}
+
+fn missing(name: &str) -> io::Error {
+    io::Error::new(ErrorKind::NotFound, format!("there is no object {name}"))
+}
+
+/// A client of a simulated store.
+#[derive(Debug)]
+pub struct SimStoreClient {
+    store: Arc<SimStore>,
+    crashed: Arc<AtomicBool>,
+}
+
+impl SimStoreClient {
+    /// From now on nothing of this client reaches the store, but for what is late already.
+    pub fn crash(&self) {
+        self.crashed.store(true, Ordering::Relaxed);
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.crashed.load(Ordering::Relaxed) {
+            return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has crashed"));
+        }
+        Ok(())
+    }
+
+    /// Begins a request that changes nothing.
+    fn begin_look(&self, name: &str, count: impl FnOnce(&mut StoreCounts)) -> io::Result<()> {
+        self.check()?;
+        match self.store.begin(count) {
+            Fate::Good | Fate::Duplicate => Ok(()),
+            Fate::Throttled => Err(throttled(name)),
+            Fate::LostResponse | Fate::LostRequest | Fate::Late => Err(lost(name)),
+        }
+    }
+}
+
+impl Store for SimStoreClient {
+    fn create(&self, name: &str) -> io::Result<Box<dyn Upload>> {
+        self.check()?;
+        let (store, crashed) = (Arc::clone(&self.store), Arc::clone(&self.crashed));
+        Ok(Box::new(SimUpload { store, crashed, name: name.to_owned(), bytes: Vec::new() }))
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.check()?;
+        let fate = self.store.begin(|counts| counts.puts += 1);
+        self.store.make(fate, Put { name: name.to_owned(), bytes: bytes.into(), if_absent: true })
+    }
+
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.begin_look(name, |counts| counts.gets += 1)?;
+        Ok(self.store.at(name, self.store.moment())?.to_vec())
+    }
+
+    fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.begin_look(name, |counts| counts.gets += 1)?;
+        let object = self.store.at(name, self.store.clock.now())?;
+        let rest = usize::try_from(offset).ok().and_then(|offset| object.get(offset..)).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn len(&self, name: &str) -> io::Result<u64> {
+        self.begin_look(name, |counts| counts.gets += 1)?;
+        Ok(self.store.at(name, self.store.moment())?.len() as u64)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.check()?;
+        let fate = self.store.begin(|counts| counts.removes += 1);
+        if !matches!(fate, Fate::Throttled | Fate::LostRequest) {
+            let now = self.store.clock.now();
+            self.store.state.lock().set(name, now, None);
+        }
+        match fate {
+            Fate::Good | Fate::Duplicate => Ok(()),
+            Fate::Throttled => Err(throttled(name)),
+            Fate::LostResponse | Fate::LostRequest | Fate::Late => Err(lost(name)),
+        }
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>> {
+        self.begin_look(folder, |counts| counts.lists += 1)?;
+        let moment = self.store.moment();
+        let state = self.store.state.lock();
+        let prefix = format!("{}/", folder.trim_end_matches('/'));
+        let listed = state.objects.keys().filter_map(|name| {
+            let is_in = name.strip_prefix(&prefix).is_some_and(|rest| !rest.contains('/'));
+            let object = state.at(name, moment).filter(|_| is_in)?;
+            Some(StoredObject { name: name.clone(), bytes: object.len() as u64 })
+        });
+        Ok(listed.collect())
+    }
+}
+
+/// An upload to a simulated store.
+#[derive(Debug)]
+struct SimUpload {
+    store: Arc<SimStore>,
+    crashed: Arc<AtomicBool>,
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl Upload for SimUpload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        if self.crashed.load(Ordering::Relaxed) {
+            return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has crashed"));
+        }
+        let fate = self.store.begin(|counts| counts.puts += 1);
+        let torn = {
+            let state = &mut *self.store.state.lock();
+            let often = state.trouble.torn_uploads;
+            state.happens(often)
+        };
+        if torn {
+            return Err(lost(&self.name));
+        }
+        self.store.make(fate, Put { name: self.name, bytes: self.bytes.into(), if_absent: false })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! What the engine asks of storage for files that never change: objects by name. It is less than a [`Disk`](crate::Disk):
+//! nothing grows, nothing is renamed, and no name is given twice. It does not know what the bytes mean.
+//!
+//! An object is there whole under its name, or not at all. What [`Store::put_if_absent`] says is true for all clients of the
+//! store at once: of several that put one name, one succeeds. All other answers may be old for a short time: a listing may
+//! miss what was just put, and a look for an object may not find it yet. So a client that has to know takes the name itself.
+//!
+//! A request may fail although the store has done what was asked, and a store may do what was asked after the client has
+//! given up. Only errors of the kinds that [`is_certain`] knows say that nothing has happened and nothing will.
+
+mod directory;
+mod reads;
+
+pub use directory::DirectoryStore;
+pub use reads::StoreReads;
+
+use crate::sync::Arc;
+use std::fmt::Debug;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+
+/// An object by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredObject {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// Called at the end of a ranged read, once, on any thread, with the bytes. There are fewer than asked for only if the object
+/// ends before. It must neither wait nor take long.
+pub type RangeDone = Box<dyn FnOnce(io::Result<&[u8]>) + Send>;
+
+/// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. An error names the
+/// object and the cause, and shows no credentials.
+pub trait Store: Send + Sync + Debug {
+    /// Begins an object, which is written from front to back. The caller gives no name twice.
+    ///
+    /// # Errors
+    ///
+    /// The store's.
+    fn create(&self, name: &str) -> io::Result<Box<dyn Upload>>;
+
+    /// Makes a small object, unless there is one with this name. It is durable on return.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if there is one. That may be the work of an earlier attempt, or of a duplicate of this one: a caller
+    /// that has to know puts bytes that nobody else puts, and reads the object. Other errors are the store's; after one of
+    /// them that is not [certain](is_certain) the object may be there now or later.
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// The whole of a small object.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none, and others of the store.
+    fn get(&self, name: &str) -> io::Result<Vec<u8>>;
+
+    /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::get`].
+    fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Begins to read a range of an object. It does not wait, where other threads or an event loop make the read: many can be
+    /// under way. Every read ends.
+    fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        let bytes = usize::try_from(range.end.saturating_sub(range.start)).expect("what is read fits in memory");
+        let mut buffer = vec![0; bytes];
+        match self.read_at(name, &mut buffer, range.start) {
+            Ok(read) => done(Ok(&buffer[..read])),
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    /// The length of an object in bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::get`].
+    fn len(&self, name: &str) -> io::Result<u64>;
+
+    /// Removes an object. That there is none is no error.
+    ///
+    /// # Errors
+    ///
+    /// The store's.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// The objects in a folder, without those in folders within it, sorted by name. It is slow where there are many, so it is for
+    /// opening and for cleaning up.
+    ///
+    /// # Errors
+    ///
+    /// The store's. A folder without objects is no error.
+    fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
+}
+
+/// An object that is being written. It is not there before it is finished, and never if it is dropped before that.
+pub trait Upload: Send + Debug {
+    /// Adds bytes at the end. It may wait until bytes before them are on their way.
+    ///
+    /// # Errors
+    ///
+    /// The store's. The upload is of no use after an error.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes the object appear, durable and whole: what the store has was compared with what was written.
+    ///
+    /// # Errors
+    ///
+    /// The store's. Then it is unknown whether there is an object.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// An object that is there, to be read.
+#[derive(Clone, Debug)]
+pub struct StoreObject {
+    /// Where it is.
+    pub store: Arc<dyn Store>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// Whether a request that failed with this kind of error did nothing and will do nothing, so that another attempt cannot help
+/// either. `AlreadyExists` is not among them: an earlier attempt may be the reason.
+pub fn is_certain(kind: ErrorKind) -> bool {
+    use ErrorKind::{InvalidInput, NotFound, PermissionDenied, Unsupported};
+    matches!(kind, NotFound | PermissionDenied | InvalidInput | Unsupported)
+}
+
+#[cfg(test)]
+mod tests;

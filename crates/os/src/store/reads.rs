@@ -1,0 +1,153 @@
+//! Reads of objects, many under way, neighbouring ones as one request. It does not know how a store makes them. Reads of files
+//! that are no objects go to another machine's reads.
+//!
+//! A request of a store costs a round trip and money, whatever its length. So reads are joined over wider gaps than those of a
+//! disk, and a run is longer.
+
+use super::StoreObject;
+use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
+use crate::io::run::{JoinLimits, ReadRun, join_within};
+use crate::sync::{Arc, Mutex};
+use crate::{ReadRequest, Reads, Usage};
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+/// A connection gives some 50 to 100 MB/s after a round trip of 20 ms: a gap takes a millisecond, a run twenty.
+const JOINED: JoinLimits = JoinLimits { run_bytes: 1 << 20, gap_bytes: 64 << 10 };
+
+/// Requests under way, and how many of them no thread waits for.
+fn limits(depth: usize) -> QueueLimits {
+    QueueLimits {
+        depth,
+        unneeded: depth / 2,
+        bytes: [usize::MAX, 64 << 20, 16 << 20],
+        strained_bytes: [usize::MAX, 32 << 20, 4 << 20],
+        calm_bytes: 8 << 20,
+    }
+}
+
+/// Reads of objects.
+pub struct StoreReads {
+    shared: Arc<StoreReadsShared>,
+    /// Reads that callers make.
+    elsewhere: Arc<Elsewhere>,
+}
+
+struct StoreReadsShared {
+    state: Mutex<StoreReadsState>,
+    /// Reads of files that are no objects.
+    others: Arc<dyn Reads>,
+}
+
+struct StoreReadsState {
+    queue: Queue<ReadRun>,
+    /// Whether a thread begins reads. Others leave theirs to it, so that a store whose reads end at once does not recurse.
+    is_beginning: bool,
+}
+
+impl StoreReads {
+    /// At most `depth` requests under way, 2 or more. Reads of files that are no objects go to `others`.
+    pub fn new(depth: usize, others: Arc<dyn Reads>) -> StoreReads {
+        let queue = Queue::new(limits(depth.max(2)));
+        let elsewhere = queue.elsewhere();
+        let state = Mutex::new(StoreReadsState { queue, is_beginning: false });
+        StoreReads { shared: Arc::new(StoreReadsShared { state, others }), elsewhere }
+    }
+}
+
+impl Reads for StoreReads {
+    fn submit(&self, reads: Vec<ReadRequest>) {
+        let runs = join_within(reads, JOINED);
+        let mut state = self.shared.state.lock();
+        for run in runs {
+            let urgency = run.urgency();
+            state.queue.push(run, urgency);
+        }
+        drop(state);
+        begin(&self.shared);
+    }
+
+    fn raise(&self, ticket: u64) {
+        self.shared.state.lock().queue.raise(ticket);
+        begin(&self.shared);
+        self.shared.others.raise(ticket);
+    }
+
+    fn make(&self, read: ReadRequest) {
+        self.elsewhere.make(read);
+    }
+
+    fn name(&self) -> &'static str {
+        "store"
+    }
+
+    fn usage(&self) -> Usage {
+        self.shared.state.lock().queue.usage()
+    }
+}
+
+/// Begins all that may begin now.
+fn begin(shared: &Arc<StoreReadsShared>) {
+    let mut state = shared.state.lock();
+    if std::mem::replace(&mut state.is_beginning, true) {
+        return;
+    }
+    while let Some(begun) = state.queue.next() {
+        drop(state);
+        begin_one(shared, begun);
+        state = shared.state.lock();
+    }
+    state.is_beginning = false;
+}
+
+/// Begins one, of an object or of another file.
+fn begin_one(shared: &Arc<StoreReadsShared>, begun: Begun<ReadRun>) {
+    // The source is closed at once: an object needs nothing that is open.
+    let object = begun.item.open().map(|open| open.file().object());
+    match object {
+        Ok(Some(object)) => begin_object(shared, &object, begun),
+        Ok(None) => {
+            let run = shared.state.lock().queue.over(begun);
+            shared.others.submit(run.into_reads().collect());
+        }
+        Err(error) => {
+            let (kind, why) = (error.kind(), error.to_string());
+            let run = shared.state.lock().queue.over(begun);
+            run.fail(|| io::Error::new(kind, why.clone()));
+        }
+    }
+}
+
+fn begin_object(shared: &Arc<StoreReadsShared>, object: &StoreObject, begun: Begun<ReadRun>) {
+    let start = begun.item.first.offset;
+    let range = start..start + begun.item.bytes() as u64;
+    let shared = Arc::clone(shared);
+    let done = Box::new(move |read: io::Result<&[u8]>| {
+        let run = shared.state.lock().queue.over(begun);
+        match read {
+            Ok(bytes) => run.fill(bytes),
+            Err(error) => {
+                let (kind, why) = (error.kind(), error.to_string());
+                run.fail(|| io::Error::new(kind, why.clone()));
+            }
+        }
+        begin(&shared);
+    });
+    object.store.begin_read(&object.name, range, done);
+}
+
+impl Drop for StoreReads {
+    fn drop(&mut self) {
+        // What is under way ends by itself, and finds nothing that could begin.
+        let waiting = self.shared.state.lock().queue.clear();
+        for run in waiting {
+            run.fail(|| io::Error::new(ErrorKind::Interrupted, "the reads were closed before this one was made"));
+        }
+    }
+}
+
+impl fmt::Debug for StoreReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreReads").field("usage", &self.usage()).finish_non_exhaustive()
+    }
+}
