@@ -187,11 +187,12 @@ impl Troubles {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// The time until the next try of a failed compaction; `None` if there is none. Forgets tables that no longer exist.
+    /// The time until the next try of a failed compaction that has to wait; `None` if there is none. One that need not wait any more
+    /// is tried when its table is picked, which may take long. Forgets tables that no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();
         compactions.retain(|table, _| exists(*table));
-        compactions.values().filter_map(|failure| failure.next).min().map(|next| next.saturating_sub(now))
+        compactions.values().filter_map(|failure| failure.next?.checked_sub(now).filter(|wait| !wait.is_zero())).min()
     }
 
     /// All failed work. `name` gives the name of a table, or `None` if it was dropped.
@@ -209,6 +210,17 @@ impl Troubles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_is_woken_for_a_compaction_that_need_not_wait_any_more() {
+        let (troubles, table) = (Troubles::default(), TableId(1));
+        let millis = Duration::from_millis;
+        troubles.compaction_failed(table, "t", &Error::ReadOnly, millis(1000));
+        let next = |now| troubles.next_compaction(|_| true, millis(now));
+        assert_eq!((next(1050), next(1100), next(2000)), (Some(millis(50)), None, None));
+        assert!(!troubles.compaction_must_wait(table, millis(1100)), "it is tried when the table is picked");
+        assert_eq!(troubles.next_compaction(|_| false, millis(1050)), None);
+    }
 
     #[test]
     fn the_time_between_tries_doubles_up_to_a_bound() {
