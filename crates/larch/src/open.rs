@@ -160,7 +160,9 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
-    files.epoch += 1;
+    // On a store, another process may open the database beside this one. Then its epoch is another, so that its files have other
+    // names.
+    files.epoch = lock.holder().map_or(files.epoch + 1, |holder| holder.max(files.epoch + 1));
     // It skips the numbers of all files that an earlier writer may have left behind, so that none is overwritten.
     files.next_number =
         listed.iter().filter_map(ListedFile::number).map(|number| number + 1).fold(files.next_number, u64::max);

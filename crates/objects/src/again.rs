@@ -1,0 +1,63 @@
+//! Asking a store again, after an answer that another attempt may change. It does not know what is asked.
+
+use os::Clock;
+use os::store::is_certain;
+use os::{Random, sync::Arc};
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// How long a caller waits until the last attempt begins. A store that is asked over a network asks again by itself, for longer: it
+/// is not asked twice.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The first and the longest wait between two attempts.
+const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
+
+/// When to ask again.
+#[derive(Debug)]
+pub struct Again {
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    begin: Duration,
+    wait: Duration,
+}
+
+impl Again {
+    /// From now on.
+    pub fn new(clock: &Arc<dyn Clock>, random: &Arc<dyn Random>) -> Again {
+        Again { clock: clock.clone(), random: random.clone(), begin: clock.now(), wait: WAITS.0 }
+    }
+
+    /// Waits a random part of a time that doubles; false, without waiting, if the time is up.
+    pub fn pause(&mut self) -> bool {
+        let part = (self.random.next_u64() >> 32) as u32;
+        let pause = self.wait.mul_f64(f64::from(part) / f64::from(u32::MAX));
+        if self.clock.now() + pause > self.begin + DEADLINE {
+            return false;
+        }
+        self.clock.sleep(pause);
+        self.wait = (2 * self.wait).min(WAITS.1);
+        true
+    }
+
+    /// Asks until there is an answer that no other attempt changes, or the time is up. `AlreadyExists` is such an answer.
+    ///
+    /// # Errors
+    ///
+    /// The last of the store.
+    pub fn ask<T>(mut self, mut request: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match request() {
+                Ok(answer) => return Ok(answer),
+                Err(error) if is_certain(error.kind()) || error.kind() == ErrorKind::AlreadyExists => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    if !self.pause() {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}

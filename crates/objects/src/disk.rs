@@ -1,0 +1,239 @@
+//! The disk. It does not know how sheets are put, nor how objects are read.
+//!
+//! There is one directory. Files whose names end with `.sst` are objects: written once, durable when they are synced, and read
+//! without asking whether they are there. All other files grow, and are in the journal. Second names of files, and directories
+//! within the directory, are refused.
+
+use crate::grown_file::GrownFile;
+use crate::journal::{Journal, Outside, TABLES_EVERY};
+use crate::local_logs::{LOG, LocalLog, LocalLogs, Uploads};
+use crate::object_file::{NewObject, ObjectFile, name_of};
+use os::sync::Arc;
+use os::{Access, DirectoryEntry, Disk, File, Lock, Store};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// A disk of one directory in a store.
+#[derive(Debug)]
+pub struct StoreDisk {
+    journal: Arc<Journal>,
+    directory: PathBuf,
+    /// Logs on this machine, whose syncs do not wait for the store.
+    logs: Option<LocalLogs>,
+    uploads: Arc<Uploads>,
+}
+
+impl StoreDisk {
+    /// The files in `store`, as if they were in `directory`. A commit that is synced is in the store.
+    pub fn new(store: Arc<dyn Store>, directory: &Path, outside: Outside) -> Arc<StoreDisk> {
+        StoreDisk::with_tables_every(TABLES_EVERY, store, directory, outside, None)
+    }
+
+    /// As [`StoreDisk::new`], but a commit that is synced is on a disk of this machine, in `logs`, and in the store about two puts
+    /// later. If another machine takes over, it does not have the last commits; what it has is a prefix of all.
+    pub fn with_local_logs(
+        store: Arc<dyn Store>,
+        directory: &Path,
+        outside: Outside,
+        (disk, logs): (Arc<dyn Disk>, &Path),
+    ) -> Arc<StoreDisk> {
+        let logs = LocalLogs::new(disk, logs);
+        StoreDisk::with_tables_every(TABLES_EVERY, store, directory, outside, Some(logs))
+    }
+
+    /// As [`StoreDisk::new`]; one of so many sheets has a table.
+    pub(crate) fn with_tables_every(
+        tables_every: u64,
+        store: Arc<dyn Store>,
+        directory: &Path,
+        outside: Outside,
+        logs: Option<LocalLogs>,
+    ) -> Arc<StoreDisk> {
+        let journal = Arc::new(Journal::new(store, outside, tables_every));
+        let uploads = Uploads::new(&journal);
+        Arc::new(StoreDisk { journal, directory: directory.to_owned(), logs, uploads })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// The logs on this machine, if the file is a log and there are such.
+    fn logs(&self, name: &str) -> Option<&LocalLogs> {
+        self.logs.as_ref().filter(|_| name.ends_with(LOG))
+    }
+
+    /// Makes a file that grows.
+    fn create_grown(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let grown = GrownFile::new(&self.journal, self.journal.create(name)?);
+        let Some(logs) = self.logs(name) else { return Ok(Arc::new(grown)) };
+        let local = logs.create(name);
+        if local.is_err() {
+            self.journal.remove(name)?;
+        }
+        Ok(Arc::new(LocalLog { grown, local: local?, uploads: self.uploads.clone() }))
+    }
+
+    /// Opens a file that grows.
+    fn open_grown(&self, name: &str, access: Access) -> io::Result<Arc<dyn File>> {
+        self.journal.refresh()?;
+        let grown = GrownFile::new(&self.journal, self.journal.file(name).ok_or(ErrorKind::NotFound)?);
+        let logs = self.logs(name).filter(|_| access == Access::Write);
+        Ok(match logs.map(|logs| logs.open(name)).transpose()?.flatten() {
+            Some(local) => Arc::new(LocalLog { grown, local, uploads: self.uploads.clone() }),
+            None => Arc::new(grown),
+        })
+    }
+
+    /// The name of a file in the directory.
+    fn name<'p>(&self, action: &'static str, path: &'p Path) -> io::Result<&'p str> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.filter(|_| path.parent() == Some(&self.directory)).ok_or_else(|| {
+            let why = format!("a database in a store is one directory, {}", self.directory.display());
+            cannot(action, path, io::Error::new(ErrorKind::Unsupported, why))
+        })
+    }
+}
+
+/// Whether a file is an object.
+fn is_object(name: &str) -> bool {
+    name.ends_with(".sst")
+}
+
+fn cannot(action: &str, path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot {action} {}: {error}", path.display()))
+}
+
+impl Disk for StoreDisk {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        let name = self.name("open", path)?;
+        let opened = match (is_object(name), access) {
+            (true, Access::Create | Access::CreateDirect) => {
+                NewObject::create(&self.journal, name).map(|file| Arc::new(file) as Arc<dyn File>)
+            }
+            (true, Access::Read | Access::ReadDirect) => {
+                Ok(Arc::new(ObjectFile::new(&self.journal, name)) as Arc<dyn File>)
+            }
+            (true, Access::Write) => {
+                Err(io::Error::new(ErrorKind::Unsupported, "an object of a store is not written to again"))
+            }
+            (false, Access::Create | Access::CreateDirect) => self.create_grown(name),
+            (false, Access::Read | Access::ReadDirect | Access::Write) => self.open_grown(name, access),
+        };
+        opened.map_err(|error| cannot("open", path, error))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (old, new) = (self.name("rename", from)?, self.name("rename", to)?);
+        if is_object(old) || is_object(new) {
+            let why = io::Error::new(ErrorKind::Unsupported, "an object of a store keeps its name");
+            return Err(cannot("rename", from, why));
+        }
+        self.journal.rename(old, new).map_err(|error| cannot("rename", from, error))
+    }
+
+    fn link(&self, from: &Path, _to: &Path) -> io::Result<()> {
+        Err(cannot("link", from, io::Error::new(ErrorKind::Unsupported, "an object of a store has one name")))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let name = self.name("remove", path)?;
+        let removed = if is_object(name) {
+            // A writer that knows that another has taken over removes nothing.
+            let object = name_of(name);
+            self.journal.check_writer().and_then(|()| self.journal.again().ask(|| self.journal.store().remove(&object)))
+        } else {
+            self.logs(name).map_or(Ok(()), |logs| logs.remove(name)).and_then(|()| self.journal.remove(name))
+        };
+        removed.map_err(|error| cannot("remove", path, error))
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
+        if directory != self.directory {
+            return Err(cannot("list", directory, ErrorKind::NotFound.into()));
+        }
+        let listed = self.journal.refresh().and_then(|()| {
+            let objects = self.journal.again().ask(|| self.journal.store().list(crate::object_file::FOLDER))?;
+            let objects = objects.into_iter().filter_map(|object| {
+                let (_, name) = object.name.rsplit_once('/')?;
+                Some(DirectoryEntry { name: name.to_owned(), bytes: object.bytes })
+            });
+            let grown = self.journal.list_files().into_iter().map(|(name, bytes)| DirectoryEntry { name, bytes });
+            let mut entries: Vec<DirectoryEntry> = objects.chain(grown).collect();
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(entries)
+        });
+        listed.map_err(|error| cannot("list", directory, error))
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        if path == self.directory {
+            return Ok(true);
+        }
+        let name = self.name("look for", path)?;
+        let found = if is_object(name) {
+            match self.journal.again().ask(|| self.journal.store().len(&name_of(name))) {
+                Ok(_) => Ok(true),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error),
+            }
+        } else {
+            self.journal.refresh().map(|()| self.journal.file(name).is_some())
+        };
+        found.map_err(|error| cannot("look for", path, error))
+    }
+
+    fn create_dir(&self, directory: &Path) -> io::Result<()> {
+        if directory == self.directory {
+            return Ok(());
+        }
+        let why = "a database in a store is one directory";
+        Err(cannot("create directory", directory, io::Error::new(ErrorKind::Unsupported, why)))
+    }
+
+    fn remove_dir(&self, directory: &Path) -> io::Result<()> {
+        let why = "a database in a store is one directory";
+        Err(cannot("remove directory", directory, io::Error::new(ErrorKind::Unsupported, why)))
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        // An object has its name when it is durable.
+        if !self.journal.has_changed_names() {
+            return Ok(());
+        }
+        self.journal.sync().map_err(|error| cannot("sync directory", directory, error))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let local = self.logs.as_ref().map(LocalLogs::lock).transpose().map_err(|error| cannot("lock", path, error))?;
+        let bring = |epoch| self.logs.as_ref().map_or(Ok(Vec::new()), |logs| logs.bring(epoch));
+        let epoch = self.journal.take_over(bring).map_err(|error| cannot("lock", path, error))?;
+        let lock = Box::new(StoreLock { journal: self.journal.clone(), epoch, _local: local });
+        if let Some(logs) = &self.logs {
+            logs.begin(epoch).map_err(|error| cannot("lock", path, error))?;
+        }
+        Ok(lock)
+    }
+}
+
+/// The right to write, until another writer takes over.
+#[derive(Debug)]
+struct StoreLock {
+    journal: Arc<Journal>,
+    epoch: u64,
+    /// The right to write logs on this machine. Given up after the last sheet was put.
+    _local: Option<Box<dyn Lock>>,
+}
+
+impl Lock for StoreLock {
+    fn holder(&self) -> Option<u64> {
+        Some(self.epoch)
+    }
+}
+
+impl Drop for StoreLock {
+    fn drop(&mut self) {
+        self.journal.release();
+    }
+}

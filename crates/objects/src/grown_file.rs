@@ -1,0 +1,102 @@
+//! A file in the journal. It does not know in which sheets its bytes are.
+
+use crate::journal::Journal;
+use os::File;
+use os::sync::{Arc, Mutex};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+
+/// A reader that goes through the file takes so much at once, because each piece of it in a sheet is a request.
+const AHEAD_BYTES: u64 = 8 << 20;
+
+/// A file that grows.
+#[derive(Debug)]
+pub struct GrownFile {
+    journal: Arc<Journal>,
+    file: u64,
+    ahead: Mutex<Ahead>,
+}
+
+/// Bytes that were read before they were asked for. Another handle may have written since, so they are used only while the
+/// length is the same, and only by one that reads.
+#[derive(Debug, Default)]
+struct Ahead {
+    from: u64,
+    bytes: Vec<u8>,
+    len: u64,
+    is_used: bool,
+}
+
+impl GrownFile {
+    pub fn new(journal: &Arc<Journal>, file: u64) -> GrownFile {
+        let ahead = Mutex::new(Ahead { is_used: true, ..Ahead::default() });
+        GrownFile { journal: journal.clone(), file, ahead }
+    }
+
+    fn stop_reading_ahead(&self) {
+        *self.ahead.lock() = Ahead::default();
+    }
+
+    /// The bytes of a range, from what was read ahead if it is there.
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut ahead = self.ahead.lock();
+        if !ahead.is_used {
+            drop(ahead);
+            return self.journal.read(self.file, range);
+        }
+        let len = self.journal.len(self.file);
+        let end = range.end.min(len);
+        if range.start >= end {
+            return Ok(Vec::new());
+        }
+        let has = ahead.from..ahead.from + ahead.bytes.len() as u64;
+        if ahead.len != len || range.start < has.start || end > has.end {
+            let from = range.start;
+            let bytes = self.journal.read(self.file, from..end.max(from + AHEAD_BYTES))?;
+            *ahead = Ahead { from, bytes, len, is_used: true };
+        }
+        let start = (range.start - ahead.from) as usize;
+        let bytes = ahead.bytes.get(start..).unwrap_or_default();
+        Ok(bytes[..bytes.len().min((end - range.start) as usize)].to_vec())
+    }
+}
+
+impl File for GrownFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let bytes = self.read(offset..offset.saturating_add(buffer.len() as u64))?;
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.stop_reading_ahead();
+        self.journal.write(self.file, bytes, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        let offset = self.journal.len(self.file);
+        self.write_at(bytes, offset)?;
+        Ok(offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.journal.sync()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.journal.len(self.file))
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.stop_reading_ahead();
+        self.journal.set_len(self.file, bytes)
+    }
+
+    fn allocate(&self, _bytes: u64) -> io::Result<()> {
+        Err(io::Error::new(ErrorKind::Unsupported, "a store keeps no room for later"))
+    }
+
+    fn is_direct(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,26 @@
+//! A disk whose files are objects of a store, so that the engine runs on object storage as it runs on a disk. It does not know
+//! what a database is, beyond the ends of file names: `.sst` is a file that is written once.
+//!
+//! ```text
+//! sst/00000024-9.sst      a file that is written once: an object
+//! journal/0000000000000031   a sheet: what was written to files that grow (logs, the manifest), and their names
+//! ```
+//!
+//! Everything that changes is in one sequence of objects, the [journal](journal). A writer puts the next sheet only if there is
+//! none with its number, so of two writers one succeeds, and the other learns who has taken over before it can say that
+//! anything is durable. `docs/format/store.md` describes the bytes, decision 74 why it is so.
+
+mod again;
+mod disk;
+mod grown_file;
+mod journal;
+mod local_logs;
+mod object_file;
+mod tier;
+
+#[cfg(fuzzing)]
+pub use journal::check_sheet;
+
+pub use disk::StoreDisk;
+pub use journal::{ASKS_AGAIN_AFTER, KEPT, Outside};
+pub use tier::{TIER_BLOCK_BYTES, TierCounts, TierOptions, TieredStore};

@@ -1,0 +1,454 @@
+//! Blocks of objects on a disk of this machine, between memory and a store: what was read from far away once is near the next
+//! time, also after a restart. It does not know what the bytes mean, nor how the store is asked.
+//!
+//! ```text
+//! BLOCKS   slots of 16 KiB, one block of an object in each
+//! KEYS     32 bytes for each slot: which block is in it, and the checksum of the name, the place and the bytes
+//! ```
+//!
+//! The two files need not agree. A block whose checksum does not fit is none, and is read from the store: that is what a crash,
+//! a flipped bit or two objects with one hash come to. So nothing is synced.
+//!
+//! What is not used is given up by the clock: a hand goes around over the slots, spares those that were used since it came by
+//! last, and takes the first other one. If the disk is full, the tier becomes smaller by an eighth and goes on; a read never fails
+//! because of it.
+//!
+//! Thread safe. No lock is held while the disk or the store is asked.
+
+use os::store::RangeDone;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex};
+use os::{Access, Buffer, Disk, File, ReadRequest, Reads, Store, StoredObject, Threads, Upload, Urgency};
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::path::Path;
+
+/// A block of an object; the last of an object may be shorter.
+pub const TIER_BLOCK_BYTES: u64 = 16 << 10;
+
+/// What a block needs in `KEYS`.
+const KEY_BYTES: usize = 32;
+
+/// Blocks that wait to be written. What comes beside them is not kept.
+const MOST_WAITING_BYTES: u64 = 16 << 20;
+
+/// Only files that never change are kept.
+const KEPT_FOLDER: &str = "sst/";
+
+/// What a tier is made of.
+#[derive(Clone, Debug)]
+pub struct TierOptions {
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
+    /// Reads of that disk, many under way.
+    pub reads: Arc<dyn Reads>,
+    /// Where blocks are written.
+    pub threads: Arc<dyn Threads>,
+    /// The most that blocks take, in bytes.
+    pub budget_bytes: u64,
+}
+
+/// What a tier has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TierCounts {
+    /// Reads answered by the disk, and reads that went to the store.
+    pub hits: u64,
+    /// See `hits`.
+    pub misses: u64,
+    /// Blocks that were not what they should be.
+    pub damaged: u64,
+    /// Blocks in the tier, and how many it may have now.
+    pub blocks: u64,
+    /// See `blocks`.
+    pub slots: u64,
+}
+
+/// A store with blocks of its objects on a disk.
+#[derive(Debug)]
+pub struct TieredStore {
+    store: Arc<dyn Store>,
+    tier: Arc<Tier>,
+}
+
+#[derive(Debug)]
+struct Tier {
+    blocks: Arc<dyn File>,
+    keys: Arc<dyn File>,
+    reads: Arc<dyn Reads>,
+    threads: Arc<dyn Threads>,
+    state: Mutex<TierState>,
+    waiting_bytes: AtomicU64,
+    tickets: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct TierState {
+    slots: Vec<Slot>,
+    places: HashMap<BlockKey, u32>,
+    hand: usize,
+    /// The most slots.
+    most: usize,
+    counts: TierCounts,
+}
+
+/// A block, by the hash of its object's name and its number in the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct BlockKey {
+    object: u64,
+    block: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// `None` if there is none, or it is being written.
+    key: Option<BlockKey>,
+    bytes: u32,
+    crc: u32,
+    is_used: bool,
+}
+
+const EMPTY: Slot = Slot { key: None, bytes: 0, crc: 0, is_used: false };
+
+/// FNV-1a: names are short, and two with one hash are told apart by the checksum.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The checksum of a block in its place.
+fn checksum(name: &str, block: u64, bytes: &[u8]) -> u32 {
+    let place = crc_fast::crc32_iscsi(&[name.as_bytes(), &block.to_le_bytes()].concat());
+    crc_fast::crc32_iscsi(bytes) ^ place.rotate_left(7)
+}
+
+impl Slot {
+    /// ```text
+    /// object u64 | block u64 | bytes u32 | crc u32 of the block | crc u32 of the 24 bytes before | 0u32
+    /// ```
+    fn encode(&self) -> [u8; KEY_BYTES] {
+        let mut out = [0; KEY_BYTES];
+        let Some(key) = self.key else { return out };
+        out[..8].copy_from_slice(&key.object.to_le_bytes());
+        out[8..16].copy_from_slice(&key.block.to_le_bytes());
+        out[16..20].copy_from_slice(&self.bytes.to_le_bytes());
+        out[20..24].copy_from_slice(&self.crc.to_le_bytes());
+        let crc = crc_fast::crc32_iscsi(&out[..24]);
+        out[24..28].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8; KEY_BYTES]) -> Slot {
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        let length = u32_at(16);
+        if crc_fast::crc32_iscsi(&bytes[..24]) != u32_at(24) || length == 0 || u64::from(length) > TIER_BLOCK_BYTES {
+            return EMPTY;
+        }
+        let key = Some(BlockKey { object: u64_at(0), block: u64_at(8) });
+        Slot { key, bytes: length, crc: u32_at(20), is_used: false }
+    }
+}
+
+impl TierState {
+    /// Takes a slot for a block: a new one, or one that was not used for long. It stays empty until it is filled.
+    fn take(&mut self) -> Option<u32> {
+        if self.slots.len() < self.most {
+            self.slots.push(EMPTY);
+            return u32::try_from(self.slots.len() - 1).ok();
+        }
+        // Twice around: then every slot has lost its mark, or is being written.
+        for _ in 0..2 * self.slots.len() {
+            let at = self.hand;
+            self.hand = (at + 1) % self.slots.len();
+            let slot = &mut self.slots[at];
+            let Some(key) = slot.key else { continue };
+            if !std::mem::take(&mut slot.is_used) {
+                *slot = EMPTY;
+                self.places.remove(&key);
+                return u32::try_from(at).ok();
+            }
+        }
+        None
+    }
+
+    fn forget(&mut self, slot: u32) {
+        if let Some(slot) = self.slots.get_mut(slot as usize)
+            && let Some(key) = std::mem::replace(slot, EMPTY).key
+        {
+            self.places.remove(&key);
+        }
+    }
+
+    /// Gives up slots at the end.
+    fn shrink(&mut self, most: usize) {
+        self.most = most;
+        while self.slots.len() > most {
+            if let Some(key) = self.slots.pop().and_then(|slot| slot.key) {
+                self.places.remove(&key);
+            }
+        }
+        self.hand = 0;
+    }
+}
+
+impl Tier {
+    fn open(directory: &Path, options: TierOptions) -> io::Result<Tier> {
+        let TierOptions { disk, reads, threads, budget_bytes } = options;
+        disk.create_dir(directory)?;
+        let open = |name: &str| {
+            let path = directory.join(name);
+            match disk.open(&path, Access::Create) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => disk.open(&path, Access::Write),
+                opened => opened,
+            }
+        };
+        let (blocks, keys) = (open("BLOCKS")?, open("KEYS")?);
+        let most = usize::try_from(budget_bytes / TIER_BLOCK_BYTES).unwrap_or(usize::MAX).min(u32::MAX as usize);
+        let known = (keys.len()? / KEY_BYTES as u64).min(most as u64);
+        let mut bytes = vec![0; known as usize * KEY_BYTES];
+        let read = keys.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        let mut state = TierState { most, ..TierState::default() };
+        for bytes in bytes.as_chunks::<KEY_BYTES>().0 {
+            let mut slot = Slot::decode(bytes);
+            let at = state.slots.len() as u32;
+            if let Some(key) = slot.key
+                && state.places.insert(key, at).is_some()
+            {
+                // The slot before it is never looked at, and is taken when the hand comes by.
+                slot.is_used = false;
+            }
+            state.slots.push(slot);
+        }
+        // A smaller budget than the last time.
+        blocks.set_len(blocks.len()?.min(most as u64 * TIER_BLOCK_BYTES))?;
+        let (waiting_bytes, tickets) = (AtomicU64::new(0), AtomicU64::new(1 << 63));
+        Ok(Tier { blocks, keys, reads, threads, state: Mutex::new(state), waiting_bytes, tickets })
+    }
+
+    /// The slots that have all blocks of a range, with what their bytes should be.
+    fn find(&self, name: &str, range: &Range<u64>) -> Option<Vec<(u32, u64, Slot)>> {
+        let object = hash(name);
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let mut found = Vec::new();
+        for block in range.start / TIER_BLOCK_BYTES..range.end.div_ceil(TIER_BLOCK_BYTES) {
+            let place = state.places.get(&BlockKey { object, block });
+            let slot = place.and_then(|at| Some((*at, state.slots.get_mut(*at as usize)?)));
+            let Some((at, slot)) = slot else {
+                state.counts.misses += 1;
+                return None;
+            };
+            slot.is_used = true;
+            found.push((at, block, *slot));
+            // The object ends in a block that is not full.
+            if u64::from(slot.bytes) < TIER_BLOCK_BYTES {
+                break;
+            }
+        }
+        state.counts.hits += 1;
+        Some(found)
+    }
+
+    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of a block. The last may be the end of the object.
+    fn keep(self: &Arc<Tier>, name: &str, start: u64, bytes: Vec<u8>) {
+        let length = bytes.len() as u64;
+        if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {
+            self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
+            return;
+        }
+        let (tier, name) = (Arc::clone(self), name.to_owned());
+        self.threads.hand_over(Box::new(move || {
+            for (number, block) in bytes.chunks(TIER_BLOCK_BYTES as usize).enumerate() {
+                tier.write(&name, start / TIER_BLOCK_BYTES + number as u64, block);
+            }
+            tier.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
+        }));
+    }
+
+    fn write(&self, name: &str, block: u64, bytes: &[u8]) {
+        let key = BlockKey { object: hash(name), block };
+        let at = {
+            let mut state = self.state.lock();
+            if state.places.contains_key(&key) {
+                return;
+            }
+            let Some(at) = state.take() else { return };
+            at
+        };
+        let slot =
+            Slot { key: Some(key), bytes: bytes.len() as u32, crc: checksum(name, block, bytes), is_used: false };
+        let written = self.blocks.write_at(bytes, u64::from(at) * TIER_BLOCK_BYTES);
+        let written = written.and_then(|()| self.keys.write_at(&slot.encode(), u64::from(at) * KEY_BYTES as u64));
+        let most = {
+            let state = &mut *self.state.lock();
+            if written.is_ok() {
+                if let Some(place) = state.slots.get_mut(at as usize) {
+                    *place = slot;
+                    state.places.insert(key, at);
+                }
+                return;
+            }
+            let most = state.slots.len() - state.slots.len().div_ceil(8);
+            state.shrink(most);
+            most
+        };
+        // The disk is full, or has failed. What cannot be cut stays, and is not looked at.
+        self.blocks.set_len(most as u64 * TIER_BLOCK_BYTES).ok();
+        self.keys.set_len(most as u64 * KEY_BYTES as u64).ok();
+    }
+}
+
+/// A read of blocks that is under way.
+struct Gathering {
+    store: Arc<dyn Store>,
+    tier: Arc<Tier>,
+    name: String,
+    range: Range<u64>,
+    state: Mutex<GatheringState>,
+}
+
+struct GatheringState {
+    left: usize,
+    parts: Vec<Option<Vec<u8>>>,
+    done: Option<RangeDone>,
+}
+
+impl Gathering {
+    /// Takes a block that was read; the last one ends the read.
+    fn take(self: &Arc<Self>, place: usize, (at, block, slot): (u32, u64, Slot), read: Option<&[u8]>) {
+        let bytes = read.filter(|bytes| checksum(&self.name, block, bytes) == slot.crc).map(<[u8]>::to_vec);
+        if bytes.is_none() {
+            let mut state = self.tier.state.lock();
+            state.counts.damaged += 1;
+            state.forget(at);
+        }
+        let (parts, done) = {
+            let mut state = self.state.lock();
+            state.parts[place] = bytes;
+            state.left -= 1;
+            if state.left > 0 {
+                return;
+            }
+            (std::mem::take(&mut state.parts), state.done.take().expect("a read ends once"))
+        };
+        match parts.into_iter().collect::<Option<Vec<_>>>() {
+            Some(parts) => {
+                let all = parts.concat();
+                let start = (self.range.start % TIER_BLOCK_BYTES) as usize;
+                let wanted = all.get(start..).unwrap_or_default();
+                let length = usize::try_from(self.range.end - self.range.start).expect("what is read fits in memory");
+                done(Ok(&wanted[..wanted.len().min(length)]));
+            }
+            None => fetch(&self.store, &self.tier, &self.name, self.range.clone(), done),
+        }
+    }
+}
+
+/// Reads whole blocks from the store, and keeps them.
+fn fetch(store: &Arc<dyn Store>, tier: &Arc<Tier>, name: &str, range: Range<u64>, done: RangeDone) {
+    let start = range.start / TIER_BLOCK_BYTES * TIER_BLOCK_BYTES;
+    let end = range.end.next_multiple_of(TIER_BLOCK_BYTES);
+    let (tier, own_name) = (Arc::clone(tier), name.to_owned());
+    let keep = move |read: io::Result<&[u8]>| match read {
+        Ok(bytes) => {
+            let wanted = bytes.get((range.start - start) as usize..).unwrap_or_default();
+            let length = usize::try_from(range.end - range.start).expect("what is read fits in memory");
+            done(Ok(&wanted[..wanted.len().min(length)]));
+            tier.keep(&own_name, start, bytes.to_vec());
+        }
+        Err(error) => done(Err(error)),
+    };
+    store.begin_read(name, start..end, Box::new(keep));
+}
+
+impl TieredStore {
+    /// `store`, with blocks of its objects in `directory`, which belongs to this tier alone.
+    ///
+    /// # Errors
+    ///
+    /// The disk's.
+    pub fn open(store: Arc<dyn Store>, directory: &Path, options: TierOptions) -> io::Result<TieredStore> {
+        Ok(TieredStore { store, tier: Arc::new(Tier::open(directory, options)?) })
+    }
+
+    /// What the tier has done.
+    pub fn counts(&self) -> TierCounts {
+        let state = self.tier.state.lock();
+        TierCounts { blocks: state.places.len() as u64, slots: state.most as u64, ..state.counts }
+    }
+}
+
+impl Store for TieredStore {
+    fn create(&self, name: &str) -> io::Result<Box<dyn Upload>> {
+        self.store.create(name)
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.store.put_if_absent(name, bytes)
+    }
+
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.store.get(name)
+    }
+
+    fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let range = offset..offset + buffer.len() as u64;
+        // It waits, so nobody is gone when the read ends.
+        let done = move |read: io::Result<&[u8]>| sender.send(read.map(<[u8]>::to_vec)).unwrap_or_default();
+        self.begin_read(name, range, Box::new(done));
+        let bytes = receiver.recv().map_err(|_| io::Error::other("the read was given up"))??;
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
+    fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        if !name.starts_with(KEPT_FOLDER) || range.is_empty() {
+            return self.store.begin_read(name, range, done);
+        }
+        let Some(found) = self.tier.find(name, &range) else {
+            return fetch(&self.store, &self.tier, name, range, done);
+        };
+        let state = GatheringState { left: found.len(), parts: vec![None; found.len()], done: Some(done) };
+        let gathering = Arc::new(Gathering {
+            store: self.store.clone(),
+            tier: self.tier.clone(),
+            name: name.to_owned(),
+            range,
+            state: Mutex::new(state),
+        });
+        let requests = found.into_iter().enumerate().map(|(place, found)| {
+            let (at, _, slot) = found;
+            let gathering = gathering.clone();
+            ReadRequest {
+                source: self.tier.blocks.clone(),
+                offset: u64::from(at) * TIER_BLOCK_BYTES,
+                buffer: Buffer::zeroed(slot.bytes as usize),
+                urgency: Urgency::Needed,
+                ticket: self.tier.tickets.fetch_add(1, Ordering::Relaxed),
+                done: Box::new(move |buffer, read| {
+                    let whole = read.is_ok_and(|read| read == buffer.len());
+                    gathering.take(place, found, whole.then_some(&buffer[..]));
+                }),
+            }
+        });
+        self.tier.reads.submit(requests.collect());
+    }
+
+    fn len(&self, name: &str) -> io::Result<u64> {
+        self.store.len(name)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        // Its blocks are not read again, and are given up in their turn.
+        self.store.remove(name)
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>> {
+        self.store.list(folder)
+    }
+}
+
+#[cfg(test)]
+mod tests;

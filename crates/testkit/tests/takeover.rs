@@ -1,0 +1,196 @@
+//! Databases in a store: writers take over from each other at any moment, while the store loses, delays and repeats what it is
+//! asked, and processes die. Each test is a way in which commits could be lost or mixed.
+
+#![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
+
+use larch::{Database, Durability};
+use objects::{KEPT, Outside, StoreDisk};
+use os::Machine;
+use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
+use os::sync::Arc;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+const DIRECTORY: &str = "/db";
+
+struct Process {
+    machine: Machine,
+    client: Arc<SimStoreClient>,
+    db: Option<Database>,
+    /// Which opening of the database this is, of all processes.
+    opening: usize,
+    has_failed: bool,
+}
+
+impl Process {
+    fn new(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64) -> Process {
+        let client = store.client();
+        let threads = Arc::new(SimThreads::new(clock.clone()));
+        let random = Arc::new(SimRandom::new(seed));
+        let outside = Outside {
+            clock: clock.clone(),
+            random: random.clone(),
+            threads: threads.clone(),
+            who: format!("machine {seed}"),
+        };
+        let disk = StoreDisk::new(client.clone(), Path::new(DIRECTORY), outside);
+        let reads = Arc::new(os::io::CallerReads);
+        let machine = Machine { disk, reads, clock: clock.clone(), random, threads };
+        Process { machine, client, db: None, opening: 0, has_failed: false }
+    }
+
+    fn open(&self) -> larch::Result<Database> {
+        self.open_as(false)
+    }
+
+    fn open_as(&self, read_only: bool) -> larch::Result<Database> {
+        let builder = Database::builder(DIRECTORY).machine(self.machine.clone()).read_only(read_only);
+        builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0).open()
+    }
+}
+
+fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
+    let mut often = || if rng.random() { rng.random_range(0..100) } else { 0 };
+    StoreTrouble {
+        lost_responses: often(),
+        lost_requests: often(),
+        late: often(),
+        duplicates: often(),
+        throttled: often(),
+        torn_uploads: often(),
+        stale_answers: often(),
+        stale: KEPT / 4,
+        latency: Duration::from_millis(100),
+    }
+}
+
+/// Writes number `number` and a value that is long now and then.
+fn commit(db: &Database, number: u64, bytes: usize) -> larch::Result<()> {
+    let table = db.table("t")?;
+    let mut batch = db.batch().durability(Durability::Synced);
+    batch.insert(&table, number.to_be_bytes(), vec![number as u8; bytes]);
+    batch.insert(&table, "newest", number.to_be_bytes());
+    batch.commit().map(drop)
+}
+
+/// The numbers in a database, and the newest.
+fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
+    let Some(table) = db.existing_table("t")? else { return Ok((Vec::new(), None)) };
+    let mut numbers = Vec::new();
+    let mut newest = None;
+    for row in table.range(..) {
+        let (key, value) = row?;
+        match key.as_ref().try_into() {
+            Ok(key) => {
+                let number = u64::from_be_bytes(key);
+                assert!(value.iter().all(|byte| *byte == number as u8), "the value of {number}");
+                numbers.push(number);
+            }
+            Err(_) => newest = value.as_ref().try_into().ok().map(u64::from_be_bytes),
+        }
+    }
+    Ok((numbers, newest))
+}
+
+/// Returns how often the database was opened, and how many commits were promised.
+fn take_over(seed: u64) -> (usize, usize) {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let clock = Arc::new(SimClock::new());
+    let store = SimStore::new(seed, clock.clone());
+    store.set_trouble(trouble(&mut rng));
+    let mut processes: Vec<Process> = (0..2).map(|number| Process::new(&store, &clock, seed * 100 + number)).collect();
+    let follower = Process::new(&store, &clock, seed * 100 + 9);
+    let (mut number, mut openings) = (0, 0_usize);
+    let mut promised: Vec<u64> = Vec::new();
+    let mut openings_of: BTreeMap<u64, usize> = BTreeMap::new();
+    for step in 0..rng.random_range(10..60) {
+        let chosen = rng.random_range(0..processes.len());
+        let process = &mut processes[chosen];
+        match rng.random_range(0..24) {
+            0..3 if process.db.is_none() => {
+                if let Ok(db) = process.open() {
+                    openings += 1;
+                    (process.db, process.opening, process.has_failed) = (Some(db), openings, false);
+                }
+            }
+            3 => {
+                process.client.crash();
+                *process = Process::new(&store, &clock, seed * 100 + step + 10);
+            }
+            4 => (process.db, process.has_failed) = (None, false),
+            5 => clock.advance(Duration::from_secs(rng.random_range(0..100))),
+            6 => store.deliver_late(),
+            7 => {
+                // A reader sees whole commits, and none of a writer that was fenced.
+                if let Ok(db) = follower.open_as(true)
+                    && let Ok((found, newest)) = numbers(&db)
+                {
+                    assert_eq!(found.iter().max().copied(), newest, "seed {seed}: a reader sees whole commits");
+                }
+            }
+            8 => {
+                if let Some(db) = &process.db {
+                    process.has_failed |= db.flush().is_err();
+                }
+            }
+            _ => {
+                let Some(db) = &process.db else { continue };
+                number += 1;
+                openings_of.insert(number, process.opening);
+                let bytes = if rng.random_range(0..4) == 0 { rng.random_range(0..20_000) } else { 100 };
+                match commit(db, number, bytes) {
+                    Ok(()) => promised.push(number),
+                    Err(_) => process.has_failed = true,
+                }
+            }
+        }
+    }
+    store.set_trouble(StoreTrouble::default());
+    clock.advance(KEPT);
+    if rng.random() {
+        store.deliver_late();
+    }
+    let last = Process::new(&store, &clock, seed * 100 + 99);
+    let db = last.open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let (found, newest) = numbers(&db).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let lost: Vec<&u64> = promised.iter().filter(|number| !found.contains(number)).collect();
+    assert!(lost.is_empty(), "seed {seed}: {lost:?} were promised, of {found:?}");
+    assert_eq!(found.last().copied(), newest, "seed {seed}: commits are whole");
+    let writers: Vec<usize> = found.iter().map(|number| openings_of[number]).collect();
+    assert!(writers.is_sorted(), "seed {seed}: writers are mixed: {writers:?}");
+    db.check(&mut |_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    for process in &processes {
+        if let Some(db) = &process.db {
+            let error = commit(db, 1_000_000, 10).expect_err("another has taken over").to_string();
+            // It may have waited for room in the write buffer, and did not come to write.
+            let says_why = ["machine", "the write buffer is full"].iter().any(|why| error.contains(why));
+            assert!(process.has_failed || says_why, "seed {seed}: {error}");
+        }
+    }
+    let (still, _) = numbers(&db).expect("there is no trouble");
+    assert_eq!(still, found, "seed {seed}: a writer that was fenced changed nothing");
+    drop(db);
+    let orphans = last.machine.disk.list(Path::new(DIRECTORY)).expect("there is no trouble");
+    let ssts = orphans.iter().filter(|entry| entry.name.ends_with(".sst")).count();
+    let again = last.open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let (still, _) = numbers(&again).expect("there is no trouble");
+    assert_eq!(still, found, "seed {seed}, with {ssts} files");
+    (openings, promised.len())
+}
+
+/// Run one again with `TAKE_OVER_SEED=17`, or other ones with `TAKE_OVER_SEEDS=10000`.
+#[test]
+fn no_commit_is_lost_or_mixed_when_writers_take_over() {
+    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    if let Some(seed) = number("TAKE_OVER_SEED") {
+        take_over(seed);
+        return;
+    }
+    let seeds = number("TAKE_OVER_SEEDS").unwrap_or(300);
+    let (openings, promised) = (0..seeds).map(take_over).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    println!("{seeds} seeds: {openings} openings, {promised} commits promised");
+    assert!(openings as u64 > 2 * seeds && promised as u64 > 5 * seeds, "{openings} openings, {promised} commits");
+}
