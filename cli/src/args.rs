@@ -2,6 +2,7 @@
 
 use crate::commands::sql::QueryFormat;
 use crate::failure::{Failure, Result};
+use crate::places;
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
@@ -236,7 +237,11 @@ fn release(text: &str) -> Result<String, String> {
 
 impl Common {
     /// A builder with these options.
-    pub fn builder(&self, dir: &Path) -> larch::Builder {
+    ///
+    /// # Errors
+    ///
+    /// What `dir` names is in a store that cannot be used.
+    pub fn builder(&self, dir: &Path) -> Result<larch::Builder> {
         let durability = match self.durability {
             DurabilityArg::Synced => Durability::Synced,
             DurabilityArg::Buffered => Durability::Buffered,
@@ -247,7 +252,12 @@ impl Common {
             .write_buffer_bytes(self.write_buffer)
             .extractors(extractors::of);
         let builder = builder.durability(durability);
-        if self.verbose { builder.on_event(|event| eprintln!("larch: {event}")) } else { builder }
+        let builder = match places::machine(dir)? {
+            // A store has room.
+            Some(machine) => builder.machine(machine).reserve_bytes(0),
+            None => builder,
+        };
+        Ok(if self.verbose { builder.on_event(|event| eprintln!("larch: {event}")) } else { builder })
     }
 
     /// For commands that write.

@@ -10,26 +10,26 @@ use std::path::Path;
 
 /// Opens a database that is there, to read it.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
-    let builder = common.builder(dir).create(false).read_only(common.read_only);
+    let builder = common.builder(dir)?.create(false).read_only(common.read_only);
     let builder = if common.follow { builder.follow(Follow::Commits) } else { builder };
     Ok(builder.open()?)
 }
 
 /// Opens a database that is there, to copy it: without a lock, so that another process may write to it, and nothing in it changes.
 pub fn open_to_copy(dir: &Path, common: &Common) -> Result<Database> {
-    Ok(common.builder(dir).create(false).read_only(true).open()?)
+    Ok(common.builder(dir)?.create(false).read_only(true).open()?)
 }
 
 /// Opens a database that is there, to change it.
 pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
     common.refuse_read_only()?;
-    Ok(common.builder(dir).create(false).open()?)
+    Ok(common.builder(dir)?.create(false).open()?)
 }
 
 /// Opens a database to change it; makes it if it is not there.
 pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     common.refuse_read_only()?;
-    Ok(common.builder(dir).create(true).open()?)
+    Ok(common.builder(dir)?.create(true).open()?)
 }
 
 /// A table that must be there.

@@ -6,7 +6,8 @@
 //! ^C gives up `import`, `build-files`, `ingest`, `compact`, `check`, `index` and all that makes or reads copies in good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else
 //! the process ends, and the engine's promise is that nothing is lost and no half of an import is there.
 //!
-//! It is a library so that another binary can be the same command with more stores to measure, or with a query engine.
+//! It is a library so that another binary can be the same command with more stores to measure, with a query engine, or with databases
+//! elsewhere.
 
 use harness::Scheme;
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ mod keys;
 mod layout;
 mod object;
 mod output;
+mod places;
 mod progress;
 mod rows;
 mod schema;
@@ -37,6 +39,7 @@ pub use failure::Failure;
 pub use output::Output;
 
 use args::{Command, IndexCommand, Measured};
+pub use places::MachineOf;
 
 /// The stores that need no other engine.
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
@@ -59,6 +62,13 @@ pub const TPCC: [tpcc::Scheme; 5] = [
 /// All of these. No server is started to compare clients of key-value drivers.
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
+
+/// As [`main`], with databases that are not in directories of this machine: what DIR names is on the disk of the machine that
+/// `machine_of` gives.
+pub fn main_with(stores: Stores<'_>, query: Option<RunQuery>, machine_of: MachineOf) -> ExitCode {
+    places::set(machine_of);
+    main(stores, query)
+}
 
 /// Runs the command that the process was started with. `stores` are those that `larch bench` can measure; `query` is what
 /// `larch sql` runs, if the binary has a query engine.

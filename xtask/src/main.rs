@@ -15,6 +15,7 @@ mod miri;
 mod nightly;
 mod package;
 mod packages;
+mod remote;
 mod schedules;
 mod semver;
 mod sim;
@@ -56,6 +57,8 @@ The project's own commands.
                   cargo x bench regress compares this build with a stored baseline or another build
   cargo x sql     `larch sql …` with the query engine, which takes minutes to build: cargo x sql DIR 'SELECT …'; --check tests
                   it, --measure [--rows N] compares it with Parquet files
+  cargo x remote  databases on object storage, a workspace of its own: cargo x remote --check builds and tests it, on moto
+                  too; --servers tests it on moto and MinIO
   cargo x compat  the program of a release and that of this tree open what the other wrote: cargo x compat [RELEASE]
                   [--commit COMMIT]; --write-golden RELEASE writes the database that is kept of a release
   cargo x help    this list
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         ["instructions", arguments @ ..] => instructions::run(&root(), arguments),
         ["sql", arguments @ ..] => sql::run(&root(), arguments),
         ["bench", arguments @ ..] => bench::run(&root(), arguments),
+        ["remote", arguments @ ..] => remote::run(&root(), arguments),
         ["miri"] => miri::run(&root()),
         ["shuttle"] => schedules::shuttle(&root()),
         ["loom"] => schedules::loom(&root()),

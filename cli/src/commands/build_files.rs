@@ -45,7 +45,7 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
             None => {
                 let mut table = like.as_ref().map_or_else(|| options(&args.table_options, &ours), Table::options);
                 args.table_options.apply(&mut table);
-                let files = common.builder(&args.out).build_files(table)?.until(&cancel);
+                let files = common.builder(&args.out)?.build_files(table)?.until(&cancel);
                 building.insert((files, ours.clone()))
             }
         };

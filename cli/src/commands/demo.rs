@@ -204,7 +204,7 @@ fn look_at(common: &Common, dir: &Path) -> Result<Found> {
         ))
     };
     let database = common
-        .builder(dir)
+        .builder(dir)?
         .create(false)
         .open()
         .map_err(|error| refuse(format!("holds files that cannot be opened as a database ({error})")))?;

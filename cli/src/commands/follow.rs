@@ -33,7 +33,7 @@ struct Shown {
 pub fn run(common: &Common, args: &args::Follow) -> Result<()> {
     let what = if args.files { Follow::Files } else { Follow::Commits };
     let cancel = interrupt::cancels();
-    let database = common.builder(&args.dir).create(false).follow(what).open()?;
+    let database = common.builder(&args.dir)?.create(false).follow(what).open()?;
     let (clock, mut output) = (Machine::real().clock, Output::new());
     let (mut lines, mut last) = (0, None);
     while !cancel.is_cancelled() && args.lines.is_none_or(|most| lines < most) {

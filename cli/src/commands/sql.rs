@@ -65,7 +65,7 @@ pub fn run(common: &Common, args: &Sql, run: Option<RunQuery>) -> Result<()> {
         }
         statements.push_str(text);
     }
-    let builder = common.builder(&args.dir).create(false);
+    let builder = common.builder(&args.dir)?.create(false);
     let builder = if common.follow { builder.follow(Follow::Commits) } else { builder.read_only(true) };
     let database = builder.open()?;
     let directory = args.dir.clone();

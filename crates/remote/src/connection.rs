@@ -1,0 +1,101 @@
+//! A database by its URL, as the engine opens it. It does not know how a store is spoken to.
+
+use crate::{Patience, Place, RemoteStore};
+use larch::{Builder, Database, Machine};
+use objects::{Outside, StoreDisk, TierOptions, TieredStore};
+use os::Store;
+use os::store::StoreReads;
+use os::sync::Arc;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Requests under way for reads. A process with 5 ms of latency makes 50,000 reads a second with it.
+const DEPTH: usize = 256;
+
+/// What of a database is on this machine, too.
+#[derive(Clone, Debug, Default)]
+pub struct Near {
+    /// A directory, of this database alone, in which logs lie: a commit that is synced is on this machine, and in the store about
+    /// two puts later. If another machine takes over, it does not have the last commits; what it has is a prefix of all. Without it
+    /// a commit that is synced is in the store.
+    pub logs: Option<PathBuf>,
+    /// A directory, of this database alone, in which blocks are kept that were read from the store; and the most that they take,
+    /// in bytes.
+    pub tier: Option<(PathBuf, u64)>,
+}
+
+/// A place where a database is, or will be.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The store, which knows what was asked of it.
+    pub store: Arc<RemoteStore>,
+    /// The blocks on this machine, if there are to be any.
+    pub tier: Option<Arc<TieredStore>>,
+    /// A machine whose disk is in the store.
+    pub machine: Machine,
+    directory: PathBuf,
+}
+
+impl Connection {
+    /// Connects to what a URL names: `s3://bucket/prefix`, `gs://…`, `az://…`, `file:///directory`.
+    ///
+    /// # Errors
+    ///
+    /// As [`RemoteStore::of_url`]; a directory of `near` cannot be used. Whether the store can be reached is found by the first
+    /// request.
+    pub fn of_url(url: &str, near: &Near) -> io::Result<Connection> {
+        Connection::new(RemoteStore::of_url(url)?, Path::new(url), near)
+    }
+
+    /// Connects to a place.
+    ///
+    /// # Errors
+    ///
+    /// The system has no threads for the event loop; a directory of `near` cannot be used.
+    pub fn of_place(place: Place, patience: Patience, near: &Near) -> io::Result<Connection> {
+        let directory = PathBuf::from("/").join(place.prefix.as_ref());
+        Connection::new(RemoteStore::new(place, patience)?, &directory, near)
+    }
+
+    fn new(store: RemoteStore, directory: &Path, near: &Near) -> io::Result<Connection> {
+        let (store, real) = (Arc::new(store), Machine::real());
+        let outside = Outside {
+            clock: real.clock.clone(),
+            random: real.random.clone(),
+            threads: real.threads.clone(),
+            who: who(),
+        };
+        let tier = match &near.tier {
+            Some((directory, budget_bytes)) => {
+                let options = TierOptions {
+                    disk: real.disk.clone(),
+                    reads: real.reads.clone(),
+                    threads: real.threads.clone(),
+                    budget_bytes: *budget_bytes,
+                };
+                Some(Arc::new(TieredStore::open(store.clone(), directory, options)?))
+            }
+            None => None,
+        };
+        let objects: Arc<dyn Store> = tier.clone().map_or(store.clone() as Arc<dyn Store>, |tier| tier);
+        let disk = match &near.logs {
+            Some(logs) => StoreDisk::with_local_logs(objects, directory, outside, (real.disk.clone(), logs)),
+            None => StoreDisk::new(objects, directory, outside),
+        };
+        let reads = Arc::new(StoreReads::new(DEPTH, real.reads.clone()));
+        Ok(Connection { store, tier, machine: Machine { disk, reads, ..real }, directory: directory.to_owned() })
+    }
+
+    /// A builder of the database. Opened for writing, it takes over from the process that writes to it.
+    pub fn builder(&self) -> Builder {
+        Database::builder(&self.directory).machine(self.machine.clone()).reserve_bytes(0)
+    }
+}
+
+/// This process, for people who ask who writes.
+fn who() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = Some(host.trim()).filter(|host| !host.is_empty()).map(str::to_owned);
+    let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "an unknown machine".to_owned());
+    format!("process {} on {host}", std::process::id())
+}

@@ -1,0 +1,58 @@
+//! Counts the requests that are really sent by HTTP, with every attempt. It does not know what they are for beyond their method.
+
+use crate::counts::{Counters, Kind};
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+use std::sync::Arc;
+
+/// Connects as `object_store` does by itself, and counts.
+#[derive(Debug)]
+pub struct CountingConnector {
+    pub counters: Arc<Counters>,
+}
+
+/// Whether a request removes objects, some at once, as S3 takes it.
+fn is_removal(request: &HttpRequest) -> bool {
+    request
+        .uri()
+        .query()
+        .is_some_and(|query| query == "delete" || query.starts_with("delete&") || query.starts_with("delete="))
+}
+
+/// Whether a request asks for a listing: its query says so with all three providers.
+fn is_listing(request: &HttpRequest) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query
+        .split('&')
+        .any(|field| field.starts_with("list-type=") || field == "comp=list" || field.starts_with("prefix="))
+}
+
+impl HttpConnector for CountingConnector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let inner = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(CountingService { inner, counters: Arc::clone(&self.counters) }))
+    }
+}
+
+#[derive(Debug)]
+struct CountingService {
+    inner: HttpClient,
+    counters: Arc<Counters>,
+}
+
+#[async_trait::async_trait]
+impl HttpService for CountingService {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let kind = match request.method().as_str() {
+            "GET" | "HEAD" if is_listing(&request) => Kind::List,
+            "GET" | "HEAD" => Kind::Get,
+            "DELETE" => Kind::Delete,
+            "POST" if is_removal(&request) => Kind::Delete,
+            _ => Kind::Put,
+        };
+        self.counters.count(kind);
+        self.inner.execute(request).await
+    }
+}

@@ -1,0 +1,36 @@
+//! Databases on object storage. It knows how a store is spoken to, and how the engine is given one; it knows nothing of files,
+//! logs or manifests.
+//!
+//! [`RemoteStore`] is an [`os::Store`] over the crate `object_store`: S3 and what is compatible, Azure, Google Cloud, a directory
+//! (`file://`) or memory (`memory:///`), by URL. It has an event loop of its own, so that its callers need none, and hundreds of
+//! requests can be under way without a thread each. A [`Connection`] has the engine run on it:
+//!
+//! ```no_run
+//! let connection = larch_remote::Connection::of_url("s3://bucket/database", &larch_remote::Near::default())?;
+//! let db = connection.builder().open()?;
+//! db.table("t")?.insert("key", "value")?;
+//! println!("{}", connection.store.counts());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "it speaks to the network through an executor, outside of what is simulated; os::SimStore is its twin there"
+)]
+
+mod connection;
+mod connector;
+mod counts;
+mod failure;
+mod patience;
+mod store;
+pub mod trouble;
+mod upload;
+mod url;
+
+pub use connection::{Connection, Near};
+pub use counts::{Cost, Counts, Price, Requests};
+pub use patience::Patience;
+pub use store::RemoteStore;
+pub use url::{Place, is_url};

@@ -1,0 +1,66 @@
+//! The `larch` binary for which a database may also be at a URL: `s3://bucket/prefix`, `gs://…`, `az://…` or `file:///directory`.
+//!
+//! Variables of the environment say what is on this machine, too: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for
+//! blocks, `LARCH_TIER_BYTES` the most that these take. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of
+//! a gigabyte read, with commas between; then the command says at its end what it has asked of the store and what that costs.
+
+use larch_remote::{Connection, Near, Price, RemoteStore, is_url};
+use os::sync::{Arc, OnceLock};
+use std::env;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What blocks take if nothing else is said.
+const TIER_BYTES: u64 = 4 << 30;
+
+/// The store that the command uses.
+static STORE: OnceLock<Arc<RemoteStore>> = OnceLock::new();
+
+fn main() -> ExitCode {
+    let price = match price() {
+        Ok(price) => price,
+        Err(error) => {
+            eprintln!("larch: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let ended = larch_cli::main_with(larch_cli::STORES, None, |dir: &Path| {
+        let url = dir.to_str().filter(|text| is_url(text))?;
+        Some(near().and_then(|near| Connection::of_url(url, &near)).map(|connection| {
+            STORE.get_or_init(|| connection.store.clone());
+            connection.machine
+        }))
+    });
+    if let (Some(price), Some(store)) = (price, STORE.get()) {
+        let counts = store.counts();
+        eprintln!("larch: {counts}; cost {:.6}", counts.cost(&price).total());
+    }
+    ended
+}
+
+fn wrong(why: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, why)
+}
+
+/// What of the database is on this machine, as the environment says.
+fn near() -> io::Result<Near> {
+    let bytes = match env::var("LARCH_TIER_BYTES") {
+        Ok(bytes) => bytes.parse().map_err(|_| wrong(format!("LARCH_TIER_BYTES={bytes} is no number of bytes")))?,
+        Err(_) => TIER_BYTES,
+    };
+    Ok(Near {
+        logs: env::var_os("LARCH_LOGS").map(Into::into),
+        tier: env::var_os("LARCH_TIER").map(|directory| (directory.into(), bytes)),
+    })
+}
+
+/// The prices that the environment says, if it does.
+fn price() -> io::Result<Option<Price>> {
+    let Ok(text) = env::var("LARCH_PRICE") else { return Ok(None) };
+    let prices: Option<Vec<f64>> = text.split(',').map(|price| price.trim().parse().ok()).collect();
+    let Some(&[thousand_puts, thousand_gets, gigabyte_read]) = prices.as_deref() else {
+        return Err(wrong(format!("LARCH_PRICE={text} is not three prices, as in 0.005,0.0004,0.09")));
+    };
+    Ok(Some(Price { thousand_puts, thousand_gets, gigabyte_read }))
+}

@@ -1,0 +1,316 @@
+//! A store as the engine asks for it, over `object_store`. It does not know what the objects are.
+//!
+//! Requests run in an event loop of a few threads that this store owns. A caller that waits is woken by the loop; it may be a
+//! thread of any kind, even one of another executor, because it never enters the loop.
+
+use crate::counts::{Counters, Counts, Kind};
+use crate::failure::describe;
+use crate::patience::Patience;
+use crate::upload::RemoteUpload;
+use crate::url::Place;
+use futures_util::TryStreamExt;
+use object_store::path::Path;
+use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use os::store::RangeDone;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use os::{Store, StoredObject, Upload};
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::sync::mpsc;
+use tokio::runtime::Runtime;
+
+/// Threads of the event loop: TLS and the copying of what arrives keep one busy at some hundred MB/s.
+const LOOP_THREADS: usize = 2;
+
+/// A store over `object_store`.
+pub struct RemoteStore {
+    shared: Arc<Shared>,
+    /// `None` only while it is dropped.
+    event_loop: Option<Runtime>,
+}
+
+/// What requests need.
+pub struct Shared {
+    pub place: Place,
+    pub patience: Patience,
+    pub counters: Arc<Counters>,
+    /// Whether requests are counted when they are asked for, because nothing counts what is sent.
+    counts_asked: bool,
+}
+
+impl Shared {
+    /// The key of an object.
+    pub fn key(&self, name: &str) -> Path {
+        Path::from_iter(self.place.prefix.parts().chain(Path::from(name).parts()))
+    }
+
+    /// Counts a request, unless what is sent is counted.
+    pub fn count(&self, kind: Kind) {
+        if self.counts_asked {
+            self.counters.count(kind);
+        }
+    }
+
+    /// The error about an object.
+    pub fn failed(&self, action: &str, key: &Path, error: &Error) -> io::Error {
+        describe(action, &self.place.bucket, key.as_ref(), error)
+    }
+
+    /// Puts a whole object.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if `mode` wants that there is none; the store's.
+    pub async fn put(&self, name: &str, bytes: PutPayload, mode: PutMode) -> io::Result<Option<String>> {
+        let key = self.key(name);
+        let length = bytes.content_length() as u64;
+        let put = self.patience.ask(&self.counters, || {
+            self.count(Kind::Put);
+            self.counters.written_bytes.fetch_add(length, Ordering::Relaxed);
+            self.place.store.put_opts(&key, bytes.clone(), PutOptions::from(mode.clone()))
+        });
+        put.await.map(|put| put.e_tag).map_err(|error| self.failed("put", &key, &error))
+    }
+
+    /// Reads a range of an object, which may end before the range does.
+    async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let key = self.key(name);
+        let got = self.patience.ask(&self.counters, || async {
+            self.count(Kind::Get);
+            let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
+            self.place.store.get_opts(&key, options).await?.bytes().await
+        });
+        let bytes = got.await.map_err(|error| self.failed("read", &key, &error))?;
+        self.counters.read_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(bytes.into())
+    }
+
+    /// Compares the length of an object, and its tag where there is one, with what was uploaded.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidData` if they differ; the store's.
+    pub async fn check_upload(&self, name: &str, bytes: u64, tag: Option<&str>) -> io::Result<()> {
+        let key = self.key(name);
+        let head = self.patience.ask(&self.counters, || {
+            self.count(Kind::Get);
+            self.place.store.head(&key)
+        });
+        let head = head.await.map_err(|error| self.failed("check", &key, &error))?;
+        let differs = tag.is_some_and(|tag| head.e_tag.as_deref().is_some_and(|found| found != tag));
+        if head.size == bytes && !differs {
+            return Ok(());
+        }
+        let bucket = &self.place.bucket;
+        let why = match differs {
+            true => "another object has its place".to_owned(),
+            false => format!("{bytes} bytes were uploaded, and it has {}", head.size),
+        };
+        Err(io::Error::new(io::ErrorKind::InvalidData, format!("the upload of {key} to {bucket} is not whole: {why}")))
+    }
+}
+
+impl RemoteStore {
+    /// The store at a place.
+    ///
+    /// # Errors
+    ///
+    /// The system has no threads for the event loop.
+    pub fn new(place: Place, patience: Patience) -> io::Result<RemoteStore> {
+        let event_loop = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(LOOP_THREADS)
+            .thread_name("larch-remote")
+            .on_thread_start(|| IN_LOOP.set(true))
+            .enable_all()
+            .build()?;
+        let counts_asked = place.counters.is_none();
+        let counters = place.counters.clone().unwrap_or_default();
+        let shared = Arc::new(Shared { place, patience, counters, counts_asked });
+        Ok(RemoteStore { shared, event_loop: Some(event_loop) })
+    }
+
+    /// The store that a URL names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Place::of_url`] and [`RemoteStore::new`].
+    pub fn of_url(url: &str) -> io::Result<RemoteStore> {
+        RemoteStore::new(Place::of_url(url)?, Patience::default())
+    }
+
+    /// What was asked so far.
+    pub fn counts(&self) -> Counts {
+        self.shared.counters.get()
+    }
+
+    fn event_loop(&self) -> &Runtime {
+        self.event_loop.as_ref().expect("it is there until the store is dropped")
+    }
+
+    /// Runs a request in the event loop and waits for it.
+    fn wait<T: Send + 'static>(&self, request: impl Future<Output = io::Result<T>> + Send + 'static) -> io::Result<T> {
+        wait_in(self.event_loop().handle(), request)
+    }
+}
+
+thread_local! {
+    /// Whether this thread is one of an event loop of ours.
+    static IN_LOOP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a request in an event loop and waits for it. A thread of a loop of ours, on which the end of a read may drop the last
+/// reference to a file that is to be removed, leaves its other tasks to another thread meanwhile.
+pub fn wait_in<T: Send + 'static>(
+    event_loop: &tokio::runtime::Handle,
+    request: impl Future<Output = io::Result<T>> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    event_loop.spawn(async move {
+        // Nobody waits any more if the other side is gone.
+        sender.send(request.await).ok();
+    });
+    let received = if IN_LOOP.get() { tokio::task::block_in_place(|| receiver.recv()) } else { receiver.recv() };
+    received.unwrap_or_else(|_| Err(io::Error::other("the event loop ended before the request did")))
+}
+
+impl Store for RemoteStore {
+    fn create(&self, name: &str) -> io::Result<Box<dyn Upload>> {
+        Ok(Box::new(RemoteUpload::new(Arc::clone(&self.shared), self.event_loop().handle().clone(), name)))
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (shared, name, bytes) = (Arc::clone(&self.shared), name.to_owned(), PutPayload::from(bytes.to_vec()));
+        self.wait(async move { shared.put(&name, bytes, PutMode::Create).await.map(drop) })
+    }
+
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
+        self.wait(async move {
+            let key = shared.key(&name);
+            let got = shared.patience.ask(&shared.counters, || async {
+                shared.count(Kind::Get);
+                shared.place.store.get(&key).await?.bytes().await
+            });
+            let bytes = got.await.map_err(|error| shared.failed("read", &key, &error))?;
+            shared.counters.read_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            Ok(bytes.into())
+        })
+    }
+
+    fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
+        let range = offset..offset + buffer.len() as u64;
+        let bytes = self.wait(async move { shared.get_range(&name, range).await })?;
+        let read = bytes.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&bytes[..read]);
+        Ok(read)
+    }
+
+    fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
+        let read = ReadToEnd(Some(done));
+        self.event_loop().spawn(async move {
+            let outcome = shared.get_range(&name, range).await;
+            read.end(outcome);
+        });
+    }
+
+    fn len(&self, name: &str) -> io::Result<u64> {
+        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
+        self.wait(async move {
+            let key = shared.key(&name);
+            let head = shared.patience.ask(&shared.counters, || {
+                shared.count(Kind::Get);
+                shared.place.store.head(&key)
+            });
+            head.await.map(|head| head.size).map_err(|error| shared.failed("look for", &key, &error))
+        })
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
+        self.wait(async move {
+            let key = shared.key(&name);
+            let removed = shared.patience.ask(&shared.counters, || {
+                shared.count(Kind::Delete);
+                shared.place.store.delete(&key)
+            });
+            match removed.await {
+                Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+                Err(error) => Err(shared.failed("remove", &key, &error)),
+            }
+        })
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>> {
+        let (shared, folder) = (Arc::clone(&self.shared), folder.trim_end_matches('/').to_owned());
+        self.wait(async move {
+            let key = shared.key(&folder);
+            let listed = shared.patience.ask(&shared.counters, || {
+                shared.count(Kind::List);
+                shared.place.store.list(Some(&key)).try_collect::<Vec<_>>()
+            });
+            let listed = listed.await.map_err(|error| shared.failed("list", &key, &error))?;
+            let mut objects: Vec<StoredObject> = listed
+                .into_iter()
+                .filter_map(|object| {
+                    let name = object.location.filename().filter(|_| is_in(&object.location, &key))?;
+                    Some(StoredObject { name: format!("{folder}/{name}"), bytes: object.size })
+                })
+                .collect();
+            objects.sort();
+            Ok(objects)
+        })
+    }
+}
+
+/// Whether an object lies in a folder itself, and not in one within it.
+fn is_in(object: &Path, folder: &Path) -> bool {
+    object.prefix_match(folder).is_some_and(|rest| rest.count() == 1)
+}
+
+/// A read whose end is reported, whatever happens to the task that makes it.
+struct ReadToEnd(Option<RangeDone>);
+
+impl ReadToEnd {
+    fn end(mut self, outcome: io::Result<Vec<u8>>) {
+        let done = self.0.take().expect("a read ends once");
+        match outcome {
+            Ok(bytes) => done(Ok(&bytes)),
+            Err(error) => done(Err(error)),
+        }
+    }
+}
+
+impl Drop for ReadToEnd {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            done(Err(io::Error::other("the event loop ended before the read did")));
+        }
+    }
+}
+
+impl Drop for RemoteStore {
+    fn drop(&mut self) {
+        if let Some(event_loop) = self.event_loop.take() {
+            // It may be dropped by a task of any executor, where waiting for the threads is not allowed.
+            event_loop.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for RemoteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { bucket, prefix, .. } = &self.shared.place;
+        f.debug_struct("RemoteStore").field("bucket", bucket).field("prefix", &prefix.as_ref()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("bucket", &self.place.bucket).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! An object that is written from front to back: one put if it is small, else an upload in parts, of which some are on their
+//! way while the next is written. It does not know what the bytes mean.
+//!
+//! S3 checks every part against the hash that its signature has; what the store has in the end is compared by length and tag.
+
+use crate::counts::Kind;
+use crate::store::{Shared, wait_in};
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutPayload};
+use os::Upload;
+use os::sync::atomic::Ordering;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+/// Bytes of a part. S3 takes parts of 5 MiB and more, and 10,000 of them: 78 GiB.
+const PART_BYTES: usize = 8 << 20;
+
+/// Parts on their way. With the one that is being filled they take 40 MiB.
+const PARTS_UNDER_WAY: usize = 4;
+
+/// An upload.
+pub struct RemoteUpload {
+    shared: Arc<Shared>,
+    event_loop: Handle,
+    name: String,
+    /// Less than a part.
+    buffer: Vec<u8>,
+    bytes: u64,
+    parts: Option<Box<dyn MultipartUpload>>,
+    under_way: Vec<JoinHandle<object_store::Result<()>>>,
+}
+
+impl RemoteUpload {
+    pub fn new(shared: Arc<Shared>, event_loop: Handle, name: &str) -> RemoteUpload {
+        RemoteUpload {
+            shared,
+            event_loop,
+            name: name.to_owned(),
+            buffer: Vec::new(),
+            bytes: 0,
+            parts: None,
+            under_way: Vec::new(),
+        }
+    }
+
+    fn key(&self) -> Path {
+        self.shared.key(&self.name)
+    }
+
+    /// Sends what is gathered as a part, once there is room for one more on its way.
+    fn send_part(&mut self) -> io::Result<()> {
+        if self.parts.is_none() {
+            let (shared, key) = (Arc::clone(&self.shared), self.key());
+            let begun = wait_in(&self.event_loop, async move {
+                let begun = shared.patience.ask(&shared.counters, || {
+                    shared.count(Kind::Put);
+                    shared.place.store.put_multipart(&key)
+                });
+                begun.await.map_err(|error| shared.failed("begin to upload", &key, &error))
+            });
+            self.parts = Some(begun?);
+        }
+        while self.under_way.len() >= PARTS_UNDER_WAY {
+            let oldest = self.under_way.remove(0);
+            self.wait_for_part(oldest)?;
+        }
+        let payload = PutPayload::from(std::mem::take(&mut self.buffer));
+        self.shared.count(Kind::Put);
+        self.shared.counters.written_bytes.fetch_add(payload.content_length() as u64, Ordering::Relaxed);
+        // The future of a part is made here, in the order of the parts, and runs in the loop.
+        let _entered = self.event_loop.enter();
+        let part = self.parts.as_mut().expect("it was begun").put_part(payload);
+        self.under_way.push(self.event_loop.spawn(part));
+        Ok(())
+    }
+
+    fn wait_for_part(&self, part: JoinHandle<object_store::Result<()>>) -> io::Result<()> {
+        let (shared, key) = (Arc::clone(&self.shared), self.key());
+        wait_in(&self.event_loop, async move {
+            match part.await {
+                Ok(sent) => sent.map_err(|error| shared.failed("upload a part of", &key, &error)),
+                Err(error) => Err(io::Error::other(format!("a part of {key} was not uploaded: {error}"))),
+            }
+        })
+    }
+
+    /// Ends the upload in parts; returns the tag of the object.
+    fn complete(&mut self) -> io::Result<Option<String>> {
+        if !self.buffer.is_empty() {
+            self.send_part()?;
+        }
+        for part in std::mem::take(&mut self.under_way) {
+            self.wait_for_part(part)?;
+        }
+        let (shared, key) = (Arc::clone(&self.shared), self.key());
+        let mut parts = self.parts.take().expect("there are parts");
+        wait_in(&self.event_loop, async move {
+            shared.count(Kind::Put);
+            // Not tried again: an answer that was lost is found by the check of the object.
+            match tokio::time::timeout(shared.patience.deadline, parts.complete()).await {
+                Ok(Ok(put)) => Ok(put.e_tag),
+                Ok(Err(error)) => {
+                    // It is there if only the answer was lost. If it is not, the parts are taken back.
+                    if shared.place.store.head(&key).await.is_ok() {
+                        return Ok(None);
+                    }
+                    // If they stay, the store removes them by its rule for unfinished uploads.
+                    parts.abort().await.ok();
+                    Err(shared.failed("finish the upload of", &key, &error))
+                }
+                Err(_) => Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("cannot finish the upload of {key} in {}: no answer in time", shared.place.bucket),
+                )),
+            }
+        })
+    }
+}
+
+impl Upload for RemoteUpload {
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(PART_BYTES - self.buffer.len()));
+            self.buffer.extend_from_slice(now);
+            self.bytes += now.len() as u64;
+            bytes = later;
+            if self.buffer.len() == PART_BYTES {
+                self.send_part()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        let tag = if self.parts.is_some() {
+            self.complete()?
+        } else {
+            let payload = PutPayload::from(std::mem::take(&mut self.buffer));
+            let (shared, name) = (Arc::clone(&self.shared), self.name.clone());
+            wait_in(&self.event_loop, async move { shared.put(&name, payload, PutMode::Overwrite).await })?
+        };
+        let (shared, name, bytes) = (Arc::clone(&self.shared), self.name.clone(), self.bytes);
+        wait_in(&self.event_loop, async move { shared.check_upload(&name, bytes, tag.as_deref()).await })
+    }
+}
+
+impl Drop for RemoteUpload {
+    fn drop(&mut self) {
+        if let Some(mut parts) = self.parts.take() {
+            // If it fails, the store removes the parts by its rule for unfinished uploads.
+            self.event_loop.spawn(async move { parts.abort().await.ok() });
+        }
+    }
+}
+
+impl fmt::Debug for RemoteUpload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteUpload").field("name", &self.name).field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,142 @@
+//! Where a database is, by its URL. It does not know what lies there.
+//!
+//! `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///directory`, `memory:///prefix`, and the forms
+//! of addresses that `object_store` knows. Credentials, regions and endpoints come from where the tools of the providers take
+//! them: variables such as `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `AWS_REGION`, or the machine's role.
+
+use crate::connector::CountingConnector;
+use crate::counts::Counters;
+use crate::failure::{kind_of, without_queries};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, ObjectStoreScheme, RetryConfig};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+/// A store and where in it the objects are.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The store.
+    pub store: Arc<dyn ObjectStore>,
+    /// All names begin so.
+    pub prefix: Path,
+    /// Bucket or container, for people: without credentials.
+    pub bucket: String,
+    /// Requests that were sent, where this is by HTTP; else what is asked for is counted.
+    pub(crate) counters: Option<Arc<Counters>>,
+}
+
+/// Whether a text is the URL of a store, and no path: it has a scheme and `//`.
+pub fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+impl Place {
+    /// The place that a URL names.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if it is no URL of a store, if there are credentials in it, or if the environment does not say what has
+    /// to be known.
+    pub fn of_url(text: &str) -> io::Result<Place> {
+        let wrong = |why: String| io::Error::new(ErrorKind::InvalidInput, why);
+        let url = Url::parse(text).map_err(|error| wrong(format!("this is no URL of a store: {error}")))?;
+        if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+            return Err(wrong(format!(
+                "a URL of a store has no credentials and no `?`: {}://{}{}; set variables of the environment instead",
+                url.scheme(),
+                url.host_str().unwrap_or_default(),
+                url.path()
+            )));
+        }
+        let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
+        let bucket = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
+        let failed = |error: object_store::Error| {
+            io::Error::new(kind_of(&error), format!("cannot open {bucket}: {}", without_queries(&error.to_string())))
+        };
+        let counters = Arc::new(Counters::default());
+        let connector = || CountingConnector { counters: Arc::clone(&counters) };
+        let store: Arc<dyn ObjectStore> = match scheme {
+            ObjectStoreScheme::Local => {
+                let store = LocalFileSystem::new().with_fsync(true);
+                return Ok(Place { store: Arc::new(store), prefix: path, bucket, counters: None });
+            }
+            ObjectStoreScheme::Memory => {
+                return Ok(Place { store: Arc::new(InMemory::new()), prefix: path, bucket, counters: None });
+            }
+            ObjectStoreScheme::AmazonS3 => {
+                let builder = HTTP.into_iter().fold(AmazonS3Builder::from_env(), |builder, (key, value)| {
+                    builder.with_config(AmazonS3ConfigKey::Client(key), value)
+                });
+                let builder = builder.with_url(text).with_http_connector(connector()).with_retry(retries());
+                Arc::new(builder.build().map_err(failed)?)
+            }
+            ObjectStoreScheme::GoogleCloudStorage => {
+                let builder = HTTP.into_iter().fold(GoogleCloudStorageBuilder::from_env(), |builder, (key, value)| {
+                    builder.with_config(GoogleConfigKey::Client(key), value)
+                });
+                let builder = builder.with_url(text).with_http_connector(connector()).with_retry(retries());
+                Arc::new(builder.build().map_err(failed)?)
+            }
+            ObjectStoreScheme::MicrosoftAzure => {
+                let builder = HTTP.into_iter().fold(MicrosoftAzureBuilder::from_env(), |builder, (key, value)| {
+                    builder.with_config(AzureConfigKey::Client(key), value)
+                });
+                let builder = builder.with_url(text).with_http_connector(connector()).with_retry(retries());
+                Arc::new(builder.build().map_err(failed)?)
+            }
+            other => {
+                return Err(wrong(format!("{bucket}: a database cannot lie on {other:?}; s3, gs, az or file can")));
+            }
+        };
+        Ok(Place { store, prefix: path, bucket, counters: Some(counters) })
+    }
+
+    /// A place in a store that is there already.
+    pub fn within(store: Arc<dyn ObjectStore>, prefix: &str) -> Place {
+        let bucket = store.to_string();
+        Place { store, prefix: Path::from(prefix), bucket, counters: None }
+    }
+}
+
+/// What `object_store` tries again by itself: short, because this crate tries again, too.
+fn retries() -> RetryConfig {
+    let backoff =
+        BackoffConfig { init_backoff: Duration::from_millis(50), max_backoff: Duration::from_secs(1), base: 2.0 };
+    RetryConfig { backoff, max_retries: 3, retry_timeout: Duration::from_secs(10) }
+}
+
+/// Settings of HTTP beside those that the environment makes.
+const HTTP: [(ClientConfigKey, &str); 3] = [
+    (ClientConfigKey::Timeout, "20 seconds"),
+    (ClientConfigKey::ConnectTimeout, "5 seconds"),
+    (ClientConfigKey::PoolMaxIdlePerHost, "512"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_with_credentials_is_refused_and_not_shown() {
+        for text in ["s3://key:SECRET@bucket/db", "https://a.blob.core.windows.net/c/db?sig=SECRET"] {
+            let error = Place::of_url(text).expect_err("it has credentials");
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(!error.to_string().contains("SECRET"), "{error}");
+        }
+    }
+
+    #[test]
+    fn paths_are_no_urls() {
+        assert!(is_url("s3://bucket/db") && is_url("file:///tmp/db") && is_url("memory:///db"));
+        assert!(!is_url("/tmp/db") && !is_url("db") && !is_url("a/b://c") && !is_url("c:\\db"));
+        assert_eq!(Place::of_url("ftp://host/db").map(drop).expect_err("no store").kind(), ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,151 @@
+//! A database on a store: what is written is read by others, and costs what it should.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real time, outside of the engine")]
+
+use futures_util::StreamExt;
+use larch::Database;
+use larch_remote::trouble::{Trouble, TroubledStore};
+use larch_remote::{Connection, Near, Patience, Place};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn connect(store: &Arc<dyn ObjectStore>) -> Connection {
+    let place = Place::within(Arc::clone(store), "db");
+    Connection::of_place(place, Patience::default(), &Near::default()).expect("the system has threads")
+}
+
+fn key(number: u32) -> [u8; 4] {
+    number.wrapping_mul(0x9e37_79b1).to_be_bytes()
+}
+
+/// Bytes that no compression makes shorter.
+fn value(number: u32, bytes: usize) -> Vec<u8> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(u64::from(number));
+    (0..bytes).map(|_| rng.random()).collect()
+}
+
+fn fill(db: &Database, rows: u32, value_bytes: usize) {
+    let table = db.table("t").expect("a table");
+    for start in (0..rows).step_by(1000) {
+        let mut batch = db.batch().durability(larch::Durability::Buffered);
+        for number in start..rows.min(start + 1000) {
+            batch.insert(&table, key(number), value(number, value_bytes));
+        }
+        batch.commit().expect("a commit");
+    }
+    db.sync().expect("a sync");
+}
+
+#[test]
+fn a_database_at_a_url_is_read_by_another_process_beside_its_writer_and_taken_over() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let url = format!("file://{}/db", directory.path().display());
+    let connect = || Connection::of_url(&url, &Near::default()).expect("it is a URL of a store");
+    let writer = connect().builder().write_buffer_bytes(1 << 20).open().expect("it is made");
+    fill(&writer, 10_000, 200);
+    writer.flush().expect("the store works");
+    let reader = connect().builder().read_only(true).open().expect("it is there");
+    let table = reader.existing_table("t").expect("the store works").expect("the table is there");
+    assert_eq!(table.get(key(17)).expect("the store works").as_deref(), Some(&value(17, 200)[..]));
+    writer.table("t").expect("a table").insert("late", "row").expect("the store works");
+    let second = connect().builder().open().expect("it takes over");
+    let table = second.table("t").expect("a table");
+    assert_eq!(table.get("late").expect("the store works").as_deref(), Some(&b"row"[..]), "it was acknowledged");
+    let error = writer.table("t").expect("it is there").insert("k", "v").expect_err("it was fenced").to_string();
+    assert!(error.contains("process") && error.contains("has taken over"), "it says who: {error}");
+    assert!(table.get("k").expect("the store works").is_none());
+    table.insert("k", "w").expect("the second writes");
+    drop(writer);
+    assert_eq!(table.get("k").expect("the store works").as_deref(), Some(&b"w"[..]));
+    second.check(&mut |_| {}).expect("nothing is damaged");
+}
+
+#[test]
+fn logs_and_blocks_on_this_machine() {
+    let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let directory = tempfile::tempdir().expect("there is room");
+    let near =
+        Near { logs: Some(directory.path().join("logs")), tier: Some((directory.path().join("tier"), 64 << 20)) };
+    let connect = || {
+        let place = Place::within(Arc::clone(&memory), "db");
+        Connection::of_place(place, Patience::default(), &near).expect("the directories can be used")
+    };
+    let db = connect().builder().open().expect("it is made");
+    fill(&db, 20_000, 200);
+    db.flush().expect("the store works");
+    db.table("t").expect("a table").insert("late", "row").expect("the disk works");
+    let second = connect().builder().open().expect_err("another writer of this machine has its logs there");
+    assert!(matches!(second, larch::Error::Locked(_)), "{second}");
+    drop(db);
+    let connection = connect();
+    let db = connection.builder().cache_bytes(1 << 20).open().expect("it takes over");
+    let table = db.table("t").expect("a table");
+    assert_eq!(table.get("late").expect("the store works").as_deref(), Some(&b"row"[..]));
+    let read_all = || {
+        let rows: Vec<_> = table.range(..).collect::<Result<_, _>>().expect("the store works");
+        assert_eq!(rows.len(), 20_001);
+    };
+    read_all();
+    let tier = || connection.tier.as_ref().expect("it was asked for").counts();
+    // Blocks are written in the background.
+    while tier().blocks < 100 {
+        std::thread::yield_now();
+    }
+    let before = tier().hits;
+    read_all();
+    assert!(tier().hits > before, "{:?}", tier());
+}
+
+/// The gets of one thread that polls many at once, a second; and the requests of each.
+fn gets_per_second(under_way: usize, gets: u32, latency: Duration) -> (f64, f64) {
+    const ROWS: u32 = 200_000;
+    let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let writer = connect(&memory).builder().open().expect("it is made");
+    fill(&writer, ROWS, 400);
+    writer.flush().and_then(|()| writer.compact()).expect("the store works");
+    drop(writer);
+    let troubled = TroubledStore::new(memory, 1, Trouble { latency, ..Trouble::default() });
+    let connection = connect(&(Arc::new(troubled) as Arc<dyn ObjectStore>));
+    let db = connection.builder().read_only(true).cache_bytes(8 << 20).open().expect("it is there");
+    let table = db.existing_table("t").expect("the store works").expect("the table is there");
+    let all = |gets: u32, first: u32| {
+        let one = |number: u32| {
+            let table = table.clone();
+            async move {
+                let number = (first + number).wrapping_mul(7919) % ROWS;
+                let found = table.get_async(key(number)).await.expect("the store works");
+                assert_eq!(found.map(|found| found.len()), Some(400));
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the system has room");
+        runtime
+            .block_on(futures_util::stream::iter(0..gets).map(one).buffer_unordered(under_way).for_each(|()| async {}));
+    };
+    // Inner nodes come into memory.
+    all(20_000, 0);
+    let (before, begin) = (connection.store.counts(), Instant::now());
+    all(gets, 20_000);
+    let rate = f64::from(gets) / begin.elapsed().as_secs_f64();
+    let requests = connection.store.counts().since(&before).requests;
+    (rate, requests.gets as f64 / f64::from(gets))
+}
+
+/// Figures, with `cargo test --release --test database -- --ignored --nocapture figures`.
+#[test]
+#[ignore = "it measures"]
+fn figures_of_gets_from_far_away() {
+    for under_way in [1, 16, 128, 256] {
+        let (rate, requests) = gets_per_second(under_way, 200 * under_way as u32, Duration::from_millis(5));
+        println!("{under_way} under way, 5 ms: {rate:.0} gets/s, {requests:.3} requests a get");
+    }
+}
+
+#[test]
+fn a_get_is_one_request_at_most_with_inner_nodes_in_memory() {
+    let (_, requests) = gets_per_second(64, 5000, Duration::ZERO);
+    assert!(requests <= 1.05, "{requests} requests a get");
+}

@@ -1,0 +1,126 @@
+//! The same promises on servers that speak S3, really running on this machine. `cargo x remote --check` runs those with moto, and
+//! `cargo x remote --servers` all. A server that is not installed is a failure that says how to install it.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "processes and real time, outside of the engine"
+)]
+
+mod processes;
+mod promises;
+
+use larch_remote::{Counts, Patience, Place, RemoteStore};
+use object_store::aws::AmazonS3Builder;
+use processes::Server;
+use std::io::ErrorKind;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+fn place(server: &Server, prefix: &str) -> Place {
+    let store = AmazonS3Builder::new()
+        .with_endpoint(server.endpoint())
+        .with_allow_http(true)
+        .with_region("us-east-1")
+        .with_bucket_name(server.bucket())
+        .with_access_key_id(processes::KEY)
+        .with_secret_access_key(processes::SECRET);
+    Place::within(Arc::new(store.build().expect("it is all there is to say")), prefix)
+}
+
+fn store(server: &Server, prefix: &str) -> RemoteStore {
+    RemoteStore::new(place(server, prefix), Patience::default()).expect("the system has threads")
+}
+
+fn check(server: &Server) {
+    promises::check(&store(server, "promises"));
+    one_of_many_puts_succeeds(server);
+    errors_show_no_secret(server);
+}
+
+/// Sixteen threads put one name at once.
+fn one_of_many_puts_succeeds(server: &Server) {
+    use os::Store;
+    for round in 0..10 {
+        let name = format!("journal/{round}");
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for thread in 0..16 {
+                let (store, name, sender) = (store(server, "race"), name.clone(), sender.clone());
+                scope.spawn(move || {
+                    let mine = format!("thread {thread}");
+                    let outcome = store.put_if_absent(&name, mine.as_bytes());
+                    sender.send((mine, outcome)).expect("the test waits");
+                });
+            }
+        });
+        drop(sender);
+        let (won, lost): (Vec<_>, Vec<_>) = receiver.iter().partition(|(_, outcome)| outcome.is_ok());
+        assert!(won.len() <= 1, "round {round}: {won:?}");
+        let found = store(server, "race").get(&name).expect("one has put it");
+        assert!(won.iter().all(|(mine, _)| mine.as_bytes() == found), "round {round}");
+        let kinds = lost.iter().map(|(_, outcome)| outcome.as_ref().expect_err("it has lost").kind());
+        assert!(kinds.into_iter().all(|kind| kind == ErrorKind::AlreadyExists), "round {round}: {lost:?}");
+    }
+}
+
+fn errors_show_no_secret(server: &Server) {
+    use os::Store;
+    let wrong = AmazonS3Builder::new()
+        .with_endpoint(server.endpoint())
+        .with_allow_http(true)
+        .with_bucket_name("no-such-bucket")
+        .with_access_key_id(processes::KEY)
+        .with_secret_access_key(processes::SECRET);
+    let place = Place::within(Arc::new(wrong.build().expect("it is all there is to say")), "p");
+    let patience = Patience { deadline: Duration::from_secs(5), ..Patience::default() };
+    let store = RemoteStore::new(place, patience).expect("the system has threads");
+    let error = store.put_if_absent("journal/1", b"x").expect_err("there is no such bucket").to_string();
+    assert!(error.contains("no-such-bucket") && error.contains("p/journal/1"), "{error}");
+    assert!(!error.contains(processes::SECRET), "{error}");
+}
+
+#[test]
+#[ignore = "cargo x remote --check runs it"]
+fn moto_is_a_store() {
+    check(&Server::moto());
+}
+
+#[test]
+#[ignore = "cargo x remote --servers runs it"]
+fn minio_is_a_store() {
+    check(&Server::minio());
+}
+
+/// What is counted is what is sent, with a URL as users give it.
+#[test]
+#[ignore = "cargo x remote --check runs it"]
+fn moto_by_url_with_the_environment_of_the_process() {
+    use os::Store;
+    const VARIABLE: &str = "LARCH_REMOTE_TEST_INNER";
+    if std::env::var_os(VARIABLE).is_none() {
+        // Variables are set for another process, because those of this one belong to all its tests.
+        let server = Server::moto();
+        let itself = std::env::current_exe().expect("the test has a file");
+        let status = std::process::Command::new(itself)
+            .args(["--ignored", "--exact", "moto_by_url_with_the_environment_of_the_process", "--nocapture"])
+            .env(VARIABLE, server.bucket())
+            .env("AWS_ENDPOINT", server.endpoint())
+            .env("AWS_ALLOW_HTTP", "true")
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_ACCESS_KEY_ID", processes::KEY)
+            .env("AWS_SECRET_ACCESS_KEY", processes::SECRET)
+            .status();
+        assert!(status.expect("the test can be run").success());
+        return;
+    }
+    let bucket = std::env::var(VARIABLE).expect("it was set");
+    let store = RemoteStore::of_url(&format!("s3://{bucket}/by-url")).expect("the environment says all");
+    store.put_if_absent("journal/1", b"one").expect("the name is free");
+    assert_eq!(store.get("journal/1").expect("it is there"), b"one");
+    assert_eq!(store.list("journal").expect("the server works").len(), 1);
+    store.remove("journal/1").expect("it is there");
+    let Counts { requests, read_bytes, written_bytes, .. } = store.counts();
+    assert_eq!((requests.puts, requests.gets, requests.lists, requests.deletes), (1, 1, 1, 1));
+    assert_eq!((read_bytes, written_bytes), (3, 3));
+}

@@ -1,0 +1,86 @@
+//! `cargo x remote`: builds and tests databases on object storage, which are a workspace of their own. `--check` needs moto
+//! (`pip install 'moto[server]'`), `--servers` also MinIO; a test whose server is missing fails and says how to install it.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+const MANIFEST: &str = "crates/remote/Cargo.toml";
+
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    name: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const FORMAT: Step = Step { name: "format", arguments: &["fmt", "--check"] };
+const CLIPPY: Step = Step { name: "clippy", arguments: &["clippy", "--all-targets", "--", "-D", "warnings"] };
+const TESTS: Step = Step { name: "tests without servers", arguments: &["test"] };
+/// One after the other: each starts a server.
+const MOTO: Step = Step {
+    name: "tests on moto",
+    arguments: &["test", "--test", "servers", "--test", "killed", "--", "--ignored", "--test-threads=1", "moto"],
+};
+const SERVERS: Step = Step {
+    name: "tests on moto and MinIO",
+    arguments: &["test", "--test", "servers", "--test", "killed", "--", "--ignored", "--test-threads=1"],
+};
+
+/// Does what `arguments` say.
+pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
+    let Some(steps) = steps(arguments) else {
+        eprintln!(
+            "remote: say --check, for format, lints and tests, with those on moto; or --servers, for tests on moto and MinIO"
+        );
+        return ExitCode::from(2);
+    };
+    for step in steps {
+        println!("remote: {}", step.name);
+        if let Err(why) = runs(root, step) {
+            eprintln!("remote: {} failed{why}", step.name);
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn steps(arguments: &[&str]) -> Option<&'static [Step]> {
+    match arguments {
+        ["--check"] => Some(&[FORMAT, CLIPPY, TESTS, MOTO]),
+        ["--servers"] => Some(&[SERVERS]),
+        _ => None,
+    }
+}
+
+/// Runs a step in the folder of the workspace, whose output goes to `remote` in the target folder.
+fn runs(root: &Path, step: &Step) -> Result<(), String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let (command, rest) = step.arguments.split_first().expect("a step has a command");
+    let status = Command::new(cargo)
+        .args([command, "--manifest-path"])
+        .arg(root.join(MANIFEST))
+        .args(rest)
+        .env("CARGO_TARGET_DIR", std::path::absolute(target.join("remote")).unwrap_or(target))
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(String::new()),
+        Err(error) => Err(format!(": cannot start cargo: {error}; install Rust or put cargo in PATH")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_runs_no_server_but_moto() {
+        let names = |arguments| -> Vec<&str> {
+            steps(arguments).into_iter().flatten().flat_map(|step| step.arguments.last()).copied().collect()
+        };
+        assert_eq!(names(&["--check"]), ["--check", "warnings", "test", "moto"]);
+        assert_eq!(names(&["--servers"]), ["--test-threads=1"]);
+        assert!(steps(&[]).is_none() && steps(&["--chek"]).is_none());
+    }
+}
