@@ -77,7 +77,8 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener
         return Ok(show_files(machine, directory, options, opener, files));
     };
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
-    let lease = Lease::new(&machine, &directory)?;
+    let has_leases = machine.disk.keeps_removed().is_none();
+    let lease = has_leases.then(|| Lease::new(&machine, &directory)).transpose()?;
     let manifest = ManifestTail::open(&machine, &directory, &opener)?;
     let files = manifest.files().clone();
     let core = show_files(machine, directory, options, opener, files);

@@ -8,14 +8,25 @@ use crate::grown_file::GrownFile;
 use crate::journal::{Journal, Outside, TABLES_EVERY};
 use crate::local_logs::{LOG, LocalLog, LocalLogs, Uploads};
 use crate::object_file::{NewObject, ObjectFile, name_of};
-use os::sync::Arc;
-use os::{Access, DirectoryEntry, Disk, File, Lock, Store};
+use os::sync::{Arc, Mutex};
+use os::{Access, Clock, DirectoryEntry, Disk, File, Lock, Store};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long an object can be read after it was removed, as long as its writer lives: followers have no leases. A writer that closes the
+/// database removes at once what still waits, and so does the next one after a writer that has died.
+pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
+
+/// Objects that wait to be removed, with the times when that is due, from the first on.
+type Removals = Mutex<VecDeque<(Duration, String)>>;
 
 /// A disk of one directory in a store.
 #[derive(Debug)]
 pub struct StoreDisk {
+    removals: Arc<Removals>,
+    clock: Arc<dyn Clock>,
     journal: Arc<Journal>,
     directory: PathBuf,
     /// Logs on this machine, whose syncs do not wait for the store.
@@ -49,9 +60,10 @@ impl StoreDisk {
         outside: Outside,
         logs: Option<LocalLogs>,
     ) -> Arc<StoreDisk> {
+        let clock = outside.clock.clone();
         let journal = Arc::new(Journal::new(store, outside, tables_every));
         let uploads = Uploads::new(&journal);
-        Arc::new(StoreDisk { journal, directory: directory.to_owned(), logs, uploads })
+        Arc::new(StoreDisk { removals: Arc::default(), clock, journal, directory: directory.to_owned(), logs, uploads })
     }
 
     #[cfg(test)]
@@ -93,6 +105,22 @@ impl StoreDisk {
             let why = format!("a database in a store is one directory, {}", self.directory.display());
             cannot(action, path, io::Error::new(ErrorKind::Unsupported, why))
         })
+    }
+}
+
+/// Removes the objects that are due. One that cannot be removed is due again at the next call.
+fn remove_due(journal: &Journal, removals: &Removals, now: Duration) -> io::Result<()> {
+    loop {
+        let Some((due, object)) = removals.lock().pop_front_if(|(due, _)| *due <= now) else { return Ok(()) };
+        // A writer that knows that another has taken over removes nothing.
+        let removed = journal.check_writer().and_then(|()| journal.again().ask(|| journal.store().remove(&object)));
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                removals.lock().push_front((due, object));
+                return Err(error);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -140,9 +168,8 @@ impl Disk for StoreDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let name = self.name("remove", path)?;
         let removed = if is_object(name) {
-            // A writer that knows that another has taken over removes nothing.
-            let object = name_of(name);
-            self.journal.check_writer().and_then(|()| self.journal.again().ask(|| self.journal.store().remove(&object)))
+            self.removals.lock().push_back((self.clock.now() + REMOVED_AFTER, name_of(name)));
+            remove_due(&self.journal, &self.removals, self.clock.now())
         } else {
             self.logs(name).map_or(Ok(()), |logs| logs.remove(name)).and_then(|()| self.journal.remove(name))
         };
@@ -165,6 +192,21 @@ impl Disk for StoreDisk {
             Ok(entries)
         });
         listed.map_err(|error| cannot("list", directory, error))
+    }
+
+    fn list_ending(&self, directory: &Path, ending: &str) -> io::Result<Vec<DirectoryEntry>> {
+        if directory != self.directory || is_object(ending) {
+            return Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect());
+        }
+        self.journal.refresh().map_err(|error| cannot("list", directory, error))?;
+        let grown = self.journal.list_files().into_iter().filter(|(name, _)| name.ends_with(ending));
+        let mut entries: Vec<_> = grown.map(|(name, bytes)| DirectoryEntry { name, bytes }).collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn keeps_removed(&self) -> Option<Duration> {
+        Some(REMOVED_AFTER)
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -209,7 +251,12 @@ impl Disk for StoreDisk {
         let local = self.logs.as_ref().map(LocalLogs::lock).transpose().map_err(|error| cannot("lock", path, error))?;
         let bring = |epoch| self.logs.as_ref().map_or(Ok(Vec::new()), |logs| logs.bring(epoch));
         let epoch = self.journal.take_over(bring).map_err(|error| cannot("lock", path, error))?;
-        let lock = Box::new(StoreLock { journal: self.journal.clone(), epoch, _local: local });
+        let lock = Box::new(StoreLock {
+            journal: self.journal.clone(),
+            removals: self.removals.clone(),
+            epoch,
+            _local: local,
+        });
         if let Some(logs) = &self.logs {
             logs.begin(epoch).map_err(|error| cannot("lock", path, error))?;
         }
@@ -221,6 +268,7 @@ impl Disk for StoreDisk {
 #[derive(Debug)]
 struct StoreLock {
     journal: Arc<Journal>,
+    removals: Arc<Removals>,
     epoch: u64,
     /// The right to write logs on this machine. Given up after the last sheet was put.
     _local: Option<Box<dyn Lock>>,
@@ -234,6 +282,8 @@ impl Lock for StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
+        // What cannot be removed is removed by the next open.
+        remove_due(&self.journal, &self.removals, Duration::MAX).ok();
         self.journal.release();
     }
 }

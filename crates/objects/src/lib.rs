@@ -21,6 +21,6 @@ mod tier;
 #[cfg(fuzzing)]
 pub use journal::check_sheet;
 
-pub use disk::StoreDisk;
+pub use disk::{REMOVED_AFTER, StoreDisk};
 pub use journal::{ASKS_AGAIN_AFTER, KEPT, Outside};
 pub use tier::{TIER_BLOCK_BYTES, TierCounts, TierOptions, TieredStore};

@@ -10,6 +10,7 @@ use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,20 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `NotFound` if there is no such directory, and other errors of the system.
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
+    /// Those names in a directory that end with `ending`, sorted. Where listing costs by the number of names, this may cost less than
+    /// [`Disk::list`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::list`].
+    fn list_ending(&self, directory: &Path, ending: &str) -> io::Result<Vec<DirectoryEntry>> {
+        Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect())
+    }
+    /// How long a file can be read after its writer has removed it, where readers have no other way to keep it than this time. `None`
+    /// where a reader can write a lease beside the files.
+    fn keeps_removed(&self) -> Option<Duration> {
+        None
+    }
     /// Whether a file or directory has this name.
     ///
     /// # Errors

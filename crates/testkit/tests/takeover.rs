@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 
-use larch::{Database, Durability};
+use larch::{Builder, Database, Durability, Follow};
 use objects::{KEPT, Outside, StoreDisk};
 use os::Machine;
 use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
@@ -47,7 +47,11 @@ impl Process {
     }
 
     fn open_as(&self, read_only: bool) -> larch::Result<Database> {
-        let builder = Database::builder(DIRECTORY).machine(self.machine.clone()).read_only(read_only);
+        self.open_by(|builder| builder.read_only(read_only))
+    }
+
+    fn open_by(&self, choose: impl Fn(Builder) -> Builder) -> larch::Result<Database> {
+        let builder = choose(Database::builder(DIRECTORY).machine(self.machine.clone()));
         builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0).open()
     }
 }
@@ -103,13 +107,15 @@ fn take_over(seed: u64) -> (usize, usize) {
     store.set_trouble(trouble(&mut rng));
     let mut processes: Vec<Process> = (0..2).map(|number| Process::new(&store, &clock, seed * 100 + number)).collect();
     let follower = Process::new(&store, &clock, seed * 100 + 9);
+    let following = Process::new(&store, &clock, seed * 100 + 8);
+    let mut followed: Option<Database> = None;
     let (mut number, mut openings) = (0, 0_usize);
     let mut promised: Vec<u64> = Vec::new();
     let mut openings_of: BTreeMap<u64, usize> = BTreeMap::new();
     for step in 0..rng.random_range(10..60) {
         let chosen = rng.random_range(0..processes.len());
         let process = &mut processes[chosen];
-        match rng.random_range(0..24) {
+        match rng.random_range(0..27) {
             0..3 if process.db.is_none() => {
                 if let Ok(db) = process.open() {
                     openings += 1;
@@ -129,6 +135,18 @@ fn take_over(seed: u64) -> (usize, usize) {
                     && let Ok((found, newest)) = numbers(&db)
                 {
                     assert_eq!(found.iter().max().copied(), newest, "seed {seed}: a reader sees whole commits");
+                }
+            }
+            24..27 => {
+                // So does one that follows the commits, whatever it has missed.
+                match &followed {
+                    None => followed = following.open_by(|builder| builder.follow(Follow::Commits)).ok(),
+                    Some(db) => _ = db.catch_up(),
+                }
+                if let Some(db) = &followed
+                    && let Ok((found, newest)) = numbers(db)
+                {
+                    assert_eq!(found.iter().max().copied(), newest, "seed {seed}: a follower sees whole commits");
                 }
             }
             8 => {
@@ -162,6 +180,11 @@ fn take_over(seed: u64) -> (usize, usize) {
     let writers: Vec<usize> = found.iter().map(|number| openings_of[number]).collect();
     assert!(writers.is_sorted(), "seed {seed}: writers are mixed: {writers:?}");
     db.check(&mut |_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    if let Some(follower) = &followed {
+        follower.catch_up().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let (seen, _) = numbers(follower).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert_eq!(seen, found, "seed {seed}: a follower that catches up sees all");
+    }
     for process in &processes {
         if let Some(db) = &process.db {
             let error = commit(db, 1_000_000, 10).expect_err("another has taken over").to_string();

@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use os::Machine;
 use std::path::Path;
 
+/// How the names of logs end.
+const LOG: &str = ".log";
+
 /// A file of a database, by its name.
 pub enum ListedFile {
     /// An SST, with its name and its number.
@@ -35,13 +38,26 @@ pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<ListedFile>> {
     Ok(listed)
 }
 
+/// The numbers of the logs in `directory`, ascending.
+///
+/// # Errors
+///
+/// The directory cannot be listed.
+pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
+    let entries = machine.disk.list_ending(directory, LOG);
+    let entries = entries.map_err(|error| Error::io("list", directory, error))?;
+    let mut numbers: Vec<u64> = entries.iter().filter_map(|entry| entry.name.strip_suffix(LOG)?.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
 /// Whether an SST, a log or a manifest may have this name.
 pub fn is_of_database(name: &str) -> bool {
     parse(name.to_owned()).is_some()
 }
 
 fn parse(name: String) -> Option<ListedFile> {
-    if let Some(number) = name.strip_suffix(".log") {
+    if let Some(number) = name.strip_suffix(LOG) {
         return number.parse().ok().map(ListedFile::Log);
     }
     if let Some(number) = name.strip_prefix("MANIFEST-") {

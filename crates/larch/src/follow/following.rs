@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 /// Of one database that is open as a follower.
 #[derive(Debug)]
 pub struct Following {
-    /// Keeps the files of everything that is shown.
-    lease: Lease,
+    /// Keeps the files of everything that is shown, where there are leases.
+    lease: Option<Lease>,
     /// Whether the logs are followed.
     pub with_log: bool,
     /// What was read so far.
@@ -47,7 +47,7 @@ pub struct ShownFiles {
 
 impl Following {
     /// Follows from `files` on, which `manifest` has.
-    pub fn new(lease: Lease, with_log: bool, manifest: ManifestTail, files: Arc<FileSet>) -> Self {
+    pub fn new(lease: Option<Lease>, with_log: bool, manifest: ManifestTail, files: Arc<FileSet>) -> Self {
         let shown = ShownFiles { position: manifest.position(), files };
         let in_use = VecDeque::from([(shown.position, Arc::downgrade(&shown.files))]);
         let state = Mutex::new(State { manifest, log: None, shown, next: None, is_broken: false, in_use });
@@ -64,7 +64,10 @@ impl Following {
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {
             state.in_use.pop_front();
         }
-        state.in_use.front().map_or(Ok(()), |(oldest, _)| self.lease.say(*oldest))
+        match (&self.lease, state.in_use.front()) {
+            (Some(lease), Some((oldest, _))) => lease.say(*oldest),
+            _ => Ok(()),
+        }
     }
 }
 

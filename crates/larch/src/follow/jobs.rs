@@ -2,7 +2,8 @@
 //! their pages are loaded. They do not know how that is done.
 //!
 //! A look costs ten calls of the system. A follower of commits looks again after a millisecond while commits come, and after
-//! [`LONGEST_PAUSE`] when none came for a while; a follower of files after [`FILES_PAUSE`].
+//! [`LONGEST_PAUSE`] when none came for a while; a follower of files after [`FILES_PAUSE`]. On a store, where a look costs three
+//! requests, both look again after [`STORE_PAUSE`].
 
 use crate::background::FollowWorkers;
 use crate::core::Core;
@@ -15,6 +16,7 @@ use std::time::Duration;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(4);
 const FILES_PAUSE: Duration = Duration::from_millis(50);
+const STORE_PAUSE: Duration = Duration::from_millis(200);
 
 /// Begins the jobs of a database that follows another process.
 pub fn begin(core: &Arc<Core>) {
@@ -49,7 +51,10 @@ impl Job for LookJob {
                 if seen.has_files {
                     core.background.wake_show();
                 }
-                self.next_pause(following.with_log, seen.has_more)
+                match core.env.machine.disk.keeps_removed() {
+                    Some(_) => STORE_PAUSE,
+                    None => self.next_pause(following.with_log, seen.has_more),
+                }
             }
         };
         core.background.wake_look_after(pause);

@@ -14,7 +14,7 @@ use super::replaced;
 use crate::core::Core;
 use crate::error::Result;
 use crate::event::Event;
-use crate::files::listing::{ListedFile, list};
+use crate::files::listing::log_numbers;
 use crate::log::record::LogError;
 use crate::log::wal::oldest_is_missing;
 use crate::manifest::ManifestTail;
@@ -53,7 +53,7 @@ impl Core {
     /// # Errors
     ///
     /// The logs cannot be read.
-    pub fn begin_to_follow(&self, follow: Follow, lease: Lease, manifest: ManifestTail) -> Result<()> {
+    pub fn begin_to_follow(&self, follow: Follow, lease: Option<Lease>, manifest: ManifestTail) -> Result<()> {
         let with_log = follow == Follow::Commits;
         let following = Following::new(lease, with_log, manifest, self.views.newest().files.clone());
         self.following.set(following).expect("a database begins to follow once");
@@ -129,15 +129,18 @@ impl Core {
     fn look_at_logs(&self, state: &mut State, find: Find) -> Result<Linked> {
         let (disk, directory) = (&*self.env.machine.disk, &self.env.directory);
         let Some(log) = &mut state.log else { return Ok(Linked::Yes) };
-        let told = match newest_log(disk, directory)? {
-            NewestLog::AskedNow => Linked::Gap,
-            _ if find == Find::Listed => Linked::Gap,
-            NewestLog::Is(number) => log.link(disk, directory, number)?,
-            NewestLog::NotSaid => Linked::Yes,
+        let told = if find == Find::Listed || disk.keeps_removed().is_some() {
+            Linked::Gap
+        } else {
+            match newest_log(disk, directory)? {
+                NewestLog::AskedNow => Linked::Gap,
+                NewestLog::Is(number) => log.link(disk, directory, number)?,
+                NewestLog::NotSaid => Linked::Yes,
+            }
         };
         let linked = match told {
             Linked::Yes => Linked::Yes,
-            Linked::Gap => log.link_newest(disk, directory, &log_numbers(self)?)?,
+            Linked::Gap => log.link_newest(disk, directory, &log_numbers(&self.env.machine, directory)?)?,
         };
         if linked == Linked::Yes {
             log.look_again()?;
@@ -163,11 +166,14 @@ impl Core {
     /// Opens the logs whose rows are not in files, and shows them with the newest files.
     fn open_logs(&self, state: &mut State) -> Result<()> {
         let (machine, directory) = (&self.env.machine, &self.env.directory);
-        newest_log(&*machine.disk, directory)?;
+        if machine.disk.keeps_removed().is_none() {
+            // A log that begins from here on is either told or listed.
+            newest_log(&*machine.disk, directory)?;
+        }
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let numbers = log_numbers(self)?;
+            let numbers = log_numbers(machine, directory)?;
             let oldest = state.manifest.files().oldest_log;
             let opened = LogTail::open(&*machine.disk, directory, (&numbers, oldest), &self.env.held.rows);
             let is_changed = state.manifest.look_again(machine, directory, &self.env.opener)?;
@@ -262,12 +268,6 @@ impl Core {
         state.next.take_if(|waiting| waiting.position <= next.position);
         Ok(())
     }
-}
-
-/// The numbers of the logs in the directory of the database, ascending.
-fn log_numbers(core: &Core) -> Result<Vec<u64>> {
-    let listed = list(&core.env.machine, &core.env.directory)?.into_iter();
-    Ok(listed.filter_map(|file| if let ListedFile::Log(number) = file { Some(number) } else { None }).collect())
 }
 
 #[cfg(test)]
