@@ -63,16 +63,26 @@ pub const TPCC: [tpcc::Scheme; 5] = [
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 
-/// As [`main`], with databases that are not in directories of this machine: what DIR names is on the disk of the machine that
-/// `machine_of` gives.
-pub fn main_with(stores: Stores<'_>, query: Option<RunQuery>, machine_of: MachineOf) -> ExitCode {
-    places::set(machine_of);
-    main(stores, query)
+/// What a binary has that the default one has not.
+#[derive(Clone, Copy, Default)]
+pub struct Additions {
+    /// What `larch sql` runs: a query engine.
+    pub query: Option<RunQuery>,
+    /// Databases that are not in directories of this machine: what DIR names is on the disk of the machine that this gives.
+    pub machine_of: Option<MachineOf>,
 }
 
-/// Runs the command that the process was started with. `stores` are those that `larch bench` can measure; `query` is what
-/// `larch sql` runs, if the binary has a query engine.
-pub fn main(stores: Stores<'_>, query: Option<RunQuery>) -> ExitCode {
+/// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
+pub fn main(stores: Stores<'_>) -> ExitCode {
+    main_with(stores, Additions::default())
+}
+
+/// As [`main`], in a binary with `additions`.
+pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
+    let Additions { query, machine_of } = additions;
+    if let Some(machine_of) = machine_of {
+        places::set(machine_of);
+    }
     let args::Cli { common, command } = args::Cli::of_process();
     let done = match command {
         Command::Import(args) => commands::import::run(&common, &args),

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    larch_cli::main(larch_cli::STORES, None)
+    larch_cli::main(larch_cli::STORES)
 }

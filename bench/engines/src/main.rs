@@ -58,5 +58,5 @@ fn main() -> ExitCode {
         tpcc: &tpcc,
         kv_client_cost: KV_CLIENT_COST,
     };
-    larch_cli::main(stores, None)
+    larch_cli::main(stores)
 }

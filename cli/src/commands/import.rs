@@ -99,7 +99,7 @@ pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
     let TableOptions { metadata, groups, .. } = table.options();
     let is_ours = metadata.is_empty() && groups.is_empty() || database::schema(&table)?.is_some();
-    if is_ours && database::keys(&table)?.first_key_value()?.is_none() {
+    if is_ours && table.indexes()?.is_empty() && database::keys(&table)?.first_key_value()?.is_none() {
         database.drop_table(name)?;
         return Ok(None);
     }

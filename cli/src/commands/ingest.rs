@@ -36,9 +36,18 @@ pub fn run(common: &Common, args: &Ingest) -> Result<()> {
     // Before a database is made.
     let built = args.from.iter().map(BuiltFiles::at).collect::<larch::Result<Vec<_>>>()?;
     let database = database::open_or_create(&args.dir, common)?;
-    let existing = filled_table(&database, &args.table)?;
+    let existing = database.existing_table(&args.table)?;
     let is_new = existing.is_none();
+    let fits = |table: &Table| {
+        let (theirs, ours) = (built[0].options(), table.options());
+        theirs.metadata == ours.metadata && theirs.groups == ours.groups
+    };
     let table = match existing {
+        // One that an import or an ingest left without rows, when it was stopped, may have been made for other rows.
+        Some(table) if !fits(&table) => filled_table(&database, &args.table)?,
+        existing => existing,
+    };
+    let table = match table {
         Some(table) => table,
         None => database.table_with(&args.table, built[0].options().clone())?,
     };

@@ -5,5 +5,6 @@ use std::process::ExitCode;
 mod query;
 
 fn main() -> ExitCode {
-    larch_cli::main(larch_cli::STORES, Some(query::run))
+    let query = Some(query::run as larch_cli::RunQuery);
+    larch_cli::main_with(larch_cli::STORES, larch_cli::Additions { query, ..Default::default() })
 }

@@ -104,7 +104,9 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
     let opener = opener(&machine, &directory, &options, cache);
-    let files = FileSet::new(machine.random.next_u64());
+    // Names of files that are built apart differ: a copy of one over another would change a file that a database shares with it.
+    let mut files = FileSet::new(machine.random.next_u64());
+    files.next_number = 1 + (machine.random.next_u64() >> 20);
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 

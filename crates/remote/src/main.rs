@@ -25,13 +25,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let ended = larch_cli::main_with(larch_cli::STORES, None, |dir: &Path| {
+    let machine_of: larch_cli::MachineOf = |dir: &Path| {
         let url = dir.to_str().filter(|text| is_url(text))?;
         Some(near().and_then(|near| Connection::of_url(url, &near)).map(|connection| {
             STORE.get_or_init(|| connection.store.clone());
             connection.machine
         }))
-    });
+    };
+    let additions = larch_cli::Additions { machine_of: Some(machine_of), ..larch_cli::Additions::default() };
+    let ended = larch_cli::main_with(larch_cli::STORES, additions);
     if let (Some(price), Some(store)) = (price, STORE.get()) {
         let counts = store.counts();
         eprintln!("larch: {counts}; cost {:.6}", counts.cost(&price).total());

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::inspect::check::check_file;
 use crate::manifest::TableInfo;
+use crate::manifest::log::UNFINISHED;
 use crate::open::LOCK;
 use crate::release::Format;
 use crate::tables::define::note_other_options;
@@ -228,16 +229,19 @@ impl Placing<'_> {
     }
 }
 
-/// Removes the directory of files that a table has. Without its list it is none any more, so that goes first.
+/// Removes the directory of files that a table has. Without its list it is an unfinished one, which the next building of files there
+/// clears, so that goes first.
 fn remove(core: &Core, shard: &BuiltFiles) -> Result<()> {
     let (disk, directory) = (&core.env.machine.disk, &shard.directory);
     let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
-    remove(&directory.join(LIST))?;
+    let lock = directory.join(LOCK);
+    // Who holds it may remove it.
+    let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
+    let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
+    disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;
     disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
     shard.list.files.iter().try_for_each(|file| remove(&shard.path(file)))?;
-    let lock = directory.join(LOCK);
-    if disk.exists(&lock).map_err(|error| Error::io("look for", &lock, error))? {
-        remove(&lock)?;
-    }
+    remove(&unfinished)?;
+    remove(&lock)?;
     disk.remove_dir(directory).map_err(|error| Error::io("remove directory", directory, error))
 }

@@ -129,8 +129,14 @@ impl BuiltList {
         total(|meta| meta.file_bytes).and(total(Meta::rows)).ok_or("its files are too long")?;
         let groups = self.options.groups.len().max(1);
         for BuiltFile { meta, .. } in &self.files {
-            if meta.rows() == 0 || meta.newest != Version(0) || meta.range_erases.get().is_some() {
+            if meta.rows() == 0 || meta.newest != Version(0) || meta.oldest != Version(0) {
                 return Err("a file in it has no rows, or rows with versions".to_owned());
+            }
+            if meta.range_erases.get().is_some()
+                || meta.history.get().is_some()
+                || meta.main.is_some_and(|tree| tree.totals.erased > 0)
+            {
+                return Err("a file in it has erased rows, or older versions".to_owned());
             }
             if 1 + meta.groups.len() != groups {
                 return Err(format!(

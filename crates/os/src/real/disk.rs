@@ -33,7 +33,9 @@ impl Disk for RealDisk {
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to).map_err(|error| cannot("link", from, error))
+        // A second name of a symbolic link would stand for whatever the link leads to later.
+        let from_file = fs::canonicalize(from).map_err(|error| cannot("link", from, error))?;
+        fs::hard_link(from_file, to).map_err(|error| cannot("link", from, error))
     }
 
     #[cfg(target_os = "linux")]
@@ -111,7 +113,7 @@ impl Disk for RealDisk {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let failed = |error| cannot("lock", path, error);
-        loop {
+        for _ in 0..LOCK_ATTEMPTS {
             let file = open_lock(path).map_err(failed)?;
             match file.try_lock() {
                 Ok(()) => {}
@@ -126,8 +128,14 @@ impl Disk for RealDisk {
                 return Ok(Box::new(lock));
             }
         }
+        Err(failed(io::Error::other(
+            "the file is another one each time it is locked; use a file system with stable inodes",
+        )))
     }
 }
+
+/// How often taking a lock is tried. Each try fails only if another process has removed the file meanwhile.
+const LOCK_ATTEMPTS: u32 = 1000;
 
 pub(super) fn open_lock(path: &Path) -> io::Result<fs::File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)

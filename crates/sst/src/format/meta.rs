@@ -511,6 +511,9 @@ impl Meta {
 
     /// Whether what it says of its trees and bounds fits together.
     fn check(&self) -> Result<(), String> {
+        if self.bounds.high.as_ref().is_some_and(|high| *high < self.bounds.low) {
+            return Err("it ends before it begins".to_owned());
+        }
         for (kind, tree) in self.trees() {
             tree.check().map_err(|why| format!("{kind} tree: {why}"))?;
         }
