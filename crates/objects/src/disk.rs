@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long an object can be read after it was removed, as long as its writer lives: followers have no leases. A writer that closes the
-/// database removes at once what still waits, and so does the next one after a writer that has died.
+/// database removes at once what still waits. What a writer that died has left is removed like this by the next one.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
 /// Objects that wait to be removed, with the times when that is due, from the first on.
@@ -108,18 +108,14 @@ impl StoreDisk {
     }
 }
 
-/// Removes the objects that are due. One that cannot be removed is due again at the next call.
-fn remove_due(journal: &Journal, removals: &Removals, now: Duration) -> io::Result<()> {
-    loop {
-        let Some((due, object)) = removals.lock().pop_front_if(|(due, _)| *due <= now) else { return Ok(()) };
-        // A writer that knows that another has taken over removes nothing.
-        let removed = journal.check_writer().and_then(|()| journal.again().ask(|| journal.store().remove(&object)));
-        match removed {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                removals.lock().push_front((due, object));
-                return Err(error);
-            }
-            _ => {}
+/// Removes the objects that are due. One that cannot be removed now waits once more, behind the others.
+fn remove_due(journal: &Journal, removals: &Removals, now: Duration) {
+    while journal.check_writer().is_ok() {
+        let Some((due, object)) = removals.lock().pop_front_if(|(due, _)| *due <= now) else { return };
+        if journal.store().remove(&object).is_err_and(|error| error.kind() != ErrorKind::NotFound) {
+            removals.lock().push_back((due.saturating_add(REMOVED_AFTER), object));
+            // The cause is mostly the same for all.
+            return;
         }
     }
 }
@@ -168,8 +164,16 @@ impl Disk for StoreDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let name = self.name("remove", path)?;
         let removed = if is_object(name) {
-            self.removals.lock().push_back((self.clock.now() + REMOVED_AFTER, name_of(name)));
-            remove_due(&self.journal, &self.removals, self.clock.now())
+            let (object, now) = (name_of(name), self.clock.now());
+            // A writer that knows that another has taken over removes nothing.
+            self.journal.check_writer().map_err(|error| cannot("remove", path, error))?;
+            let mut removals = self.removals.lock();
+            if !removals.iter().any(|(_, waiting)| *waiting == object) {
+                removals.push_back((now + REMOVED_AFTER, object));
+            }
+            drop(removals);
+            remove_due(&self.journal, &self.removals, now);
+            Ok(())
         } else {
             self.logs(name).map_or(Ok(()), |logs| logs.remove(name)).and_then(|()| self.journal.remove(name))
         };
@@ -282,8 +286,9 @@ impl Lock for StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
-        // What cannot be removed is removed by the next open.
-        remove_due(&self.journal, &self.removals, Duration::MAX).ok();
+        remove_due(&self.journal, &self.removals, Duration::MAX);
+        // The next open has what could not be removed removed.
+        self.removals.lock().clear();
         self.journal.release();
     }
 }

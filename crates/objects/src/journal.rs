@@ -15,7 +15,8 @@
 //!   writer that takes over puts its sheet within half of that time after it has begun to look, or looks again. So it does
 //!   not put it into a gap that a removal has left, although answers of the store may be a little old.
 //! - The sheets in which writers took over stay for a week: the writer before finds them wherever it stopped. A writer that has
-//!   been idle for a day looks for a later sheet before it puts its next one.
+//!   put none for half of [`KEPT`] looks for a later sheet before it puts its next one, and after a put that took as long: so it
+//!   puts none into a gap, whatever the clocks of other machines say.
 //!
 //! Thread safe. One put is under way at a time; what is written meanwhile goes with the next one, which is how commits share a
 //! sheet. No lock is held while the store is asked, but for that of putting.
@@ -42,8 +43,12 @@ const FOLDER: &str = "journal";
 /// those of the services that we know are never old.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// A writer that has been idle for so long looks before it puts.
-const IDLE: Duration = Duration::from_secs(24 * 3600);
+/// A writer that has put nothing for so long looks before it puts, and after a put that took so long. No sheet after its last one was
+/// removed before.
+const UNSEEN: Duration = KEPT.checked_div(2).expect("it is not divided by 0");
+
+/// How often a writer takes over from the beginning, if the store is too slow to be sure of the place of its sheet.
+const ATTEMPTS: u32 = 5;
 
 /// Readers that find no next sheet look at the list of all sheets so often: theirs may have been removed while they slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
@@ -258,8 +263,7 @@ impl Journal {
         if self.state.lock().is_writer {
             return Err(io::Error::new(ErrorKind::WouldBlock, "this process writes to it already"));
         }
-        let mut again = self.again();
-        loop {
+        for _ in 0..ATTEMPTS {
             let begin = self.outside.clock.now();
             let (mut table, mut next, mut sheets) = self.read_newest()?;
             let (number, epoch, files_made) = loop {
@@ -290,8 +294,8 @@ impl Journal {
                 next += 1;
             };
             let now = self.outside.clock.now();
-            if now > begin + KEPT / 2 && again.pause() {
-                // It took so long that the sheet may lie in a gap that a removal has left.
+            if now > begin + UNSEEN {
+                // The sheet may lie in a gap that a removal has left.
                 continue;
             }
             sheets.insert(number);
@@ -311,6 +315,19 @@ impl Journal {
             };
             return Ok(epoch);
         }
+        let why = format!("the store took longer than {} s to answer, {ATTEMPTS} times", UNSEEN.as_secs());
+        Err(io::Error::new(ErrorKind::TimedOut, why))
+    }
+
+    /// Looks for sheets from `next` on. If there is one, another writer has put it, and nothing may be put any more.
+    fn look_for_others(&self, next: u64) -> io::Result<()> {
+        let found = self.list()?.range(next..).next().copied();
+        let bytes = found.map(|number| self.get(number)).transpose()?.flatten().unwrap_or_default();
+        let state = &mut *self.state.lock();
+        if let Some(number) = found {
+            state.failed = Some(fenced(state.table.epoch(), number, &bytes));
+        }
+        state.check()
     }
 
     /// Ends the writing, once what was written is put if that can be.
@@ -638,7 +655,11 @@ impl Journal {
         };
         let _putting = self.putting.lock();
         let Some(NextSheet { number, bytes, changes }) = self.next_sheet(wanted)? else { return Ok(()) };
-        let outcome = self.put(number, &bytes);
+        let begin = self.outside.clock.now();
+        let mut outcome = self.put(number, &bytes);
+        if matches!(outcome, Ok(Put::Own)) && self.outside.clock.now() > begin + UNSEEN {
+            outcome = self.look_for_others(number + 1).map(|()| Put::Own);
+        }
         let mut guard = self.state.lock();
         let state = &mut *guard;
         let failed = match outcome {
@@ -659,24 +680,17 @@ impl Journal {
 
     /// The next sheet, with all changes that are in none; `None` if those up to `wanted` are durable.
     fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
-        let idle = {
+        let (is_unseen, next) = {
             let state = self.state.lock();
             state.check()?;
             if state.durable >= wanted {
                 return Ok(None);
             }
             state.check_writer()?;
-            self.outside.clock.now() > state.last_put + IDLE
+            (self.outside.clock.now() > state.last_put + UNSEEN, state.next)
         };
-        if idle {
-            let listed = self.list()?;
-            let state = &mut *self.state.lock();
-            if let Some(last) = listed.last().filter(|last| **last >= state.next) {
-                let epoch = state.table.epoch();
-                let why = format!("another process has written sheet {last} of the journal; ours is of epoch {epoch}");
-                state.failed = Some((ErrorKind::StaleNetworkFileHandle, why));
-            }
-            state.check()?;
+        if is_unseen {
+            self.look_for_others(next)?;
         }
         let token = self.token();
         let state = &mut *self.state.lock();

@@ -112,6 +112,10 @@ impl Core {
             state.prepare_next();
             state.is_broken = false;
         }
+        if !following.with_log && self.env.machine.disk.keeps_removed().is_some() {
+            // On a store, this is what learns of the newest state.
+            log_numbers(&self.env.machine, &self.env.directory)?;
+        }
         if following.with_log && (state.log.is_none() || self.look_at_logs(state, find)? == Linked::Gap) {
             self.open_logs(state)?;
         }

@@ -163,6 +163,12 @@ fn objects_are_seen_when_they_are_synced() {
         disk.list(Path::new("/db")).expect("there is no trouble").into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["1-1.sst"]);
     disk.remove(&path("1-1.sst")).expect("it is there");
+    disk.remove(&path("1-1.sst")).expect("it waits already");
+    let count = || os::Store::list(&*client, "sst").expect("there is no trouble").len();
+    assert_eq!(count(), 1, "followers may read it for a while");
+    clock.advance(crate::REMOVED_AFTER);
+    disk.remove(&path("1-2.sst")).expect("it waits");
+    assert_eq!(count(), 0, "it was due");
     drop(lock);
     assert_eq!(kind(disk.remove(&path("1-1.sst"))), ErrorKind::PermissionDenied);
 }
