@@ -6,7 +6,7 @@
 //! journal/0000000000000031   a sheet: what was written to files that grow (logs, the manifest), and their names
 //! ```
 //!
-//! Everything that changes is in one sequence of objects, the [journal](journal). A writer puts the next sheet only if there is
+//! Everything that changes is in one sequence of objects, the journal. A writer puts the next sheet only if there is
 //! none with its number, so of two writers one succeeds, and the other learns who has taken over before it can say that
 //! anything is durable. `docs/format/store.md` describes the bytes, decision 74 why it is so.
 
