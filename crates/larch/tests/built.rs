@@ -346,16 +346,28 @@ fn damage_and_wrong_files_are_refused_by_name_and_change_nothing() {
     check("a bit of the list", |_, disk| disk.flip_bit(list, 30, 1), &["b/LIST of built files", "checksum"]);
     check("no list", |_, disk| disk.remove(list).expect("it is there"), &["b has no list of built files"]);
     check("a list that is cut", |_, disk| cut(disk, "b/LIST", 20), &["b/LIST of built files", "shorter"]);
-    check("no file", |_, disk| disk.remove(Path::new(&first(disk))).expect("it is there"), &["-0.sst of built files", "it is missing"]);
+    check(
+        "no file",
+        |_, disk| disk.remove(Path::new(&first(disk))).expect("it is there"),
+        &["-0.sst of built files", "it is missing"],
+    );
     check("a file that is cut", |_, disk| cut(disk, &first(disk), 8192), &["-0.sst of built files", "footer"]);
-    check("a footer", |_, disk| disk.flip_bit(first(disk), length(disk, &first(disk)) - 4000, 0), &["-0.sst of built files", "footer"]);
+    check(
+        "a footer",
+        |_, disk| disk.flip_bit(first(disk), length(disk, &first(disk)) - 4000, 0),
+        &["-0.sst of built files", "footer"],
+    );
     let other = |machine: &Machine, disk: &SimDisk| {
         let rows = [(b"k".to_vec(), b"v".to_vec())];
         build(machine, "other", &TableOptions::default(), rows).expect("the disk works");
         let bytes = disk.read_all(Path::new(&format!("other/{}", sst_names(disk, "other")[0]))).expect("it is there");
         replace(disk, &first(disk), &bytes);
     };
-    check("a file of another list", other, &["-0.sst of built files", "its footer is not the one that the list describes"]);
+    check(
+        "a file of another list",
+        other,
+        &["-0.sst of built files", "its footer is not the one that the list describes"],
+    );
     let groups = |machine: &Machine, disk: &SimDisk| {
         sst_names(disk, "b").iter().for_each(|name| disk.remove(&Path::new("b").join(name)).expect("it is there"));
         ["LIST", "LOCK"].iter().for_each(|name| disk.remove(&Path::new("b").join(name)).expect("it is there"));
