@@ -64,9 +64,16 @@ const SQL: [Step; 1] = [Step {
     arguments: "fmt --check --manifest-path crates/datafusion/Cargo.toml --package larch-datafusion",
 }];
 
+/// And object storage: `cargo x remote --check`.
+const REMOTE: [Step; 1] = [Step {
+    name: "format of object storage",
+    variable: None,
+    arguments: "fmt --check --manifest-path crates/remote/Cargo.toml --package larch-remote",
+}];
+
 /// Runs all steps in `root`; stops at the first that fails.
 pub fn run(root: &Path) -> ExitCode {
-    let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).chain(&ENGINES).chain(&SQL).collect();
+    let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).chain(&ENGINES).chain(&SQL).chain(&REMOTE).collect();
     let start = Instant::now();
     match first_failure(&steps, |step| passes(step, root)) {
         None => {

@@ -1,6 +1,6 @@
 //! `larch build-files`: the rows of files as sorted files that any database can take in.
 
-use super::import::{Reading, options, print_work, schema};
+use super::import::{Reading, SortingWork, options, schema};
 use crate::args::{BuildFiles, Common};
 use crate::database;
 use crate::failure::{Failure, Result};
@@ -19,14 +19,8 @@ use std::path::Path;
 #[derive(Serialize)]
 struct Report {
     directory: String,
-    rows_read: u64,
-    rows: u64,
-    bytes: u64,
-    files: u64,
-    sorted: bool,
-    runs: u64,
-    seconds: f64,
-    rows_per_second: u64,
+    #[serde(flatten)]
+    work: SortingWork,
 }
 
 /// Runs the command.
@@ -65,17 +59,8 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
     let done = files.finish(&mut |done, total| writing.set_of(done, total))?;
     drop(writing);
     let time = clock.now().saturating_sub(started);
-    let report = Report {
-        directory: args.out.display().to_string(),
-        rows_read,
-        rows: done.rows,
-        bytes: done.bytes,
-        files: done.files,
-        sorted: done.sorted,
-        runs: done.runs,
-        seconds: time.as_secs_f64(),
-        rows_per_second: size::rate(rows_read, time),
-    };
+    let work = SortingWork::new(rows_read, &done, time);
+    let report = Report { directory: args.out.display().to_string(), work };
     let mut output = Output::new();
     if args.json {
         output.json(&report)?;
@@ -84,12 +69,12 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
     output.line(format!("{}: {schema}", report.directory))?;
     output.line(format!(
         "built {} ({}) in {}, {} rows/s",
-        size::of(report.rows, "row"),
-        size::bytes(report.bytes),
+        size::of(report.work.rows, "row"),
+        size::bytes(report.work.bytes),
         size::seconds(time),
-        size::count(report.rows_per_second)
+        size::count(report.work.rows_per_second)
     ))?;
-    print_work(&done, rows_read, &mut output)?;
+    report.work.print(&mut output)?;
     output.finish()
 }
 

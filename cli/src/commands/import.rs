@@ -27,19 +27,56 @@ mod tests;
 /// Rows between two looks at the progress.
 const STRIDE: u64 = 4096;
 
+/// How rows became files.
+#[derive(Serialize)]
+pub struct SortingWork {
+    /// With those whose key came again later.
+    pub rows_read: u64,
+    pub rows: u64,
+    pub bytes: u64,
+    files: u64,
+    sorted: bool,
+    runs: u64,
+    seconds: f64,
+    pub rows_per_second: u64,
+}
+
+impl SortingWork {
+    /// What became of `rows_read` rows in this time.
+    pub fn new(rows_read: u64, done: &ImportReport, time: Duration) -> Self {
+        Self {
+            rows_read,
+            rows: done.rows,
+            bytes: done.bytes,
+            files: done.files,
+            sorted: done.sorted,
+            runs: done.runs,
+            seconds: time.as_secs_f64(),
+            rows_per_second: size::rate(rows_read, time),
+        }
+    }
+
+    /// Says it to people.
+    pub fn print(&self, output: &mut Output) -> Result<()> {
+        if self.rows < self.rows_read {
+            let again = size::of(self.rows_read - self.rows, "row");
+            output.line(format!("{again} had a key that came again later; the last row of a key stays"))?;
+        }
+        let order =
+            if self.sorted { "in order".to_string() } else { format!("sorted in {}", size::of(self.runs, "run")) };
+        let peak = os::process::memory().peak_resident_bytes;
+        let memory = peak.map_or(String::new(), |peak| format!(", peak memory {}", size::bytes(peak)));
+        output.line(format!("{order}, {} written{memory}", size::of(self.files, "file")))
+    }
+}
+
 /// What was imported.
 #[derive(Serialize)]
 struct Report<'r> {
     table: &'r str,
     file: &'r str,
-    rows_read: u64,
-    rows: u64,
-    bytes: u64,
-    files: u64,
-    sorted: bool,
-    runs: u64,
-    seconds: f64,
-    rows_per_second: u64,
+    #[serde(flatten)]
+    work: SortingWork,
     /// Missing where the system does not tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory_bytes: Option<u64>,
@@ -74,21 +111,14 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     let report = Report {
         table: &args.table,
         file: &name,
-        rows_read,
-        rows: done.rows,
-        bytes: done.bytes,
-        files: done.files,
-        sorted: done.sorted,
-        runs: done.runs,
-        seconds: time.as_secs_f64(),
-        rows_per_second: size::rate(rows_read, time),
+        work: SortingWork::new(rows_read, &done, time),
         peak_memory_bytes: os::process::memory().peak_resident_bytes,
     };
     let mut output = Output::new();
     if args.json {
         output.json(&report)?
     } else {
-        print(&report, &schema, (time, &done), &mut output)?
+        print(&report, &schema, time, &mut output)?
     }
     output.finish()
 }
@@ -163,35 +193,18 @@ fn fill(table: &Table, schema: &Schema, reading: &mut Reading) -> Result<(u64, I
     Ok((rows_read, done.map_err(failed)?))
 }
 
-fn print(
-    report: &Report<'_>,
-    schema: &Schema,
-    (time, done): (Duration, &ImportReport),
-    output: &mut Output,
-) -> Result<()> {
+fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Output) -> Result<()> {
+    let work = &report.work;
     output.line(format!("table {}: {schema}", report.table))?;
     output.line(format!(
         "imported {} ({}) from {} in {}, {} rows/s",
-        size::of(report.rows, "row"),
-        size::bytes(report.bytes),
+        size::of(work.rows, "row"),
+        size::bytes(work.bytes),
         report.file,
         size::seconds(time),
-        size::count(report.rows_per_second)
+        size::count(work.rows_per_second)
     ))?;
-    print_work(done, report.rows_read, output)
-}
-
-/// Says how rows became files, out of `rows_read`.
-pub fn print_work(done: &ImportReport, rows_read: u64, output: &mut Output) -> Result<()> {
-    if done.rows < rows_read {
-        let again = rows_read - done.rows;
-        output
-            .line(format!("{} had a key that came again later; the last row of a key stays", size::of(again, "row")))?;
-    }
-    let order = if done.sorted { "in order".to_string() } else { format!("sorted in {}", size::of(done.runs, "run")) };
-    let peak = os::process::memory().peak_resident_bytes;
-    let memory = peak.map_or(String::new(), |peak| format!(", peak memory {}", size::bytes(peak)));
-    output.line(format!("{order}, {} written{memory}", size::of(done.files, "file")))
+    work.print(output)
 }
 
 /// What was said, or what the file's name says.

@@ -7,8 +7,8 @@
 //!                 a = 1 AND b > 2 OR a > 1           the ranges of both sides, together
 //! ```
 //!
-//! A set of keys may be larger than what its filter leaves, never smaller. Whether it is the same is told for each filter,
-//! and stays true with more filters beside it: each of them makes the values of a field fewer.
+//! The set of keys for a filter has every key that passes the filter, and may have others. For each filter the result says
+//! whether the set has others. More filters do not change that, because each of them only takes values of a field away.
 
 use crate::columns::{Columns, Form};
 use crate::key_set::{KeyRange, KeySet};

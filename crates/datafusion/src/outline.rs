@@ -14,8 +14,8 @@ use larch::{Estimate, Key, RangeStats, Readable};
 /// Ranges of which each one's rows are counted. Of more, nothing is known beforehand.
 const MAX_COUNTED_RANGES: usize = 64;
 
-/// If an estimate is uncertain by at most so many rows, it is made exact. The ends of a range within a file are uncertain
-/// by the rows of a page each.
+/// An estimate whose upper bound exceeds its lower bound by at most this number of rows is replaced by an exact count. Each end of
+/// a range within a file adds the rows of one page to that difference.
 const MAX_UNCERTAIN_ROWS: u64 = 4096;
 
 /// The least bytes that are worth another reader.

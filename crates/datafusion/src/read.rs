@@ -28,10 +28,10 @@ use larch::{Content, Direction, Parts, Range, Readable, RowRef, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A batch ends with the row with which it has so many bytes.
+/// A batch ends after the row that brings it to this size, in bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// After so many rows the pool is asked for the memory that they took.
+/// The reader asks the pool for memory once for this number of rows.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
 /// What a partition reads.

@@ -14,7 +14,7 @@ use crate::files::leftovers::Leftovers;
 use crate::files::listing::{ListedFile, list};
 use crate::files::output::{NewFiles, Place};
 use crate::follow;
-use crate::follow::lease::{Lease, Leases};
+use crate::follow::lease::Lease;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, IndexState, ManifestLog, ManifestTail};
@@ -240,13 +240,12 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, sync, next)?;
     let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));
     leftovers.note_edits(manifest.position());
-    let leases = Leases::of(core.env.machine.disk.clone(), &core.env.directory);
-    leftovers.begin_to_hold(leases, move || {
+    leftovers.begin_to_hold(core.env.leases.clone(), move || {
         if let Some(core) = weak.upgrade() {
             core.background.wake_idle_after(IDLE_TIME);
         }
     });
-    leftovers.tell_newest_log(log_number);
+    core.env.leases.tell_newest_log(log_number);
     *core.writes.manifest.lock() = Some(manifest);
     *core.writes.writer.lock() = Some(writer);
     core.views.change(|view| {

@@ -167,11 +167,7 @@ impl Disk for StoreDisk {
             let (object, now) = (name_of(name), self.clock.now());
             // A writer that knows that another has taken over removes nothing.
             self.journal.check_writer().map_err(|error| cannot("remove", path, error))?;
-            let mut removals = self.removals.lock();
-            if !removals.iter().any(|(_, waiting)| *waiting == object) {
-                removals.push_back((now + REMOVED_AFTER, object));
-            }
-            drop(removals);
+            self.removals.lock().push_back((now + REMOVED_AFTER, object));
             remove_due(&self.journal, &self.removals, now);
             Ok(())
         } else {
@@ -286,6 +282,8 @@ impl Lock for StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
+        // Before the removals, which may take long. What was not synced may be lost.
+        self.journal.sync().ok();
         remove_due(&self.journal, &self.removals, Duration::MAX);
         // The next open has what could not be removed removed.
         self.removals.lock().clear();

@@ -136,7 +136,7 @@ fn gets_per_second(under_way: usize, gets: u32, latency: Duration) -> (f64, f64)
 
 /// Figures, with `cargo test --release --test database -- --ignored --nocapture figures`.
 #[test]
-#[ignore = "it measures"]
+#[ignore = "it measures: cargo test --release --test database -- --ignored --nocapture figures"]
 fn figures_of_gets_from_far_away() {
     for under_way in [1, 16, 128, 256] {
         let (rate, requests) = gets_per_second(under_way, 200 * under_way as u32, Duration::from_millis(5));

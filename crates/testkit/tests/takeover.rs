@@ -57,18 +57,7 @@ impl Process {
 }
 
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
-    let mut often = || if rng.random() { rng.random_range(0..100) } else { 0 };
-    StoreTrouble {
-        lost_responses: often(),
-        lost_requests: often(),
-        late: often(),
-        duplicates: often(),
-        throttled: often(),
-        torn_uploads: often(),
-        stale_answers: often(),
-        stale: KEPT / 4,
-        latency: Duration::from_millis(100),
-    }
+    StoreTrouble::drawn(rng, 100, (KEPT / 4, Duration::from_millis(100)))
 }
 
 /// Writes number `number` and a value that is long now and then.

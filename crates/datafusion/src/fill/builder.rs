@@ -60,7 +60,8 @@ macro_rules! each {
 }
 
 impl Builder {
-    /// For values of this kind, of the type that [`crate::columns::data_type`] gives, with room for so many at first.
+    /// A builder of an array for values of `kind`, of the type that [`crate::columns::data_type`] gives. It begins with room for
+    /// `capacity` values.
     pub fn new(kind: Kind, capacity: usize) -> Self {
         match kind {
             Kind::Bool => Self::Bool(BooleanBuilder::with_capacity(capacity)),

@@ -24,7 +24,7 @@ fn fill(scratch: &Scratch) -> (Database, Table) {
     (database, table)
 }
 
-/// A session whose pool has so many bytes.
+/// A session that takes its memory from `pool`, with the table as `t`.
 fn session(pool: &Arc<dyn MemoryPool>, database: &Database, table: &Table) -> Session {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().expect("an environment");
     let session = Session::of(SessionStateBuilder::new().with_config(config(1, 100)).with_runtime_env(runtime));

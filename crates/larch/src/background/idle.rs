@@ -36,7 +36,7 @@ impl Job for IdleJob {
         let leftovers = &core.env.opener.leftovers;
         if leftovers.held() > 0 {
             leftovers.retry();
-            // Removed files are seen by nobody, so this is no use of the database.
+            // Removing files does not count as a use of the database: no read and no write sees it.
             if leftovers.held() > 0 {
                 core.background.wake_idle_after(IDLE_TIME);
             }

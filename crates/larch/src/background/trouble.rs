@@ -102,6 +102,11 @@ fn retry_after(attempts: u32) -> Duration {
     FIRST_RETRY.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(LONGEST_RETRY)
 }
 
+/// How much longer work has to wait after this failure.
+fn waits(failure: &Option<WorkFailure>, now: Duration) -> Option<Duration> {
+    failure.as_ref()?.next?.checked_sub(now).filter(|wait| !wait.is_zero())
+}
+
 impl Troubles {
     /// Notes that a flush failed.
     pub fn flush_failed(&self, cause: &Error, now: Duration) -> Trouble {
@@ -121,8 +126,7 @@ impl Troubles {
 
     /// How much longer flushes have to wait; `None` if they need not wait.
     pub fn flush_waits(&self, now: Duration) -> Option<Duration> {
-        let next = self.flush.lock().as_ref()?.next?;
-        (now < next).then(|| next - now)
+        waits(&self.flush.lock(), now)
     }
 
     /// Lets the next flush begin at once, because a caller asked for it.
@@ -149,6 +153,11 @@ impl Troubles {
         let trouble = failure.trouble(FailedWork::Follow, now);
         *follow = Some(failure);
         trouble
+    }
+
+    /// How much longer following another process has to wait; `None` if it need not wait.
+    pub fn follow_waits(&self, now: Duration) -> Option<Duration> {
+        waits(&self.follow.lock(), now)
     }
 
     /// Notes that following another process succeeded.
@@ -210,6 +219,18 @@ impl Troubles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn following_waits_after_each_failure_until_it_succeeds() {
+        let (troubles, millis) = (Troubles::default(), Duration::from_millis);
+        assert_eq!(troubles.follow_waits(millis(0)), None);
+        troubles.follow_failed(&Error::ReadOnly, millis(1000));
+        troubles.follow_failed(&Error::ReadOnly, millis(1100));
+        let waits = |now| troubles.follow_waits(millis(now));
+        assert_eq!((waits(1100), waits(1250), waits(1300)), (Some(millis(200)), Some(millis(50)), None));
+        troubles.follow_succeeded();
+        assert_eq!(waits(1100), None);
+    }
 
     #[test]
     fn nobody_is_woken_for_a_compaction_that_need_not_wait_any_more() {

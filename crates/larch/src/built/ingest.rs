@@ -211,7 +211,7 @@ impl Placing<'_> {
     fn bring_file(&mut self, (shard, file): (&BuiltFiles, &BuiltFile), copy: &Path) -> Result<u64> {
         let (disk, path) = (&self.core.env.machine.disk, shard.path(file));
         if share_file(&**disk, &path, copy)? {
-            // Whoever brought the files to this machine may not have synced them.
+            // The program that copied the files to this machine may not have synced them.
             let opened = disk.open(copy, Access::Read).map_err(|error| Error::io("open", copy, error))?;
             opened.sync().map_err(|error| Error::io("sync", copy, error))?;
             return Ok(0);

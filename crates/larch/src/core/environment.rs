@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::follow::lease::Leases;
 use crate::gauge::Gauge;
 use crate::log::resting::RestingDisk;
 use crate::manifest::db_file::FileOpener;
@@ -34,6 +35,8 @@ pub struct Environment {
     pub opener: FileOpener,
     /// Which writer this is: part of the names of its files.
     pub epoch: u64,
+    /// What followers of the database tell its writer.
+    pub leases: Arc<Leases>,
     /// Bytes written, by cause.
     pub written: WriteCounts,
     /// Memory of work that is under way.
@@ -47,6 +50,7 @@ impl Environment {
     pub fn new(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener, epoch: u64) -> Self {
         let log_disk = Arc::new(RestingDisk::new(machine.disk.clone()));
         Self {
+            leases: Arc::new(Leases::of(machine.disk.clone(), &directory)),
             log_machine: Machine { disk: log_disk.clone(), ..machine.clone() },
             log_disk,
             machine,

@@ -34,7 +34,7 @@ pub struct Leftovers {
 #[derive(Default)]
 struct Held {
     /// The leases of the database; `None` as long as it has none to look at.
-    leases: Option<Leases>,
+    leases: Option<Arc<Leases>>,
     /// Where the edits of the manifest end. No file set from here on has a file that was removed before.
     now: Position,
     /// The oldest file set in use, as the leases said when the edits ended there. What the leases of that moment need becomes less, and
@@ -66,7 +66,7 @@ impl Leftovers {
 
     /// Holds SSTs from now on that followers may read, as `leases` say. `on_held` is called when that is so; it has
     /// [`Leftovers::retry`] called later.
-    pub fn begin_to_hold(&self, leases: Leases, on_held: impl Fn() + Send + Sync + 'static) {
+    pub fn begin_to_hold(&self, leases: Arc<Leases>, on_held: impl Fn() + Send + Sync + 'static) {
         let mut held = self.held.lock();
         held.leases = Some(leases);
         held.on_held = Some(Arc::new(on_held));
@@ -75,13 +75,6 @@ impl Leftovers {
     /// Takes notice that the edits of the manifest end at `now`.
     pub fn note_edits(&self, now: Position) {
         self.held.lock().now = now;
-    }
-
-    /// Tells followers that commits go to log `number` from now on.
-    pub fn tell_newest_log(&self, number: u64) {
-        if let Some(leases) = &self.held.lock().leases {
-            leases.tell_newest_log(number);
-        }
     }
 
     /// Removes a file, now or later. A forked child that drops its copy of a handle removes nothing.
@@ -147,7 +140,7 @@ impl Leftovers {
         if held.files.is_empty() {
             return;
         }
-        let oldest = held.leases.as_ref().and_then(Leases::oldest);
+        let oldest = held.leases.as_ref().and_then(|leases| leases.oldest());
         held.looked = Some((held.now, oldest));
         let is_free = |(at, _): &mut (Position, PathBuf)| oldest.is_none_or(|oldest| *at <= oldest);
         let free: Vec<_> = held.files.extract_if(.., is_free).collect();

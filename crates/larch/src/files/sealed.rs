@@ -67,3 +67,30 @@ pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Result<Vec<u8>, String>>
     }
     disk.read_all(path).map(Ok)
 }
+
+/// What the tests of all lists ask of them.
+#[cfg(test)]
+pub mod tests {
+    use super::CRC_BYTES;
+
+    /// Expects that no list is read whose bytes were cut or have a flipped bit.
+    pub fn expect_damage_found<T, E>(bytes: &[u8], decode: impl Fn(&[u8]) -> Result<T, E>) {
+        for at in 0..bytes.len() {
+            assert!(decode(&bytes[..at]).is_err(), "cut at {at}");
+            for bit in 0..8 {
+                let mut flipped = bytes.to_vec();
+                flipped[at] ^= 1 << bit;
+                assert!(decode(&flipped).is_err(), "bit {bit} of byte {at}");
+            }
+        }
+    }
+
+    /// The same list after a change, with the right checksum.
+    pub fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        bytes.truncate(bytes.len() - CRC_BYTES);
+        change(&mut bytes);
+        let crc = crc_fast::crc32_iscsi(&bytes);
+        bytes.extend(crc.to_le_bytes());
+        bytes
+    }
+}

@@ -7,7 +7,7 @@
 
 use crate::background::FollowWorkers;
 use crate::core::Core;
-use crate::error::Result;
+use crate::error::Error;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Weak};
 use os::{Job, Polled, Priority};
@@ -45,10 +45,14 @@ impl Job for LookJob {
         let Some(following) = core.following.get().filter(|_| !core.background.is_closing()) else {
             return Polled::Idle;
         };
-        let pause = match note_outcome(&core, core.look_at_writer(following)) {
-            Err(retry_in) => retry_in,
+        let troubles = &core.background.troubles;
+        let pause = match core.look_at_writer(following) {
+            Err(error) => note_failure(&core, &error),
             Ok(seen) => {
-                if seen.has_files {
+                // As long as files wait to be shown, only showing them is a success.
+                if !seen.has_files {
+                    troubles.follow_succeeded();
+                } else if troubles.follow_waits(core.env.machine.clock.now()).is_none() {
                     core.background.wake_show();
                 }
                 match core.env.machine.disk.keeps_removed() {
@@ -82,22 +86,25 @@ struct ShowJob(Weak<Core>);
 impl Job for ShowJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        if let Some(following) = core.following.get().filter(|_| !core.background.is_closing())
-            && note_outcome(&core, core.show_next_files(following)).is_ok()
-        {
-            // Commits may have waited for the files.
-            core.background.wake_look_after(Duration::ZERO);
+        let Some(following) = core.following.get().filter(|_| !core.background.is_closing()) else {
+            return Polled::Idle;
+        };
+        match core.show_next_files(following) {
+            Ok(()) => {
+                core.background.troubles.follow_succeeded();
+                // Commits may have waited for the files.
+                core.background.wake_look_after(Duration::ZERO);
+            }
+            // A look after this time wakes the job again.
+            Err(error) => _ = note_failure(&core, &error),
         }
         Polled::Idle
     }
 }
 
-/// Remembers and reports a failure, and returns when it is tried again.
-fn note_outcome<T>(core: &Core, outcome: Result<T>) -> Result<T, Duration> {
-    let troubles = &core.background.troubles;
-    outcome.inspect(|_| troubles.follow_succeeded()).map_err(|error| {
-        let trouble = troubles.follow_failed(&error, core.env.machine.clock.now());
-        core.env.report(|| trouble.event());
-        trouble.retry_in.unwrap_or(LONGEST_PAUSE)
-    })
+/// Remembers and reports a failure, and returns the time until the next try.
+fn note_failure(core: &Core, error: &Error) -> Duration {
+    let trouble = core.background.troubles.follow_failed(error, core.env.machine.clock.now());
+    core.env.report(|| trouble.event());
+    trouble.retry_in.unwrap_or(LONGEST_PAUSE)
 }

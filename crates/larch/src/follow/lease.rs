@@ -9,7 +9,7 @@
 //! ```
 //!
 //! If the follower has not read the edit, its lease was there before the edit, so the writer sees it. The lock ends with the process
-//! of the follower. Whoever can lock a lease removes it.
+//! of the follower. A process that gets the lock of a lease removes the lease.
 //!
 //! The file `newest-log` beside the leases says where commits go now, so that no follower has to list the directory of the database.
 //! A writer writes to it if it is there.
@@ -162,19 +162,13 @@ fn number_text(number: u64) -> String {
 #[derive(Debug)]
 pub struct Leases {
     disk: Arc<dyn Disk>,
-    directory: PathBuf,
     followers: PathBuf,
 }
 
 impl Leases {
     /// Those of the database in `directory`.
     pub fn of(disk: Arc<dyn Disk>, directory: &Path) -> Self {
-        Self { disk, directory: directory.to_owned(), followers: directory.join(FOLLOWERS) }
-    }
-
-    /// The directory of the database.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+        Self { disk, followers: directory.join(FOLLOWERS) }
     }
 
     /// The oldest file set that a follower shows; `None` if there is no follower. It removes the leases of followers that have

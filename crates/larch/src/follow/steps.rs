@@ -60,8 +60,8 @@ impl Core {
         self.catch_up().map(drop)
     }
 
-    /// Shows all that the writer has done by now, and returns the newest version that is shown. A database that follows nobody shows
-    /// what it has.
+    /// Reads what the writer has written by now, shows it, and returns the newest version that reads see. In a database that follows no
+    /// other process, it only returns that version.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Core {
             state.prepare_next();
             state.is_broken = false;
         }
-        if !following.with_log && self.env.machine.disk.keeps_removed().is_some() {
+        if !following.with_log && !self.writers_tell() {
             // On a store, this is what learns of the newest state.
             log_numbers(&self.env.machine, &self.env.directory)?;
         }
@@ -129,22 +129,25 @@ impl Core {
         self.show_commits(state)
     }
 
+    /// Whether writer and followers leave each other files beside those of the database. On a store they do not.
+    fn writers_tell(&self) -> bool {
+        self.env.machine.disk.keeps_removed().is_none()
+    }
+
     /// Takes notice of what was appended to the logs, and of new logs.
     fn look_at_logs(&self, state: &mut State, find: Find) -> Result<Linked> {
         let (disk, directory) = (&*self.env.machine.disk, &self.env.directory);
         let Some(log) = &mut state.log else { return Ok(Linked::Yes) };
-        let told = if find == Find::Listed || disk.keeps_removed().is_some() {
-            Linked::Gap
-        } else {
-            match newest_log(disk, directory)? {
-                NewestLog::AskedNow => Linked::Gap,
-                NewestLog::Is(number) => log.link(disk, directory, number)?,
-                NewestLog::NotSaid => Linked::Yes,
-            }
-        };
-        let linked = match told {
-            Linked::Yes => Linked::Yes,
-            Linked::Gap => log.link_newest(disk, directory, &log_numbers(&self.env.machine, directory)?)?,
+        let is_told = find == Find::Told
+            && self.writers_tell()
+            && match newest_log(disk, directory)? {
+                NewestLog::AskedNow => false,
+                NewestLog::Is(number) => log.link(disk, directory, number)? == Linked::Yes,
+                NewestLog::NotSaid => true,
+            };
+        let linked = match is_told {
+            true => Linked::Yes,
+            false => log.link_newest(disk, directory, &log_numbers(&self.env.machine, directory)?)?,
         };
         if linked == Linked::Yes {
             log.look_again()?;
@@ -170,7 +173,7 @@ impl Core {
     /// Opens the logs whose rows are not in files, and shows them with the newest files.
     fn open_logs(&self, state: &mut State) -> Result<()> {
         let (machine, directory) = (&self.env.machine, &self.env.directory);
-        if machine.disk.keeps_removed().is_none() {
+        if self.writers_tell() {
             // A log that begins from here on is either told or listed.
             newest_log(&*machine.disk, directory)?;
         }

@@ -144,7 +144,7 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
         log_job::remove(core, memory.log);
         core.not_appended(error)
     })?;
-    core.env.opener.leftovers.tell_newest_log(writer.memory().log);
+    core.env.leases.tell_newest_log(writer.memory().log);
     log_job::begun(core, writer);
     core.views.change(|view| view.memory.insert(0, memory));
     core.background.wake_flush();

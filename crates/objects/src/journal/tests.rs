@@ -36,18 +36,7 @@ fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
 
 /// Every trouble, at a strength that follows from the seed.
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
-    let mut often = || if rng.random() { rng.random_range(0..150) } else { 0 };
-    StoreTrouble {
-        lost_responses: often(),
-        lost_requests: often(),
-        late: often(),
-        duplicates: often(),
-        throttled: often(),
-        torn_uploads: often(),
-        stale_answers: often(),
-        stale: KEPT / 4,
-        latency: Duration::from_millis(200),
-    }
+    StoreTrouble::drawn(rng, 150, (KEPT / 4, Duration::from_millis(200)))
 }
 
 fn kind<T>(outcome: io::Result<T>) -> ErrorKind {

@@ -32,10 +32,17 @@ impl Disk for RealDisk {
         fs::rename(from, to).map_err(|error| cannot("rename", from, error))
     }
 
+    #[cfg(unix)]
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        use rustix::fs::{AtFlags, CWD, linkat};
         // A second name of a symbolic link would stand for whatever the link leads to later.
-        let from_file = fs::canonicalize(from).map_err(|error| cannot("link", from, error))?;
-        fs::hard_link(from_file, to).map_err(|error| cannot("link", from, error))
+        let linked = linkat(CWD, from, CWD, to, AtFlags::SYMLINK_FOLLOW);
+        linked.map_err(|error| cannot("link", from, error.into()))
+    }
+
+    #[cfg(not(unix))]
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to).map_err(|error| cannot("link", from, error))
     }
 
     #[cfg(target_os = "linux")]

@@ -334,6 +334,18 @@ fn room_that_is_allocated_ahead_changes_no_length_and_is_given_back_when_the_fil
 }
 
 #[test]
+fn a_second_name_of_a_symbolic_link_is_one_of_the_file_that_it_leads_to() {
+    let scratch = Scratch::new("symbolic");
+    let [file, symbolic, second] = ["file", "symbolic", "second"].map(|name| scratch.path(name));
+    open(&file, Access::Create).append(b"bytes").expect("there is room");
+    std::os::unix::fs::symlink(&file, &symbolic).expect("the name is free");
+    RealDisk.link(&symbolic, &second).expect("the name is free");
+    RealDisk.remove(&file).expect("it is there");
+    assert_eq!(RealDisk.read_all(&second).expect("it has a name of its own"), b"bytes");
+    assert!(RealDisk.read_all(&symbolic).is_err());
+}
+
+#[test]
 fn a_second_name_keeps_the_file_and_a_copy_does_not_change_with_it() {
     let scratch = Scratch::new("links");
     let [one, two, three] = ["one", "two", "three"].map(|name| scratch.path(name));

@@ -13,7 +13,7 @@ use crate::store::{Store, StoredObject, Upload};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex};
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -39,6 +39,24 @@ pub struct StoreTrouble {
     pub stale: Duration,
     /// The most that a request takes.
     pub latency: Duration,
+}
+
+impl StoreTrouble {
+    /// Trouble of all kinds, each of a strength up to `most` that `rng` gives, and half of them none.
+    pub fn drawn(rng: &mut impl Rng, most: u32, (stale, latency): (Duration, Duration)) -> StoreTrouble {
+        let mut often = || if rng.random() { rng.random_range(0..most) } else { 0 };
+        StoreTrouble {
+            lost_responses: often(),
+            lost_requests: often(),
+            late: often(),
+            duplicates: often(),
+            throttled: often(),
+            torn_uploads: often(),
+            stale_answers: often(),
+            stale,
+            latency,
+        }
+    }
 }
 
 /// A store in memory.

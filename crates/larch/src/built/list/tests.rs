@@ -1,6 +1,7 @@
 //! What the list of built files promises: its bytes, and that damage is found.
 
 use super::*;
+use crate::files::sealed::tests as sealed;
 use sst::{KeyBounds, Totals, Tree};
 
 fn file(number: u64, low: &[u8], high: &[u8]) -> BuiltFile {
@@ -57,26 +58,13 @@ fn the_bytes_are_those_that_the_format_page_draws() {
 
 #[test]
 fn every_flipped_bit_and_every_cut_is_found() {
-    let bytes = list().encode();
-    for at in 0..bytes.len() {
-        assert!(BuiltList::decode(&bytes[..at]).is_err(), "cut at {at}");
-        for bit in 0..8 {
-            let mut flipped = bytes.clone();
-            flipped[at] ^= 1 << bit;
-            assert!(BuiltList::decode(&flipped).is_err(), "bit {bit} of byte {at}");
-        }
-    }
+    sealed::expect_damage_found(&list().encode(), BuiltList::decode);
 }
 
 #[test]
 fn a_newer_list_is_refused_by_what_is_not_known() {
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = list().encode();
-        bytes.truncate(bytes.len() - 4);
-        change(&mut bytes);
-        let crc = crc_fast::crc32_iscsi(&bytes);
-        bytes.extend(crc.to_le_bytes());
-        BuiltList::decode(&bytes).map_err(|error| error.to_string())
+        BuiltList::decode(&sealed::changed(list().encode(), change)).map_err(|error| error.to_string())
     };
     assert_eq!(changed(&|bytes| bytes[8] = 2), Err("made by a newer Larch: format version 2".to_owned()));
     assert_eq!(changed(&|bytes| bytes[14] = 1), Err("made by a newer Larch: feature 16".to_owned()));
@@ -98,7 +86,14 @@ fn a_list_that_no_builder_writes_is_refused() {
     check(&|list| list.files[1].number = 7);
     check(&|list| list.files[1].number = u64::MAX);
     check(&|list| list.files[1].meta.newest = Version(1));
+    check(&|list| list.files[1].meta.oldest = Version(1));
     check(&|list| list.files[1].meta.main = None);
+    check(&|list| {
+        let main = list.files[1].meta.main.as_mut();
+        main.expect("it has rows").totals.erased = 1;
+    });
+    check(&|list| list.files[1].meta.history = list.files[1].meta.main.into());
+    check(&|list| list.files[1].meta.bounds = KeyBounds { low: b"zz".to_vec(), high: Some(b"e".to_vec()) });
     check(&|list| list.files[1].meta.file_bytes = u64::MAX - 1);
     check(&|list| list.files.swap(0, 1));
     check(&|list| list.files[1].meta.bounds = KeyBounds::cut(b"b", b"f"));

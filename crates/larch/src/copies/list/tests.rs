@@ -1,6 +1,7 @@
 //! What the list of a backup promises: its bytes, and that damage is found.
 
 use super::*;
+use crate::files::sealed::tests as sealed;
 
 fn list() -> BackupList {
     let file = |name: &str, shared, bytes| StoredFile {
@@ -32,26 +33,13 @@ fn the_bytes_are_those_that_the_format_page_draws() {
 
 #[test]
 fn every_flipped_bit_and_every_cut_is_found() {
-    let bytes = list().encode();
-    for at in 0..bytes.len() {
-        assert!(BackupList::decode(&bytes[..at]).is_err(), "cut at {at}");
-        for bit in 0..8 {
-            let mut flipped = bytes.clone();
-            flipped[at] ^= 1 << bit;
-            assert!(BackupList::decode(&flipped).is_err(), "bit {bit} of byte {at}");
-        }
-    }
+    sealed::expect_damage_found(&list().encode(), BackupList::decode);
 }
 
 #[test]
 fn a_newer_list_is_refused_by_what_is_not_known() {
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = list().encode();
-        bytes.truncate(bytes.len() - 4);
-        change(&mut bytes);
-        let crc = crc_fast::crc32_iscsi(&bytes);
-        bytes.extend(crc.to_le_bytes());
-        BackupList::decode(&bytes).map_err(|error| error.to_string())
+        BackupList::decode(&sealed::changed(list().encode(), change)).map_err(|error| error.to_string())
     };
     assert_eq!(changed(&|bytes| bytes[8] = 2), Err("made by a newer Larch: format version 2".to_owned()));
     assert_eq!(changed(&|bytes| bytes[14] = 1), Err("made by a newer Larch: feature 16".to_owned()));
