@@ -160,6 +160,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     } else {
         FileSet::new(machine.random.next_u64())
     };
+    machine.disk.bind(files.database);
     drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());

@@ -5,28 +5,20 @@
 //! within the directory, are refused.
 
 use crate::grown_file::GrownFile;
-use crate::journal::{Journal, Outside, TABLES_EVERY};
+use crate::journal::{CUTS, Cuts, Journal, Outside};
 use crate::local_logs::{LOG, LocalLog, LocalLogs, Uploads};
 use crate::object_file::{NewObject, ObjectFile, name_of};
-use os::sync::{Arc, Mutex};
-use os::{Access, Clock, DirectoryEntry, Disk, File, Lock, Store};
-use std::collections::VecDeque;
+use crate::removals::{REMOVED_AFTER, Removals};
+use os::sync::Arc;
+use os::{Access, DirectoryEntry, Disk, File, Lock, Store};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// How long an object can be read after it was removed, as long as its writer lives: followers have no leases. A writer that closes the
-/// database removes at once what still waits. What a writer that died has left is removed like this by the next one.
-pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
-
-/// Objects that wait to be removed, with the times when that is due, from the first on.
-type Removals = Mutex<VecDeque<(Duration, String)>>;
 
 /// A disk of one directory in a store.
 #[derive(Debug)]
 pub struct StoreDisk {
     removals: Arc<Removals>,
-    clock: Arc<dyn Clock>,
     journal: Arc<Journal>,
     directory: PathBuf,
     /// Logs on this machine, whose syncs do not wait for the store.
@@ -37,7 +29,7 @@ pub struct StoreDisk {
 impl StoreDisk {
     /// The files in `store`, as if they were in `directory`. A commit that is synced is in the store.
     pub fn new(store: Arc<dyn Store>, directory: &Path, outside: Outside) -> Arc<StoreDisk> {
-        StoreDisk::with_tables_every(TABLES_EVERY, store, directory, outside, None)
+        StoreDisk::with_cuts(CUTS, store, directory, outside, None)
     }
 
     /// As [`StoreDisk::new`], but a commit that is synced is on a disk of this machine, in `logs`, and in the store about two puts
@@ -49,26 +41,32 @@ impl StoreDisk {
         (disk, logs): (Arc<dyn Disk>, &Path),
     ) -> Arc<StoreDisk> {
         let logs = LocalLogs::new(disk, logs);
-        StoreDisk::with_tables_every(TABLES_EVERY, store, directory, outside, Some(logs))
+        StoreDisk::with_cuts(CUTS, store, directory, outside, Some(logs))
     }
 
-    /// As [`StoreDisk::new`]; one of so many sheets has a table.
-    pub(crate) fn with_tables_every(
-        tables_every: u64,
+    /// As [`StoreDisk::new`], cut in another way.
+    pub(crate) fn with_cuts(
+        cuts: Cuts,
         store: Arc<dyn Store>,
         directory: &Path,
         outside: Outside,
         logs: Option<LocalLogs>,
     ) -> Arc<StoreDisk> {
-        let clock = outside.clock.clone();
-        let journal = Arc::new(Journal::new(store, outside, tables_every));
-        let uploads = Uploads::new(&journal);
-        Arc::new(StoreDisk { removals: Arc::default(), clock, journal, directory: directory.to_owned(), logs, uploads })
+        let journal = Arc::new(Journal::new(store, outside, cuts));
+        let (removals, uploads) = (Removals::new(&journal), Uploads::new(&journal));
+        Arc::new(StoreDisk { removals, journal, directory: directory.to_owned(), logs, uploads })
     }
 
     #[cfg(test)]
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Does what timers have due, where there are no threads to do it.
+    #[cfg(test)]
+    pub(crate) fn drive(&self) {
+        self.removals.drive();
+        self.uploads.drive();
     }
 
     /// The logs on this machine, if the file is a log and there are such.
@@ -105,18 +103,6 @@ impl StoreDisk {
             let why = format!("a database in a store is one directory, {}", self.directory.display());
             cannot(action, path, io::Error::new(ErrorKind::Unsupported, why))
         })
-    }
-}
-
-/// Removes the objects that are due. One that cannot be removed now waits once more, behind the others.
-fn remove_due(journal: &Journal, removals: &Removals, now: Duration) {
-    while journal.check_writer().is_ok() {
-        let Some((due, object)) = removals.lock().pop_front_if(|(due, _)| *due <= now) else { return };
-        if journal.store().remove(&object).is_err_and(|error| error.kind() != ErrorKind::NotFound) {
-            removals.lock().push_back((due.saturating_add(REMOVED_AFTER), object));
-            // The cause is mostly the same for all.
-            return;
-        }
     }
 }
 
@@ -164,12 +150,7 @@ impl Disk for StoreDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let name = self.name("remove", path)?;
         let removed = if is_object(name) {
-            let (object, now) = (name_of(name), self.clock.now());
-            // A writer that knows that another has taken over removes nothing.
-            self.journal.check_writer().map_err(|error| cannot("remove", path, error))?;
-            self.removals.lock().push_back((now + REMOVED_AFTER, object));
-            remove_due(&self.journal, &self.removals, now);
-            Ok(())
+            self.removals.add(name_of(name))
         } else {
             self.logs(name).map_or(Ok(()), |logs| logs.remove(name)).and_then(|()| self.journal.remove(name))
         };
@@ -207,6 +188,10 @@ impl Disk for StoreDisk {
 
     fn keeps_removed(&self) -> Option<Duration> {
         Some(REMOVED_AFTER)
+    }
+
+    fn bind(&self, owner: u64) {
+        self.journal.store().bind(owner);
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -249,8 +234,9 @@ impl Disk for StoreDisk {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let local = self.logs.as_ref().map(LocalLogs::lock).transpose().map_err(|error| cannot("lock", path, error))?;
-        let bring = |epoch| self.logs.as_ref().map_or(Ok(Vec::new()), |logs| logs.bring(epoch));
-        let epoch = self.journal.take_over(bring).map_err(|error| cannot("lock", path, error))?;
+        let find_left = |epoch| self.logs.as_ref().map_or(Ok(Vec::new()), |logs| logs.left(epoch));
+        let epoch = self.journal.take_over(find_left).map_err(|error| cannot("lock", path, error))?;
+        self.uploads.forget();
         let lock = Box::new(StoreLock {
             journal: self.journal.clone(),
             removals: self.removals.clone(),
@@ -284,9 +270,7 @@ impl Drop for StoreLock {
     fn drop(&mut self) {
         // Before the removals, which may take long. What was not synced may be lost.
         self.journal.sync().ok();
-        remove_due(&self.journal, &self.removals, Duration::MAX);
-        // The next open has what could not be removed removed.
-        self.removals.lock().clear();
+        self.removals.remove_all();
         self.journal.release();
     }
 }

@@ -21,8 +21,11 @@
 //! Thread safe. One put is under way at a time; what is written meanwhile goes with the next one, which is how commits share a
 //! sheet. No lock is held while the store is asked, but for that of putting.
 
+mod bringing;
 mod sheet;
 mod table;
+
+pub use bringing::LeftFile;
 
 use crate::again::Again;
 use os::store::{RangeDone, is_certain};
@@ -53,11 +56,23 @@ const ATTEMPTS: u32 = 5;
 /// Readers that find no next sheet look at the list of all sheets so often: theirs may have been removed while they slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// One of so many sheets has a table.
-pub const TABLES_EVERY: u64 = 64;
+/// How a journal is cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts {
+    /// One of so many sheets has a table.
+    pub tables_every: u64,
+    /// The most that one sheet has of files that a writer has left elsewhere, in bytes. A store takes no put of any length.
+    pub brought_bytes: u64,
+}
+
+/// As journals are cut, but for tests.
+pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
 
 /// What is not durable yet is put when it is so long, without waiting for a sync.
 const MOST_PENDING_BYTES: u64 = 16 << 20;
+
+/// Reads of sheets under way for one caller: a log of ten thousand small sheets does not take as many connections.
+const READS_UNDER_WAY: usize = 64;
 
 /// What a journal needs beside the store.
 #[derive(Clone, Debug)]
@@ -77,8 +92,7 @@ pub struct Outside {
 pub struct Journal {
     store: Arc<dyn Store>,
     pub outside: Outside,
-    /// One of so many sheets has a table.
-    tables_every: u64,
+    cuts: Cuts,
     state: Mutex<State>,
     /// Held while a sheet is put.
     putting: Mutex<()>,
@@ -235,8 +249,8 @@ fn corrupt(sheet: u64, why: &str) -> io::Error {
 }
 
 impl Journal {
-    pub fn new(store: Arc<dyn Store>, outside: Outside, tables_every: u64) -> Journal {
-        Journal { store, outside, tables_every, state: Mutex::default(), putting: Mutex::new(()) }
+    pub fn new(store: Arc<dyn Store>, outside: Outside, cuts: Cuts) -> Journal {
+        Journal { store, outside, cuts, state: Mutex::default(), putting: Mutex::new(()) }
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -252,40 +266,35 @@ impl Journal {
         self.state.lock().check_writer()
     }
 
-    /// Takes over as the writer. `bring` gives files that the writer of an epoch has left elsewhere, in place of those that the
-    /// journal has; if that is the one before, they are part of the sheet that takes over. Returns the epoch.
+    /// Takes over as the writer. `find_left` gives files that the writer of an epoch has left elsewhere, which replace those that the
+    /// journal has. Returns the epoch.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; the store's; what `bring` returns.
-    pub fn take_over(&self, bring: impl Fn(u64) -> io::Result<Vec<(String, Vec<u8>)>>) -> io::Result<u64> {
-        let _putting = self.putting.lock();
+    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; the store's; what `find_left` returns.
+    pub fn take_over(&self, find_left: impl Fn(u64) -> io::Result<Vec<LeftFile>>) -> io::Result<u64> {
+        let putting = self.putting.lock();
         if self.state.lock().is_writer {
             return Err(io::Error::new(ErrorKind::WouldBlock, "this process writes to it already"));
         }
         for _ in 0..ATTEMPTS {
             let begin = self.outside.clock.now();
             let (mut table, mut next, mut sheets) = self.read_newest()?;
-            let (number, epoch, files_made) = loop {
+            let (number, epoch, left, files_made) = loop {
                 let since = self.outside.clock.wall().as_secs();
                 let holder = Holder { epoch: table.epoch() + 1, since, who: self.outside.who.clone() };
                 let mut writer = SheetWriter::new(next, holder.epoch, self.token());
                 writer.table(&table);
                 writer.begin(&holder);
-                let mut files_made = 0;
-                for (name, bytes) in bring(table.epoch())? {
-                    let file = table.names.get(&name).copied().unwrap_or_else(|| {
-                        files_made += 1;
-                        new_file(holder.epoch, files_made)
-                    });
-                    writer.name(&name, Some(file));
-                    writer.write(file, 0, &bytes);
-                }
+                let left = find_left(bringing::source(&table))?;
+                let at_once = left.iter().map(|file| file.bytes).sum::<u64>() <= self.cuts.brought_bytes;
+                let files_made = bringing::begin((&mut writer, holder.epoch), &table, &left, at_once)?;
+                let left = if at_once { Vec::new() } else { left };
                 let (bytes, changes) = writer.finish();
                 match self.put(next, &bytes)? {
                     Put::Own => {
                         apply(&mut table, next, &changes)?;
-                        break (next, holder.epoch, files_made);
+                        break (next, holder.epoch, left, files_made);
                     }
                     // The writer before, or another that takes over, was faster.
                     Put::Taken(bytes) => apply_sheet(&mut table, next, &bytes)?,
@@ -313,6 +322,10 @@ impl Journal {
                 table,
                 ..State::default()
             };
+            drop(putting);
+            if !left.is_empty() {
+                self.bring(&left, self.cuts.brought_bytes)?;
+            }
             return Ok(epoch);
         }
         let why = format!("the store took longer than {} s to answer, {ATTEMPTS} times", UNSEEN.as_secs());
@@ -478,7 +491,8 @@ impl Journal {
     pub fn list_files(&self) -> Vec<(String, u64)> {
         let state = self.state.lock();
         let names = if state.is_writer { &state.names } else { &state.table.names };
-        names.iter().map(|(name, file)| (name.clone(), state.len(*file))).collect()
+        let names = names.iter().filter(|(name, _)| !bringing::is_passing(name));
+        names.map(|(name, file)| (name.clone(), state.len(*file))).collect()
     }
 
     /// How many files the table has.
@@ -595,22 +609,28 @@ impl Journal {
     pub fn read(&self, file: u64, range: Range<u64>) -> io::Result<Vec<u8>> {
         let pieces = self.state.lock().pieces(file, range);
         let mut parts: Vec<Vec<u8>> = Vec::with_capacity(pieces.len());
-        let (sender, receiver) = mpsc::channel();
         let mut places = Vec::new();
         for (place, piece) in pieces.into_iter().enumerate() {
-            match piece {
-                Piece::Bytes(bytes) => parts.push(bytes),
+            parts.push(match piece {
+                Piece::Bytes(bytes) => bytes,
                 Piece::InSheet { sheet, range } => {
-                    parts.push(Vec::new());
-                    let sender = sender.clone();
-                    let done: RangeDone = Box::new(move |read| {
-                        // The reader has given up if nobody receives.
-                        sender.send((place, read.map(<[u8]>::to_vec).ok())).ok();
-                    });
-                    self.store.begin_read(&name_of(sheet), range.clone(), done);
                     places.push((place, sheet, range));
+                    Vec::new()
                 }
+            });
+        }
+        let (sender, receiver) = mpsc::channel();
+        for (number, (place, sheet, range)) in places.iter().enumerate() {
+            if number >= READS_UNDER_WAY {
+                let (place, read): (usize, Option<Vec<u8>>) = receiver.recv().expect("there is a sender here");
+                parts[place] = read.unwrap_or_default();
             }
+            let (place, sender) = (*place, sender.clone());
+            let done: RangeDone = Box::new(move |read| {
+                // The reader has given up if nobody receives.
+                sender.send((place, read.map(<[u8]>::to_vec).ok())).ok();
+            });
+            self.store.begin_read(&name_of(*sheet), range.clone(), done);
         }
         drop(sender);
         for (place, read) in receiver {
@@ -696,7 +716,7 @@ impl Journal {
         let state = &mut *self.state.lock();
         let mut writer = SheetWriter::new(state.next, state.table.epoch(), token);
         state.since_table += 1;
-        if state.since_table >= self.tables_every {
+        if state.since_table >= self.cuts.tables_every {
             state.since_table = 0;
             writer.table(&state.table);
         }

@@ -16,11 +16,13 @@ mod grown_file;
 mod journal;
 mod local_logs;
 mod object_file;
+mod removals;
 mod tier;
 
 #[cfg(fuzzing)]
 pub use journal::check_sheet;
 
-pub use disk::{REMOVED_AFTER, StoreDisk};
+pub use disk::StoreDisk;
 pub use journal::{ASKS_AGAIN_AFTER, KEPT, Outside};
+pub use removals::REMOVED_AFTER;
 pub use tier::{TIER_BLOCK_BYTES, TierCounts, TierOptions, TieredStore};

@@ -11,12 +11,13 @@
 //! because the journal gets bytes in the order in which they were written.
 
 use crate::grown_file::GrownFile;
-use crate::journal::Journal;
-use os::sync::Arc;
-use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use os::{Access, Disk, File, Lock};
+use crate::journal::{Journal, LeftFile};
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex, OnceLock, Weak};
+use os::{Access, Disk, File, Job, Lock, Polled, Priority, Worker};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The end of the names of logs.
 pub const LOG: &str = ".log";
@@ -54,15 +55,19 @@ impl LocalLogs {
         self.folder(self.epoch.load(Ordering::Relaxed)).join(name)
     }
 
-    /// Names and contents of the logs that the writer of this epoch has left here.
-    pub fn bring(&self, epoch: u64) -> io::Result<Vec<(String, Vec<u8>)>> {
+    /// The logs that the writer of this epoch has left here.
+    pub fn left(&self, epoch: u64) -> io::Result<Vec<LeftFile>> {
         let folder = self.folder(epoch);
         let entries = match self.disk.list(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             listed => listed?,
         };
         let logs = entries.into_iter().filter(|entry| entry.name.ends_with(LOG));
-        logs.map(|entry| Ok((entry.name.clone(), self.disk.read_all(&folder.join(entry.name))?))).collect()
+        let open = |name: String| {
+            let file = self.disk.open(&folder.join(&name), Access::Read)?;
+            Ok(LeftFile { bytes: file.len()?, name, file })
+        };
+        logs.map(|entry| open(entry.name)).collect()
     }
 
     /// Begins the folder of a writer, once the journal has what was brought, and removes those of all others.
@@ -106,35 +111,91 @@ impl LocalLogs {
     }
 }
 
-/// Puts what was written soon, in the background.
+/// Puts what was written soon, in the background. If it fails, it is tried again after a time that doubles, and until it succeeds no
+/// log takes more: what can be lost would grow.
 #[derive(Debug)]
 pub struct Uploads {
     journal: Arc<Journal>,
-    is_begun: AtomicBool,
+    /// Why the last attempt failed, until one succeeds.
+    trouble: Mutex<Option<UploadTrouble>>,
+    /// Set once, before anything is written.
+    worker: OnceLock<Box<dyn Worker>>,
+}
+
+#[derive(Debug)]
+struct UploadTrouble {
+    kind: ErrorKind,
+    why: String,
+    /// The time before the next attempt.
+    wait: Duration,
+}
+
+/// The waits after the first failure, and the longest.
+const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+
+/// The job that puts.
+#[derive(Debug)]
+struct UploadJob(Weak<Uploads>);
+
+impl Job for UploadJob {
+    fn poll(&self) -> Polled {
+        let Some(uploads) = self.0.upgrade() else { return Polled::Idle };
+        let outcome = uploads.journal.sync();
+        let trouble = &mut *uploads.trouble.lock();
+        let Err(error) = outcome else {
+            *trouble = None;
+            return if uploads.journal.is_synced() { Polled::Idle } else { Polled::Worked };
+        };
+        if uploads.journal.is_synced() {
+            // The journal has failed for good, and says so itself.
+            return Polled::Idle;
+        }
+        let wait = trouble.take().map_or(WAITS.0, |before| (2 * before.wait).min(WAITS.1));
+        *trouble = Some(UploadTrouble { kind: error.kind(), why: error.to_string(), wait });
+        uploads.worker.get().expect("it is set before anything is polled").wake_after(wait);
+        Polled::Idle
+    }
 }
 
 impl Uploads {
     pub fn new(journal: &Arc<Journal>) -> Arc<Uploads> {
-        Arc::new(Uploads { journal: journal.clone(), is_begun: AtomicBool::new(false) })
+        let (trouble, worker) = (Mutex::new(None), OnceLock::new());
+        let uploads = Arc::new(Uploads { journal: journal.clone(), trouble, worker });
+        let job = Arc::new(UploadJob(Arc::downgrade(&uploads)));
+        uploads.worker.get_or_init(|| journal.outside.threads.sleeping_worker(Priority::High, job));
+        uploads
     }
 
-    /// Begins to put what was written, unless that was begun.
-    fn begin(self: &Arc<Uploads>) {
-        if self.is_begun.swap(true, Ordering::AcqRel) {
-            return;
+    /// Has what was written put soon: now, or after the wait that follows a failure.
+    fn begin(&self) {
+        let worker = self.worker.get().expect("it is set when this is made");
+        if self.trouble.lock().is_none() {
+            worker.wake();
         }
-        let uploads = Arc::clone(self);
-        self.journal.outside.threads.hand_over(Box::new(move || {
-            loop {
-                // If it fails, the next write to a log says so.
-                uploads.journal.sync().ok();
-                uploads.is_begun.store(false, Ordering::Release);
-                // What was written meanwhile may have found that it was begun.
-                if uploads.journal.is_synced() || uploads.is_begun.swap(true, Ordering::AcqRel) {
-                    return;
-                }
+        worker.drive();
+    }
+
+    /// Makes the attempt that is due, where there are no threads to do it.
+    #[cfg(test)]
+    pub fn drive(&self) {
+        self.worker.get().expect("it is set when this is made").drive();
+    }
+
+    /// # Errors
+    ///
+    /// That of the last attempt, if it failed.
+    fn check(&self) -> io::Result<()> {
+        match &*self.trouble.lock() {
+            Some(UploadTrouble { kind, why, .. }) => {
+                Err(io::Error::new(*kind, format!("{why}; no log takes more until the store has what was written")))
             }
-        }));
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets the troubles of a writer that has ended.
+    pub fn forget(&self) {
+        *self.trouble.lock() = None;
     }
 }
 
@@ -152,6 +213,7 @@ impl File for LocalLog {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.uploads.check()?;
         // The journal first: a writer that was fenced writes no more here, either.
         self.grown.write_at(bytes, offset)?;
         self.local.write_at(bytes, offset)

@@ -3,8 +3,11 @@
 //!
 //! ```text
 //! BLOCKS   slots of 16 KiB, one block of an object in each
-//! KEYS     32 bytes for each slot: which block is in it, and the checksum of the name, the place and the bytes
+//! KEYS     32 bytes for each slot: which block is in it, and the checksum of the object, the place and the bytes
 //! ```
+//!
+//! An object is known by its name and the identity of the database, which is part of the hash and of the checksum: the files of a
+//! database that is made anew have the names of those before. Before a database is bound, nothing is kept or looked for.
 //!
 //! The two files need not agree. A block whose checksum does not fit is none, and is read from the store: that is what a crash,
 //! a flipped bit or two objects with one hash come to. So nothing is synced.
@@ -80,6 +83,8 @@ struct Tier {
     state: Mutex<TierState>,
     waiting_bytes: AtomicU64,
     tickets: AtomicU64,
+    /// The identity of the database; 0 before it is known. Relaxed: what is read before it is known to the reader is not kept.
+    database: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -110,15 +115,26 @@ struct Slot {
 
 const EMPTY: Slot = Slot { key: None, bytes: 0, crc: 0, is_used: false };
 
-/// FNV-1a: names are short, and two with one hash are told apart by the checksum.
-fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+/// An object, as the tier knows it.
+#[derive(Clone, Debug)]
+struct TierObject {
+    /// The identity of the database.
+    database: u64,
+    name: String,
 }
 
-/// The checksum of a block in its place.
-fn checksum(name: &str, block: u64, bytes: &[u8]) -> u32 {
-    let place = crc_fast::crc32_iscsi(&[name.as_bytes(), &block.to_le_bytes()].concat());
-    crc_fast::crc32_iscsi(bytes) ^ place.rotate_left(7)
+impl TierObject {
+    /// FNV-1a: names are short, and two with one hash are told apart by the checksum.
+    fn hash(&self) -> u64 {
+        let bytes = self.database.to_le_bytes().into_iter().chain(self.name.bytes());
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    /// The checksum of a block in its place.
+    fn checksum(&self, block: u64, bytes: &[u8]) -> u32 {
+        let place = [&self.database.to_le_bytes(), self.name.as_bytes(), &block.to_le_bytes()].concat();
+        crc_fast::crc32_iscsi(bytes) ^ crc_fast::crc32_iscsi(&place).rotate_left(7)
+    }
 }
 
 impl Slot {
@@ -223,12 +239,13 @@ impl Tier {
         // A smaller budget than the last time.
         blocks.set_len(blocks.len()?.min(most as u64 * TIER_BLOCK_BYTES))?;
         let (waiting_bytes, tickets) = (AtomicU64::new(0), AtomicU64::new(1 << 63));
-        Ok(Tier { blocks, keys, reads, threads, state: Mutex::new(state), waiting_bytes, tickets })
+        let (state, database) = (Mutex::new(state), AtomicU64::new(0));
+        Ok(Tier { blocks, keys, reads, threads, state, waiting_bytes, tickets, database })
     }
 
     /// The slots that have all blocks of a range, with what their bytes should be.
-    fn find(&self, name: &str, range: &Range<u64>) -> Option<Vec<(u32, u64, Slot)>> {
-        let object = hash(name);
+    fn find(&self, object: &TierObject, range: &Range<u64>) -> Option<Vec<(u32, u64, Slot)>> {
+        let object = object.hash();
         let mut state = self.state.lock();
         let state = &mut *state;
         let mut found = Vec::new();
@@ -251,23 +268,23 @@ impl Tier {
     }
 
     /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of a block. The last may be the end of the object.
-    fn keep(self: &Arc<Tier>, name: &str, start: u64, bytes: Vec<u8>) {
+    fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>) {
         let length = bytes.len() as u64;
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {
             self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
             return;
         }
-        let (tier, name) = (Arc::clone(self), name.to_owned());
+        let tier = Arc::clone(self);
         self.threads.hand_over(Box::new(move || {
             for (number, block) in bytes.chunks(TIER_BLOCK_BYTES as usize).enumerate() {
-                tier.write(&name, start / TIER_BLOCK_BYTES + number as u64, block);
+                tier.write(&object, start / TIER_BLOCK_BYTES + number as u64, block);
             }
             tier.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
         }));
     }
 
-    fn write(&self, name: &str, block: u64, bytes: &[u8]) {
-        let key = BlockKey { object: hash(name), block };
+    fn write(&self, object: &TierObject, block: u64, bytes: &[u8]) {
+        let key = BlockKey { object: object.hash(), block };
         let at = {
             let mut state = self.state.lock();
             if state.places.contains_key(&key) {
@@ -276,8 +293,8 @@ impl Tier {
             let Some(at) = state.take() else { return };
             at
         };
-        let slot =
-            Slot { key: Some(key), bytes: bytes.len() as u32, crc: checksum(name, block, bytes), is_used: false };
+        let crc = object.checksum(block, bytes);
+        let slot = Slot { key: Some(key), bytes: bytes.len() as u32, crc, is_used: false };
         let written = self.blocks.write_at(bytes, u64::from(at) * TIER_BLOCK_BYTES);
         let written = written.and_then(|()| self.keys.write_at(&slot.encode(), u64::from(at) * KEY_BYTES as u64));
         let most = {
@@ -303,7 +320,7 @@ impl Tier {
 struct Gathering {
     store: Arc<dyn Store>,
     tier: Arc<Tier>,
-    name: String,
+    object: TierObject,
     range: Range<u64>,
     state: Mutex<GatheringState>,
 }
@@ -317,7 +334,7 @@ struct GatheringState {
 impl Gathering {
     /// Takes a block that was read; the last one ends the read.
     fn take(self: &Arc<Self>, place: usize, (at, block, slot): (u32, u64, Slot), read: Option<&[u8]>) {
-        let bytes = read.filter(|bytes| checksum(&self.name, block, bytes) == slot.crc).map(<[u8]>::to_vec);
+        let bytes = read.filter(|bytes| self.object.checksum(block, bytes) == slot.crc).map(<[u8]>::to_vec);
         if bytes.is_none() {
             let mut state = self.tier.state.lock();
             state.counts.damaged += 1;
@@ -340,26 +357,26 @@ impl Gathering {
                 let length = usize::try_from(self.range.end - self.range.start).expect("what is read fits in memory");
                 done(Ok(&wanted[..wanted.len().min(length)]));
             }
-            None => fetch(&self.store, &self.tier, &self.name, self.range.clone(), done),
+            None => fetch(&self.store, &self.tier, self.object.clone(), self.range.clone(), done),
         }
     }
 }
 
 /// Reads whole blocks from the store, and keeps them.
-fn fetch(store: &Arc<dyn Store>, tier: &Arc<Tier>, name: &str, range: Range<u64>, done: RangeDone) {
+fn fetch(store: &Arc<dyn Store>, tier: &Arc<Tier>, object: TierObject, range: Range<u64>, done: RangeDone) {
     let start = range.start / TIER_BLOCK_BYTES * TIER_BLOCK_BYTES;
     let end = range.end.next_multiple_of(TIER_BLOCK_BYTES);
-    let (tier, own_name) = (Arc::clone(tier), name.to_owned());
+    let (tier, name) = (Arc::clone(tier), object.name.clone());
     let keep = move |read: io::Result<&[u8]>| match read {
         Ok(bytes) => {
             let wanted = bytes.get((range.start - start) as usize..).unwrap_or_default();
             let length = usize::try_from(range.end - range.start).expect("what is read fits in memory");
             done(Ok(&wanted[..wanted.len().min(length)]));
-            tier.keep(&own_name, start, bytes.to_vec());
+            tier.keep(object, start, bytes.to_vec());
         }
         Err(error) => done(Err(error)),
     };
-    store.begin_read(name, start..end, Box::new(keep));
+    store.begin_read(&name, start..end, Box::new(keep));
 }
 
 impl TieredStore {
@@ -404,17 +421,19 @@ impl Store for TieredStore {
     }
 
     fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
-        if !name.starts_with(KEPT_FOLDER) || range.is_empty() {
+        let database = self.tier.database.load(Ordering::Relaxed);
+        if !name.starts_with(KEPT_FOLDER) || range.is_empty() || database == 0 {
             return self.store.begin_read(name, range, done);
         }
-        let Some(found) = self.tier.find(name, &range) else {
-            return fetch(&self.store, &self.tier, name, range, done);
+        let object = TierObject { database, name: name.to_owned() };
+        let Some(found) = self.tier.find(&object, &range) else {
+            return fetch(&self.store, &self.tier, object, range, done);
         };
         let state = GatheringState { left: found.len(), parts: vec![None; found.len()], done: Some(done) };
         let gathering = Arc::new(Gathering {
             store: self.store.clone(),
             tier: self.tier.clone(),
-            name: name.to_owned(),
+            object,
             range,
             state: Mutex::new(state),
         });
@@ -447,6 +466,11 @@ impl Store for TieredStore {
 
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>> {
         self.store.list(folder)
+    }
+
+    fn bind(&self, database: u64) {
+        self.tier.database.store(database, Ordering::Relaxed);
+        self.store.bind(database);
     }
 }
 

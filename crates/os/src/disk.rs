@@ -105,6 +105,9 @@ pub trait Disk: Send + Sync + Debug {
     fn keeps_removed(&self) -> Option<Duration> {
         None
     }
+    /// Says what the files belong to, by a number that nothing else has, before files that never change are read. A disk that keeps
+    /// what was read near needs it: a name may have stood for another file once.
+    fn bind(&self, _owner: u64) {}
     /// Whether a file or directory has this name.
     ///
     /// # Errors

@@ -97,6 +97,10 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// The store's. A folder without objects is no error.
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
+
+    /// Says what the objects belong to, by a number that nothing else has. A store that keeps what was read near needs it: a name may
+    /// have stood for another object once.
+    fn bind(&self, _owner: u64) {}
 }
 
 /// An object that is being written. It is not there before it is finished, and never if it is dropped before that.

@@ -83,7 +83,10 @@ impl FileSet {
         removed: &mut Vec<Arc<DbFile>>,
     ) -> Result<(), EditRefusal> {
         match edit {
-            Edit::Database(id) => self.database = *id,
+            Edit::Database(id) => {
+                self.database = *id;
+                opener.machine.disk.bind(*id);
+            }
             Edit::Epoch(epoch) => self.epoch = *epoch,
             Edit::Table { id, name, options } => self.add_table(*id, name, options)?,
             Edit::AlterTable { id, since, options } => self.alter_table(*id, *since, options)?,

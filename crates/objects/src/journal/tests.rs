@@ -1,13 +1,16 @@
 //! What a disk in a store promises: files as on a disk, and one writer at a time, on a store that has every trouble.
 
+use super::{CUTS, Cuts, READS_UNDER_WAY};
 use crate::{KEPT, Outside, StoreDisk};
 use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
-use os::sync::Arc;
+use os::store::RangeDone;
+use os::sync::{Arc, Mutex};
 use os::{Access, Clock, Disk, File, Lock};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,8 +28,8 @@ fn disk(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64) -> (Arc<StoreDi
         who: format!("machine {seed}"),
     };
     // Every sheet has a table, or few, or almost none.
-    let tables_every = [1, 3, 64][seed as usize % 3];
-    (StoreDisk::with_tables_every(tables_every, client.clone(), Path::new("/db"), outside, None), client)
+    let cuts = Cuts { tables_every: [1, 3, 64][seed as usize % 3], ..CUTS };
+    (StoreDisk::with_cuts(cuts, client.clone(), Path::new("/db"), outside, None), client)
 }
 
 fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
@@ -158,6 +161,15 @@ fn objects_are_seen_when_they_are_synced() {
     clock.advance(crate::REMOVED_AFTER);
     disk.remove(&path("1-2.sst")).expect("it waits");
     assert_eq!(count(), 0, "it was due");
+    let file = disk.open(&path("1-3.sst"), Access::CreateDirect).expect("the name is free");
+    file.write_at(&[7; 5000], 0).and_then(|()| file.sync()).expect("there is no trouble");
+    disk.remove(&path("1-3.sst")).expect("it is there");
+    clock.advance(crate::REMOVED_AFTER / 2);
+    disk.drive();
+    assert_eq!(count(), 1, "followers may read it for a while");
+    clock.advance(crate::REMOVED_AFTER / 2);
+    disk.drive();
+    assert_eq!(count(), 0, "a timer removes it, without another removal");
     drop(lock);
     assert_eq!(kind(disk.remove(&path("1-1.sst"))), ErrorKind::PermissionDenied);
 }
@@ -330,6 +342,120 @@ fn sheets_of_no_use_are_removed_and_a_reader_that_slept_finds_the_newest() {
     assert!(clock.now() > Duration::from_secs(2000));
     let numbers = read_numbers(&*reader).expect("it looks at the list");
     assert_eq!(numbers, [49; 50], "the reader slept while the sheets that it had read to were removed");
+}
+
+/// A store whose reads of ranges are made by threads, and which counts those under way.
+#[derive(Debug)]
+struct CountedStore {
+    client: Arc<SimStoreClient>,
+    threads: Arc<dyn os::Threads>,
+    /// Reads under way, and the most that were.
+    under_way: Arc<Mutex<(usize, usize)>>,
+}
+
+impl os::Store for CountedStore {
+    fn create(&self, name: &str) -> io::Result<Box<dyn os::Upload>> {
+        self.client.create(name)
+    }
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.client.put_if_absent(name, bytes)
+    }
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.client.get(name)
+    }
+    fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.client.read_at(name, buffer, offset)
+    }
+    fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        {
+            let (now, most) = &mut *self.under_way.lock();
+            *now += 1;
+            *most = (*now).max(*most);
+        }
+        let (client, under_way, name) = (self.client.clone(), self.under_way.clone(), name.to_owned());
+        self.threads.hand_over(Box::new(move || {
+            let mut bytes = vec![0; (range.end - range.start) as usize];
+            let read = client.read_at(&name, &mut bytes, range.start);
+            under_way.lock().0 -= 1;
+            done(read.map(|read| &bytes[..read]));
+        }));
+    }
+    fn len(&self, name: &str) -> io::Result<u64> {
+        self.client.len(name)
+    }
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.client.remove(name)
+    }
+    fn list(&self, folder: &str) -> io::Result<Vec<os::StoredObject>> {
+        self.client.list(folder)
+    }
+}
+
+#[test]
+fn a_log_of_many_sheets_is_read_with_some_reads_under_way() {
+    let (store, clock) = calm(7);
+    let (writer, client) = disk(&store, &clock, 2);
+    let _lock = writer.lock(&path("LOCK")).expect("nobody else writes");
+    let log = writer.open(&path("1.log"), Access::Create).expect("the name is free");
+    let numbers: Vec<u64> = (1..3000).collect();
+    for number in &numbers {
+        log.append(&number.to_le_bytes()).and_then(|_| log.sync()).expect("there is no trouble");
+    }
+    let (under_way, threads) = (Arc::default(), os::Machine::real().threads);
+    let counted = Arc::new(CountedStore { client, threads, under_way: Arc::clone(&under_way) });
+    let outside = Outside {
+        clock: clock.clone(),
+        random: Arc::new(SimRandom::new(8)),
+        threads: Arc::new(SimThreads::new(clock.clone())),
+        who: "a reader".to_owned(),
+    };
+    let reader = StoreDisk::new(counted, Path::new("/db"), outside);
+    assert_eq!(read_numbers(&*reader).expect("there is no trouble"), numbers);
+    let (now, most) = *under_way.lock();
+    assert_eq!(now, 0);
+    assert!(most > 1 && most <= READS_UNDER_WAY, "{most} were under way");
+}
+
+/// A store so slow that half of [`KEPT`] has passed when the list and the sheets are read and the next one is put.
+#[test]
+fn a_writer_takes_over_from_a_slow_store_in_time_or_not_at_all() {
+    let (mut taken, mut refused) = (0, 0);
+    for seed in 0..300 {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (store, clock) = calm(seed);
+        let mut promised = Vec::new();
+        let mut last = None;
+        for epoch in 1..6 {
+            // A list, a get and a put at least; each takes up to this.
+            let latency = KEPT.mul_f64(rng.random_range(0.0..0.5));
+            store.set_trouble(StoreTrouble { latency, lost_responses: 50, ..StoreTrouble::default() });
+            let mut process = Process::new(&store, &clock, seed * 100 + epoch);
+            match process.open() {
+                Ok(()) => taken += 1,
+                Err(error) => {
+                    let kinds = [ErrorKind::TimedOut, ErrorKind::StaleNetworkFileHandle];
+                    assert!(kinds.contains(&error.kind()), "seed {seed}: {error}");
+                    refused += u64::from(error.to_string().contains("took longer than"));
+                    continue;
+                }
+            }
+            for number in 0..rng.random_range(1..5) {
+                let number = epoch * 100 + number;
+                let log = process.log.as_ref().expect("it was opened");
+                if log.append(&u64::to_le_bytes(number)).and_then(|_| log.sync()).is_err() {
+                    break;
+                }
+                promised.push(number);
+            }
+            last = Some(process);
+        }
+        store.set_trouble(StoreTrouble::default());
+        let found = read_numbers(&*disk(&store, &clock, seed).0).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let lost: Vec<&u64> = promised.iter().filter(|number| !found.contains(number)).collect();
+        assert!(lost.is_empty(), "seed {seed}: {lost:?} were promised, of {found:?}");
+        drop(last);
+    }
+    assert!(taken > 300 && refused > 20, "{taken} took over, {refused} were refused");
 }
 
 #[test]

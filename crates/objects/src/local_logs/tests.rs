@@ -1,46 +1,66 @@
 //! What is left of logs that are on a machine and, later, in the store.
 
+use super::LocalLogs;
+use crate::journal::{CUTS, Cuts};
 use crate::{KEPT, Outside, StoreDisk};
 use os::sim::{SimClock, SimDisk, SimRandom, SimStore, SimStoreClient, SimThreads};
 use os::sync::{Arc, Mutex};
-use os::{Access, Disk, File, Job, Lock, Priority, Threads, Worker};
+use os::{Access, Clock, Disk, File, Job, Lock, Priority, Threads, Worker};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Threads that do what they are given when they are told to.
+/// Threads that poll jobs when they are told to.
+#[derive(Debug)]
 struct LaterThreads {
     threads: SimThreads,
-    later: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    workers: Mutex<Vec<Arc<dyn Worker>>>,
+}
+
+/// A worker that is driven by [`LaterThreads::run`] alone.
+#[derive(Debug)]
+struct LaterWorker(Arc<dyn Worker>);
+
+impl Worker for LaterWorker {
+    fn wake(&self) {
+        self.0.wake();
+    }
+    fn wake_first(&self) {
+        self.0.wake();
+    }
+    fn wake_after(&self, time: Duration) {
+        self.0.wake_after(time);
+    }
+    fn drive(&self) {}
+    fn stop(&self) {
+        self.0.stop();
+    }
+    fn join(&self) {}
 }
 
 impl LaterThreads {
     fn run(&self) {
-        let later = std::mem::take(&mut *self.later.lock());
-        later.into_iter().for_each(|work| work());
+        let workers = self.workers.lock().clone();
+        workers.iter().for_each(|worker| worker.drive());
     }
 }
 
 impl Threads for LaterThreads {
     fn sleeping_worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
-        self.threads.sleeping_worker(priority, job)
+        let worker: Arc<dyn Worker> = self.threads.sleeping_worker(priority, job).into();
+        self.workers.lock().push(worker.clone());
+        Box::new(LaterWorker(worker))
     }
     fn start(&self) -> io::Result<()> {
         Ok(())
     }
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>) {
-        self.later.lock().push(work);
+        self.threads.hand_over(work);
     }
     fn are_real(&self) -> bool {
         false
-    }
-}
-
-impl fmt::Debug for LaterThreads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LaterThreads").finish_non_exhaustive()
     }
 }
 
@@ -59,15 +79,17 @@ struct Process {
 
 fn process(store: &Arc<SimStore>, clock: &Arc<SimClock>, local: &Arc<SimDisk>, seed: u64) -> Process {
     let client = store.client();
-    let threads = Arc::new(LaterThreads { threads: SimThreads::new(clock.clone()), later: Mutex::default() });
+    let threads = Arc::new(LaterThreads { threads: SimThreads::new(clock.clone()), workers: Mutex::default() });
     let outside = Outside {
         clock: clock.clone(),
         random: Arc::new(SimRandom::new(seed)),
         threads: threads.clone(),
         who: format!("machine {seed}"),
     };
-    let logs = (local.clone() as Arc<dyn Disk>, Path::new("/logs"));
-    let disk = StoreDisk::with_local_logs(client.clone(), Path::new("/db"), outside, logs);
+    let logs = LocalLogs::new(local.clone(), Path::new("/logs"));
+    // A sheet has all logs of a writer, or a few numbers of them.
+    let cuts = Cuts { brought_bytes: [CUTS.brought_bytes, 24][seed as usize % 2], ..CUTS };
+    let disk = StoreDisk::with_cuts(cuts, client.clone(), Path::new("/db"), outside, Some(logs));
     Process { client, threads, disk, lock: None, log: None }
 }
 
@@ -113,7 +135,17 @@ fn check(seed: u64) {
     let (mut kept, mut written, mut promised): (Vec<u64>, Vec<u64>, Vec<u64>) = Default::default();
     for round in 0..8 {
         let machine = rng.random_range(0..2);
-        let mut process = process(&store, &clock, &machines[machine], seed * 100 + round);
+        for attempt in 0..rng.random_range(0..3) {
+            // It dies somewhere on the way. If it has come to write, it has said nothing.
+            let mut process = process(&store, &clock, &machines[machine], seed * 1000 + round * 10 + attempt);
+            process.client.crash_after(rng.random_range(0..30));
+            if open(&mut process).is_ok() {
+                process.client.crash();
+            }
+            drop(process);
+            clock.advance(KEPT);
+        }
+        let mut process = process(&store, &clock, &machines[machine], seed * 1000 + round * 10 + 9);
         let found = open(&mut process).unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
         assert!(found.starts_with(&kept), "seed {seed}, round {round}: {found:?} after {kept:?}");
         let new = &found[kept.len()..];
@@ -168,4 +200,75 @@ fn a_writer_that_was_fenced_finds_out_with_the_first_write_after_a_put() {
     first.threads.run();
     let error = log.append(&[1; 8]).expect_err("it has met the sheet of the second");
     assert!(error.to_string().contains("machine 2"), "{error}");
+}
+
+#[test]
+fn long_logs_are_brought_in_many_sheets_and_a_reader_sees_them_all_at_once() {
+    let clock = Arc::new(SimClock::new());
+    let store = SimStore::new(3, clock.clone());
+    let machine = SimDisk::new(3);
+    // An odd seed: its sheets have three numbers each.
+    let mut first = process(&store, &clock, &machine, 1);
+    open(&mut first).expect("there is no trouble");
+    let log = first.log.clone().expect("it was opened");
+    let promised: Vec<u64> = (1..=100).collect();
+    promised.iter().for_each(|number| log.append(&number.to_le_bytes()).map(drop).expect("nobody else writes"));
+    log.sync().expect("the disk works");
+    first.client.crash();
+    drop((log, first));
+    let reader = process(&store, &clock, &machine, 2).disk;
+    let mut seen = Vec::new();
+    // Each attempt comes a little further; the last one comes to the end.
+    for requests in (2..).step_by(3) {
+        let second = process(&store, &clock, &machine, 1000 + 2 * requests + 1);
+        second.client.crash_after(requests);
+        let is_taken = second.disk.lock(&path("LOCK")).is_ok();
+        second.client.crash();
+        clock.advance(KEPT);
+        seen.push(numbers(&*reader).expect("there is no trouble").len());
+        assert!(
+            reader.list(Path::new("/db")).expect("there is no trouble").len() <= 2,
+            "what is not whole is not shown"
+        );
+        if is_taken {
+            break;
+        }
+    }
+    assert!(seen.len() > 10, "{seen:?}");
+    assert!(seen.iter().all(|seen| *seen == 0 || *seen == 100) && seen.ends_with(&[100]), "{seen:?}");
+    assert_eq!(numbers(&*reader).expect("there is no trouble"), promised);
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_asked_again_later_and_no_log_takes_more_meanwhile() {
+    let clock = Arc::new(SimClock::new());
+    let store = SimStore::new(1, clock.clone());
+    let mut process = process(&store, &clock, &SimDisk::new(1), 1);
+    open(&mut process).expect("there is no trouble");
+    let log = process.log.clone().expect("it was opened");
+    process.threads.run();
+    // It was idle, so it looks at the list before it puts, and has no answer.
+    clock.advance(KEPT);
+    log.append(&[1; 8]).and_then(|_| log.sync()).expect("it is on this machine");
+    process.client.crash();
+    process.threads.run();
+    let error = log.append(&[2; 8]).expect_err("what can be lost would grow").to_string();
+    assert!(error.contains("the client has crashed") && error.contains("no log takes more"), "{error}");
+    let attempt_made = || {
+        let begin = clock.now();
+        process.threads.run();
+        // An attempt asks with patience, for half a minute.
+        clock.now() > begin
+    };
+    assert!(!attempt_made(), "it waits first");
+    log.sync().expect("it is on this machine");
+    assert!(!attempt_made(), "a sync does not make it wait less");
+    clock.advance(Duration::from_millis(100));
+    assert!(attempt_made() && !attempt_made());
+    clock.advance(Duration::from_millis(100));
+    assert!(!attempt_made(), "it waits longer than before");
+    process.client.crash_after(u64::MAX);
+    clock.advance(Duration::from_millis(100));
+    process.threads.run();
+    log.append(&[2; 8]).and_then(|_| log.sync()).expect("the store answers again");
 }

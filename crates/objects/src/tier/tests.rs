@@ -36,7 +36,9 @@ fn tier(client: &Arc<dyn Store>, disk: &Arc<SimDisk>, clock: &Arc<SimClock>, bud
         threads: Arc::new(SimThreads::new(clock.clone())),
         budget_bytes,
     };
-    TieredStore::open(client.clone(), Path::new("/tier"), options).expect("the disk works")
+    let tier = TieredStore::open(client.clone(), Path::new("/tier"), options).expect("the disk works");
+    tier.bind(17);
+    tier
 }
 
 /// Reads a range and compares it.
@@ -129,4 +131,37 @@ fn what_is_used_stays_and_what_is_not_goes() {
         asked += store.counts().gets - before;
     }
     assert!(asked <= 2, "the block that is used all the time was asked for {asked} times");
+}
+
+#[test]
+fn blocks_of_a_database_that_had_the_same_names_are_not_used() {
+    let (store, client, clock) = store();
+    let disk = SimDisk::new(1);
+    let near = tier(&client, &disk, &clock, 64 << 20);
+    (0..4).for_each(|object| check(&near, object, 0, 40_000));
+    // The database is removed, and made anew: object 0 has the bytes that object 1 had.
+    let bytes = client.get("sst/1.sst").expect("it is there");
+    let mut upload = client.create("sst/0.sst").expect("there is no trouble");
+    upload.write(&bytes).and_then(|()| upload.finish()).expect("there is no trouble");
+    drop(near);
+    let near = tier(&client, &disk, &clock, 64 << 20);
+    near.bind(18);
+    let mut buffer = vec![0; 40_000];
+    near.read_at("sst/0.sst", &mut buffer, 0).expect("the store works");
+    assert_eq!(buffer, bytes[..40_000]);
+    let asked = store.counts().gets;
+    near.read_at("sst/0.sst", &mut buffer, 0).expect("the store works");
+    assert_eq!((store.counts().gets, &buffer[..]), (asked, &bytes[..40_000]), "its own blocks are near");
+    assert_eq!(near.counts().damaged, 0);
+}
+
+#[test]
+fn nothing_is_kept_before_a_database_is_bound() {
+    let (store, client, clock) = store();
+    let disk = SimDisk::new(1);
+    let near = tier(&client, &disk, &clock, 64 << 20);
+    near.bind(0);
+    let asked = store.counts().gets;
+    (0..3).for_each(|_| check(&near, 0, 0, 10_000));
+    assert_eq!((store.counts().gets - asked, near.counts().blocks), (3, 0));
 }

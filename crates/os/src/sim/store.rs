@@ -10,7 +10,7 @@
 use super::SimClock;
 use crate::Clock;
 use crate::store::{Store, StoredObject, Upload};
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt, SeedableRng};
@@ -135,7 +135,7 @@ impl SimStore {
 
     /// Another client of the store.
     pub fn client(self: &Arc<SimStore>) -> Arc<SimStoreClient> {
-        Arc::new(SimStoreClient { store: Arc::clone(self), crashed: Arc::new(AtomicBool::new(false)) })
+        Arc::new(SimStoreClient { store: Arc::clone(self), left: Arc::new(AtomicU64::new(u64::MAX)) })
     }
 
     /// Has all late requests arrive.
@@ -280,20 +280,29 @@ fn missing(name: &str) -> io::Error {
 #[derive(Debug)]
 pub struct SimStoreClient {
     store: Arc<SimStore>,
-    crashed: Arc<AtomicBool>,
+    /// How many requests it makes until it has crashed.
+    left: Arc<AtomicU64>,
+}
+
+/// Counts a request of a client that has so many left.
+fn check(left: &AtomicU64) -> io::Result<()> {
+    let counted = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    counted.map(drop).map_err(|_| io::Error::new(ErrorKind::BrokenPipe, "the client has crashed"))
 }
 
 impl SimStoreClient {
     /// From now on nothing of this client reaches the store, but for what is late already.
     pub fn crash(&self) {
-        self.crashed.store(true, Ordering::Relaxed);
+        self.crash_after(0);
+    }
+
+    /// As [`SimStoreClient::crash`], after so many more requests.
+    pub fn crash_after(&self, requests: u64) {
+        self.left.store(requests, Ordering::Relaxed);
     }
 
     fn check(&self) -> io::Result<()> {
-        if self.crashed.load(Ordering::Relaxed) {
-            return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has crashed"));
-        }
-        Ok(())
+        check(&self.left)
     }
 
     /// Begins a request that changes nothing.
@@ -310,8 +319,8 @@ impl SimStoreClient {
 impl Store for SimStoreClient {
     fn create(&self, name: &str) -> io::Result<Box<dyn Upload>> {
         self.check()?;
-        let (store, crashed) = (Arc::clone(&self.store), Arc::clone(&self.crashed));
-        Ok(Box::new(SimUpload { store, crashed, name: name.to_owned(), bytes: Vec::new() }))
+        let (store, left) = (Arc::clone(&self.store), Arc::clone(&self.left));
+        Ok(Box::new(SimUpload { store, left, name: name.to_owned(), bytes: Vec::new() }))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -371,7 +380,7 @@ impl Store for SimStoreClient {
 #[derive(Debug)]
 struct SimUpload {
     store: Arc<SimStore>,
-    crashed: Arc<AtomicBool>,
+    left: Arc<AtomicU64>,
     name: String,
     bytes: Vec<u8>,
 }
@@ -383,9 +392,7 @@ impl Upload for SimUpload {
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
-        if self.crashed.load(Ordering::Relaxed) {
-            return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has crashed"));
-        }
+        check(&self.left)?;
         let fate = self.store.begin(|counts| counts.puts += 1);
         let torn = {
             let state = &mut *self.store.state.lock();

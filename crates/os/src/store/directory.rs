@@ -74,8 +74,14 @@ fn give_name(disk: &dyn Disk, new: &Path, path: &Path) -> io::Result<()> {
     let linked = disk.link(new, path);
     // If it stays, it is removed with others that were not finished.
     disk.remove(new).ok();
-    linked?;
-    disk.sync_dir(path.parent().expect("an object lies in the directory"))
+    if let Err(error) = &linked
+        && error.kind() != ErrorKind::AlreadyExists
+    {
+        return linked;
+    }
+    // A name that is taken may have been given by an earlier attempt whose sync failed: the caller may take it for its own.
+    disk.sync_dir(path.parent().expect("an object lies in the directory"))?;
+    linked
 }
 
 /// What is in a directory that may not be there.

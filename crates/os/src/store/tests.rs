@@ -89,6 +89,23 @@ fn an_object_of_a_directory_survives_a_crash_whole_or_not_at_all() {
     }
 }
 
+#[test]
+fn a_name_of_a_directory_that_is_taken_is_durable() {
+    let mut taken = 0;
+    for sync in 1..8 {
+        let disk = SimDisk::new(sync);
+        let store = DirectoryStore::new(disk.clone(), Path::new("/db"), 7);
+        disk.fail_sync(sync, ErrorKind::Other);
+        let first = store.put_if_absent("journal/1", b"one");
+        // The client asks again, and takes what it finds for its own.
+        let second = store.put_if_absent("journal/1", b"one");
+        taken += u32::from(first.is_err() && second.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists));
+        disk.crash_keeping_nothing();
+        assert_eq!(store.get("journal/1").unwrap_or_else(|error| panic!("sync {sync}: {error}")), b"one");
+    }
+    assert!(taken > 0, "a sync failed after the name was given");
+}
+
 /// A store whose ranged reads are held back.
 #[derive(Debug, Default)]
 struct HeldStore {
