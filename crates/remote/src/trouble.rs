@@ -28,6 +28,8 @@ pub struct Trouble {
     pub duplicates: u32,
     /// The end of an upload in parts fails, and nothing is there.
     pub torn_uploads: u32,
+    /// The end of an upload in parts, and taking its parts back, have no answer for ever, and nothing is there.
+    pub stuck_uploads: u32,
     /// What each request takes beside the store's own time.
     pub latency: Duration,
 }
@@ -177,10 +179,16 @@ impl MultipartUpload for TroubledUpload {
         if self.source.happens(self.source.trouble.torn_uploads) {
             return Err(failed("the upload broke off"));
         }
+        if self.source.happens(self.source.trouble.stuck_uploads) {
+            return std::future::pending().await;
+        }
         answer(fate, self.inner.complete().await)
     }
 
     async fn abort(&mut self) -> Result<()> {
+        if self.source.happens(self.source.trouble.stuck_uploads) {
+            return std::future::pending().await;
+        }
         self.inner.abort().await
     }
 }

@@ -14,6 +14,7 @@ use std::io;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// Bytes of a part. S3 takes parts of 5 MiB and more, and 10,000 of them: 78 GiB.
 const PART_BYTES: usize = 8 << 20;
@@ -80,9 +81,10 @@ impl RemoteUpload {
     fn wait_for_part(&self, part: JoinHandle<object_store::Result<()>>) -> io::Result<()> {
         let (shared, key) = (Arc::clone(&self.shared), self.key());
         wait_in(&self.event_loop, async move {
-            match part.await {
-                Ok(sent) => sent.map_err(|error| shared.failed("upload a part of", &key, &error)),
-                Err(error) => Err(io::Error::other(format!("a part of {key} was not uploaded: {error}"))),
+            match timeout(shared.patience.deadline, part).await {
+                Ok(Ok(sent)) => sent.map_err(|error| shared.failed("upload a part of", &key, &error)),
+                Ok(Err(error)) => Err(io::Error::other(format!("a part of {key} was not uploaded: {error}"))),
+                Err(_) => Err(no_answer(&shared, "upload a part of", &key)),
             }
         })
     }
@@ -100,24 +102,36 @@ impl RemoteUpload {
         wait_in(&self.event_loop, async move {
             shared.count(Kind::Put);
             // Not tried again: an answer that was lost is found by the check of the object.
-            match tokio::time::timeout(shared.patience.deadline, parts.complete()).await {
-                Ok(Ok(put)) => Ok(put.e_tag),
-                Ok(Err(error)) => {
-                    // It is there if only the answer was lost. If it is not, the parts are taken back.
-                    if shared.place.store.head(&key).await.is_ok() {
-                        return Ok(None);
-                    }
-                    // If they stay, the store removes them by its rule for unfinished uploads.
-                    parts.abort().await.ok();
-                    Err(shared.failed("finish the upload of", &key, &error))
+            let error = match timeout(shared.patience.deadline, parts.complete()).await {
+                Ok(Ok(put)) => return Ok(put.e_tag),
+                Ok(Err(error)) => shared.failed("finish the upload of", &key, &error),
+                Err(_) => no_answer(&shared, "finish the upload of", &key),
+            };
+            // It is there if only the answer was lost. If it is not, the parts are taken back.
+            let head = shared.patience.ask(&shared.counters, || {
+                shared.count(Kind::Get);
+                shared.place.store.head(&key)
+            });
+            match head.await {
+                Ok(_) => Ok(None),
+                Err(_) => {
+                    take_back(parts, &shared).await;
+                    Err(error)
                 }
-                Err(_) => Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    format!("cannot finish the upload of {key} in {}: no answer in time", shared.place.bucket),
-                )),
             }
         })
     }
+}
+
+/// Takes the parts of an upload back, if the store answers in time. If they stay, the store removes them by its rule for
+/// unfinished uploads.
+async fn take_back(mut parts: Box<dyn MultipartUpload>, shared: &Shared) {
+    drop(timeout(shared.patience.attempt, parts.abort()).await);
+}
+
+fn no_answer(shared: &Shared, action: &str, key: &Path) -> io::Error {
+    let (bucket, seconds) = (&shared.place.bucket, shared.patience.deadline.as_secs_f32());
+    io::Error::new(io::ErrorKind::TimedOut, format!("cannot {action} {key} in {bucket}: no answer within {seconds} s"))
 }
 
 impl Upload for RemoteUpload {
@@ -149,9 +163,9 @@ impl Upload for RemoteUpload {
 
 impl Drop for RemoteUpload {
     fn drop(&mut self) {
-        if let Some(mut parts) = self.parts.take() {
-            // If it fails, the store removes the parts by its rule for unfinished uploads.
-            self.event_loop.spawn(async move { parts.abort().await.ok() });
+        if let Some(parts) = self.parts.take() {
+            let shared = Arc::clone(&self.shared);
+            self.event_loop.spawn(async move { take_back(parts, &shared).await });
         }
     }
 }

@@ -2,16 +2,18 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real time, outside of the engine")]
 
+mod figures;
+#[expect(dead_code, reason = "other tests use all of it")]
+mod processes;
+
 use futures_util::StreamExt;
 use larch::Database;
-use larch_remote::trouble::{Trouble, TroubledStore};
 use larch_remote::{Connection, Near, Patience, Place};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 fn connect(store: &Arc<dyn ObjectStore>) -> Connection {
     let place = Place::within(Arc::clone(store), "db");
@@ -100,16 +102,15 @@ fn logs_and_blocks_on_this_machine() {
     assert!(tier().hits > before, "{:?}", tier());
 }
 
-/// The gets of one thread that polls many at once, a second; and the requests of each.
-fn gets_per_second(under_way: usize, gets: u32, latency: Duration) -> (f64, f64) {
+/// The requests of each get, of one thread that has many under way.
+fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     const ROWS: u32 = 200_000;
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let writer = connect(&memory).builder().open().expect("it is made");
     fill(&writer, ROWS, 400);
     writer.flush().and_then(|()| writer.compact()).expect("the store works");
     drop(writer);
-    let troubled = TroubledStore::new(memory, 1, Trouble { latency, ..Trouble::default() });
-    let connection = connect(&(Arc::new(troubled) as Arc<dyn ObjectStore>));
+    let connection = connect(&memory);
     let db = connection.builder().read_only(true).cache_bytes(8 << 20).open().expect("it is there");
     let table = db.existing_table("t").expect("the store works").expect("the table is there");
     let all = |gets: u32, first: u32| {
@@ -127,25 +128,29 @@ fn gets_per_second(under_way: usize, gets: u32, latency: Duration) -> (f64, f64)
     };
     // Inner nodes come into memory.
     all(20_000, 0);
-    let (before, begin) = (connection.store.counts(), Instant::now());
+    let before = connection.store.counts();
     all(gets, 20_000);
-    let rate = f64::from(gets) / begin.elapsed().as_secs_f64();
     let requests = connection.store.counts().since(&before).requests;
-    (rate, requests.gets as f64 / f64::from(gets))
+    requests.gets as f64 / f64::from(gets)
 }
 
-/// Figures, with `cargo test --release --test database -- --ignored --nocapture figures`.
+/// Run it again with `cargo test --release --test database -- --ignored --nocapture figures`, and `LARCH_MINIO=/path/of/minio` before
+/// that for MinIO, too.
 #[test]
 #[ignore = "it measures: cargo test --release --test database -- --ignored --nocapture figures"]
-fn figures_of_gets_from_far_away() {
-    for under_way in [1, 16, 128, 256] {
-        let (rate, requests) = gets_per_second(under_way, 200 * under_way as u32, Duration::from_millis(5));
-        println!("{under_way} under way, 5 ms: {rate:.0} gets/s, {requests:.3} requests a get");
-    }
+fn figures_of_reads_from_far_away() {
+    figures::reads();
+}
+
+/// As above.
+#[test]
+#[ignore = "it measures: cargo test --release --test database -- --ignored --nocapture lag"]
+fn lag_of_followers_on_a_store() {
+    figures::lag();
 }
 
 #[test]
 fn a_get_is_one_request_at_most_with_inner_nodes_in_memory() {
-    let (_, requests) = gets_per_second(64, 5000, Duration::ZERO);
+    let requests = requests_per_get(64, 5000);
     assert!(requests <= 1.05, "{requests} requests a get");
 }

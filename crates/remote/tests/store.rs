@@ -33,6 +33,7 @@ const HARD: Trouble = Trouble {
     lost_answers: 50,
     duplicates: 50,
     torn_uploads: 0,
+    stuck_uploads: 0,
     latency: Duration::ZERO,
 };
 
@@ -95,6 +96,19 @@ fn an_upload_that_breaks_off_is_reported_and_leaves_nothing() {
     let error = upload.finish().expect_err("it breaks off");
     assert!(error.to_string().contains("a/database/sst/large"), "{error}");
     assert_eq!(store.len("sst/large").expect_err("nothing is there").kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn an_upload_whose_end_has_no_answer_is_given_up_at_the_deadline() {
+    let stuck = Trouble { stuck_uploads: 1000, ..Trouble::default() };
+    let troubled = TroubledStore::new(Arc::new(InMemory::new()), 3, stuck);
+    let patience = Patience { deadline: Duration::from_millis(200), attempt: Duration::from_millis(50), ..patience() };
+    let store = RemoteStore::new(Place::within(Arc::new(troubled), "p"), patience).expect("the system has threads");
+    let mut upload = store.create("sst/large").expect("it is only prepared");
+    upload.write(&vec![7; 20 << 20]).expect("the parts are sent");
+    let error = upload.finish().expect_err("it has no answer");
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert!(error.to_string().contains("p/sst/large") && error.to_string().contains("within 0.2 s"), "{error}");
 }
 
 #[test]
