@@ -12,6 +12,7 @@ use clap::parser::ValueSource;
 use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use larch::{Compression, Database, Durability, FilterKind, Filters, IndexKind, Release, TableOptions};
 use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Headings of the help.
@@ -201,7 +202,7 @@ impl Cli {
 }
 
 /// Options that every command takes but `bench`, whose targets have their own.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Common {
     /// Memory for pages
     #[arg(long, global = true, help_heading = COMMON, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
@@ -365,6 +366,12 @@ pub enum Command {
     /// themselves, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is given, and all statements see the same rows.
     #[command(after_help = SQL_EXAMPLES)]
     Sql(Sql),
+    /// Cut queries into tasks for executors, which `larch sql --scheduler` asks, see docs/guide/sql.md
+    SqlScheduler(SqlScheduler),
+    /// Do tasks of queries: open the databases that they name, and read the ranges of keys that they have
+    ///
+    /// At its end it prints what it has read.
+    SqlExecutor(SqlExecutor),
     /// Show how many rows, bytes and files a table has
     ///
     /// With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread. That is read off the
@@ -550,6 +557,44 @@ pub struct Sql {
     /// How many threads work on a query [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// Have the executors of this `sql-scheduler` answer, which find the database under the same DIR
+    #[arg(long, value_name = "HOST:PORT")]
+    pub scheduler: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct SqlScheduler {
+    /// Address and port at which it takes queries and executors; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:50050")]
+    pub listen: SocketAddr,
+    /// Say on the standard output when it has this many executors
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub executors: usize,
+    /// End when the standard input does
+    #[arg(long)]
+    pub stop_with_input: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SqlExecutor {
+    /// The scheduler that it works for
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    pub scheduler: String,
+    /// Address at which the other processes find this one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub listen: IpAddr,
+    /// Port for rows; the next one is for tasks [default: two free ones]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..65535))]
+    pub port: Option<u16>,
+    /// How many partitions it works on at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Memory for the work of the query engine, beside that of databases
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size::parse)]
+    pub memory: u64,
+    /// End when the standard input does
+    #[arg(long)]
+    pub stop_with_input: bool,
 }
 
 #[derive(Debug, Args)]

@@ -34,7 +34,7 @@ mod schema;
 mod size;
 mod storage;
 
-pub use commands::sql::{Query, QueryFormat, RunQuery};
+pub use commands::sql::{OpenBuilder, Query, QueryFormat, RunQuery, SqlExecutor, SqlProcesses, SqlScheduler};
 pub use failure::Failure;
 pub use output::Output;
 
@@ -68,6 +68,8 @@ pub const STORES: Stores<'static> =
 pub struct Additions {
     /// What `larch sql` runs: a query engine.
     pub query: Option<RunQuery>,
+    /// What `larch sql-scheduler` and `larch sql-executor` run: a query engine in several processes.
+    pub sql_processes: Option<SqlProcesses>,
     /// Databases that are not in directories of this machine: what DIR names is on the disk of the machine that this gives.
     pub machine_of: Option<MachineOf>,
 }
@@ -79,7 +81,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
 
 /// As [`main`], in a binary with `additions`.
 pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
-    let Additions { query, machine_of } = additions;
+    let Additions { query, sql_processes, machine_of } = additions;
     if let Some(machine_of) = machine_of {
         places::set(machine_of);
     }
@@ -102,6 +104,8 @@ pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
         Command::DropTable(args) => commands::tables::drop_table(&common, &args),
         Command::RenameTable(args) => commands::share::rename(&common, &args),
         Command::Sql(args) => commands::sql::run(&common, &args, query),
+        Command::SqlScheduler(args) => commands::sql::scheduler(&common, &args, sql_processes),
+        Command::SqlExecutor(args) => commands::sql::executor(&common, &args, sql_processes),
         Command::Stats(args) => commands::stats::run(&common, &args),
         Command::Metrics(args) => commands::metrics::run(&common, &args),
         Command::Explain(args) => commands::explain::run(&common, &args),

@@ -57,12 +57,20 @@ const ENGINES: [Step; 1] = [Step {
         --package larch-store-lmdb --package larch-store-sqlite --package larch-store-cassandra",
 }];
 
-/// So is the query engine: `cargo x sql --check` has its lints and tests.
-const SQL: [Step; 1] = [Step {
-    name: "format of the query engine",
-    variable: None,
-    arguments: "fmt --check --manifest-path crates/datafusion/Cargo.toml --package larch-datafusion",
-}];
+/// So is the query engine, alone and in several processes: `cargo x sql --check` and `cargo x sql --ballista --check` have
+/// its lints and tests.
+const SQL: [Step; 2] = [
+    Step {
+        name: "format of the query engine",
+        variable: None,
+        arguments: "fmt --check --manifest-path crates/datafusion/Cargo.toml --package larch-datafusion",
+    },
+    Step {
+        name: "format of the query engine in several processes",
+        variable: None,
+        arguments: "fmt --check --manifest-path crates/ballista/Cargo.toml --package larch-ballista",
+    },
+];
 
 /// And object storage: `cargo x remote --check`.
 const REMOTE: [Step; 1] = [Step {

@@ -11,7 +11,8 @@ const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
 
 /// Workspaces whose dependencies are checked. Those of other engines are left out: what they bring is measured on the
 /// machine of a developer and never distributed.
-const MANIFESTS: [&str; 3] = ["Cargo.toml", "fuzz/Cargo.toml", "crates/datafusion/Cargo.toml"];
+const MANIFESTS: [&str; 4] =
+    ["Cargo.toml", "fuzz/Cargo.toml", "crates/datafusion/Cargo.toml", "crates/ballista/Cargo.toml"];
 
 /// How long the list of vulnerabilities may take to come. It is some megabytes.
 const FETCH_SECONDS: &str = "90";

@@ -1,5 +1,6 @@
-//! `cargo x sql`: the query engine, a workspace of its own in `crates/datafusion`, whose output goes to `sql` in the target
-//! folder. It takes minutes to build, so the build server does not.
+//! `cargo x sql`: the query engine, a workspace of its own in `crates/datafusion`, and in several processes in
+//! `crates/ballista`. Their output goes to `sql` in the target folder. They take minutes to build, so the build server does
+//! not.
 
 use crate::tools::{cargo, ends_as, target_of};
 use std::path::Path;
@@ -10,6 +11,9 @@ mod tests;
 
 const MANIFEST: &str = "crates/datafusion/Cargo.toml";
 
+/// Of the query engine in several processes, a workspace of its own, too.
+const BALLISTA: &str = "crates/ballista/Cargo.toml";
+
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan<'a> {
@@ -19,43 +23,55 @@ enum Plan<'a> {
     Check,
     /// The program that compares with Parquet, with these arguments.
     Measure(&'a [&'a str]),
+    /// `larch` with these arguments, of which some commands have several processes answer.
+    RunBallista(&'a [&'a str]),
+    /// Format, lints and tests of what has several processes answer.
+    CheckBallista,
 }
 
 /// Runs what the arguments ask for.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let target = target_of(root, "sql", std::env::var_os("CARGO_TARGET_DIR"));
-    let in_workspace = |words: &[&str]| {
+    let in_workspace = |manifest: &str, words: &[&str]| {
         let mut cargo = cargo();
-        cargo.arg(words[0]).arg("--manifest-path").arg(root.join(MANIFEST)).args(&words[1..]);
+        cargo.arg(words[0]).arg("--manifest-path").arg(root.join(manifest)).args(&words[1..]);
         cargo.env("CARGO_TARGET_DIR", &target);
         cargo
+    };
+    let check = |manifest: &str, features: &[&str]| {
+        let steps: [(&str, &[&str], &[&str]); 3] = [
+            ("format", &["fmt", "--check"], &[]),
+            ("clippy", &["clippy", "--all-targets"], &["--", "-D", "warnings"]),
+            ("test", &["test"], &[]),
+        ];
+        for (name, words, rest) in steps {
+            println!("sql: {name}");
+            let features = if name == "format" { &[] } else { features };
+            let ended = ends_as("sql", in_workspace(manifest, words).args(features).args(rest));
+            if ended != ExitCode::SUCCESS {
+                eprintln!("sql: {name} failed");
+                return ended;
+            }
+        }
+        ExitCode::SUCCESS
     };
     match plan(arguments) {
         Err(why) => {
             eprintln!("sql: {why}");
             ExitCode::from(2)
         }
-        Ok(Plan::Run(arguments)) => ends_as("sql", in_workspace(&["run", "--release", "--", "sql"]).args(arguments)),
+        Ok(Plan::Run(arguments)) => {
+            ends_as("sql", in_workspace(MANIFEST, &["run", "--release", "--", "sql"]).args(arguments))
+        }
         Ok(Plan::Measure(arguments)) => {
             let words = ["run", "--release", "--features", "parquet", "--example", "measure", "--"];
-            ends_as("sql", in_workspace(&words).args(arguments))
+            ends_as("sql", in_workspace(MANIFEST, &words).args(arguments))
         }
-        Ok(Plan::Check) => {
-            let steps: [(&str, &[&str]); 3] = [
-                ("format", &["fmt", "--check"]),
-                ("clippy", &["clippy", "--all-targets", "--features", "parquet", "--", "-D", "warnings"]),
-                ("test", &["test", "--features", "parquet"]),
-            ];
-            for (name, words) in steps {
-                println!("sql: {name}");
-                let ended = ends_as("sql", &mut in_workspace(words));
-                if ended != ExitCode::SUCCESS {
-                    eprintln!("sql: {name} failed");
-                    return ended;
-                }
-            }
-            ExitCode::SUCCESS
+        Ok(Plan::RunBallista(arguments)) => {
+            ends_as("sql", in_workspace(BALLISTA, &["run", "--release", "--"]).args(arguments))
         }
+        Ok(Plan::Check) => check(MANIFEST, &["--features", "parquet"]),
+        Ok(Plan::CheckBallista) => check(BALLISTA, &[]),
     }
 }
 
@@ -63,8 +79,15 @@ fn plan<'a>(arguments: &'a [&'a str]) -> Result<Plan<'a>, String> {
     match arguments {
         [] => Err("say which database is asked what: cargo x sql DIR 'SELECT …', or --check, or --measure".to_owned()),
         ["--check"] => Ok(Plan::Check),
-        ["--check", rest @ ..] => Err(format!("--check takes nothing else: leave out `{}`", rest.join(" "))),
+        ["--ballista", "--check"] => Ok(Plan::CheckBallista),
+        ["--check", rest @ ..] | ["--ballista", "--check", rest @ ..] => {
+            Err(format!("--check takes nothing else: leave out `{}`", rest.join(" ")))
+        }
         ["--measure", rest @ ..] => Ok(Plan::Measure(rest)),
+        ["--ballista"] => {
+            Err("say what to run: cargo x sql --ballista sql-scheduler, sql-executor or sql, or --check".to_owned())
+        }
+        ["--ballista", rest @ ..] => Ok(Plan::RunBallista(rest)),
         rest => Ok(Plan::Run(rest)),
     }
 }

@@ -1,14 +1,16 @@
-//! `larch sql`: statements for a query engine. The engine is given by the binary; that of the default workspace has none. It
-//! knows no SQL.
+//! `larch sql`: statements for a query engine; and the processes with which several engines answer together. The engine is
+//! given by the binary; that of the default workspace has none. It knows no SQL.
 
-use crate::args::{Common, Sql};
+use crate::args::{self, Common, Sql};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::schema::columns;
-use larch::{Database, Follow, Table};
+use larch::{Builder, Database, Follow, Table};
 use os::{Access, FileReader, Machine};
 use std::io::{self, Read as _};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How the rows of an answer are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,10 +38,54 @@ pub struct Query {
     pub memory_bytes: u64,
     /// How many threads work on a query; `None`: one for each processor.
     pub threads: Option<u16>,
+    /// The process that has other processes answer the query, as `HOST:PORT`; `None`: this process answers it.
+    pub scheduler: Option<String>,
 }
 
 /// Answers a query on the standard output.
 pub type RunQuery = fn(&Query) -> Result<()>;
+
+/// Begins to open a database as the options of the command say, wherever it is.
+pub type OpenBuilder = Arc<dyn Fn(&Path) -> Result<Builder> + Send + Sync>;
+
+/// Processes that answer queries together.
+#[derive(Clone, Copy, Debug)]
+pub struct SqlProcesses {
+    /// What `larch sql-scheduler` runs.
+    pub scheduler: fn(&SqlScheduler) -> Result<()>,
+    /// What `larch sql-executor` runs.
+    pub executor: fn(&SqlExecutor) -> Result<()>,
+}
+
+/// How a process works that cuts queries into tasks.
+pub struct SqlScheduler {
+    /// Where it takes queries and executors.
+    pub listen: SocketAddr,
+    /// It says when it has this many of them.
+    pub executors: usize,
+    /// Whether it ends when the standard input does.
+    pub stops_with_input: bool,
+    /// Opens the databases of queries.
+    pub open: OpenBuilder,
+}
+
+/// How a process works that does tasks of queries.
+pub struct SqlExecutor {
+    /// Host and port of the scheduler.
+    pub scheduler: (String, u16),
+    /// The address at which other processes find this one.
+    pub listen: IpAddr,
+    /// The port for rows; the next one is for tasks. `None`: any that are free.
+    pub port: Option<u16>,
+    /// How many partitions it works on at a time; `None`: one for each processor.
+    pub threads: Option<u16>,
+    /// Memory for the engine's work, in bytes.
+    pub memory_bytes: u64,
+    /// Whether it ends when the standard input does.
+    pub stops_with_input: bool,
+    /// Opens the databases of queries.
+    pub open: OpenBuilder,
+}
 
 impl Query {
     /// The columns of a table that `larch import` made, in the language of `docs/guide/sql.md`; `None` if the table was made
@@ -66,11 +112,54 @@ pub fn run(common: &Common, args: &Sql, run: Option<RunQuery>) -> Result<()> {
         statements.push_str(text);
     }
     let builder = common.builder(&args.dir)?.create(false);
-    let builder = if common.follow { builder.follow(Follow::Commits) } else { builder.read_only(true) };
+    let builder = match (&args.scheduler, common.follow) {
+        (Some(_), true) => {
+            let why = "several processes answer with the rows that are in files; leave --follow or --scheduler out";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        (Some(_), false) => builder.follow(Follow::Files),
+        (None, true) => builder.follow(Follow::Commits),
+        (None, false) => builder.read_only(true),
+    };
     let database = builder.open()?;
     let directory = args.dir.clone();
-    let Sql { format, memory, threads, .. } = *args;
-    run(&Query { database, directory, statements, format, memory_bytes: memory, threads })
+    let Sql { format, memory, threads, ref scheduler, .. } = *args;
+    run(&Query { database, directory, statements, format, memory_bytes: memory, threads, scheduler: scheduler.clone() })
+}
+
+/// Runs `larch sql-scheduler`.
+pub fn scheduler(common: &Common, args: &args::SqlScheduler, processes: Option<SqlProcesses>) -> Result<()> {
+    let processes = processes.ok_or_else(no_processes)?;
+    let args::SqlScheduler { listen, executors, stop_with_input } = *args;
+    let open = open(common);
+    (processes.scheduler)(&SqlScheduler { listen, executors, stops_with_input: stop_with_input, open })
+}
+
+/// Runs `larch sql-executor`.
+pub fn executor(common: &Common, args: &args::SqlExecutor, processes: Option<SqlProcesses>) -> Result<()> {
+    let processes = processes.ok_or_else(no_processes)?;
+    let args::SqlExecutor { ref scheduler, listen, port, threads, memory, stop_with_input } = *args;
+    let Some((host, Ok(number))) = scheduler.rsplit_once(':').map(|(host, port)| (host, port.parse())) else {
+        return Err(Failure::Usage(format!("the scheduler is at HOST:PORT, and not at {scheduler}")));
+    };
+    (processes.executor)(&SqlExecutor {
+        scheduler: (host.to_owned(), number),
+        listen,
+        port,
+        threads,
+        memory_bytes: memory,
+        stops_with_input: stop_with_input,
+        open: open(common),
+    })
+}
+
+fn no_processes() -> Failure {
+    Failure::Usage("this binary answers no queries of others: run it with cargo x sql --ballista …".to_owned())
+}
+
+fn open(common: &Common) -> OpenBuilder {
+    let common = common.clone();
+    Arc::new(move |dir| common.builder(dir))
 }
 
 /// The text of a file with statements.

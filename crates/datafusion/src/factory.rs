@@ -16,6 +16,7 @@ use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::CreateExternalTable;
 use larch::{Database, Snapshot};
+use std::fmt;
 use std::sync::Arc;
 
 /// What `STORED AS` calls it.
@@ -24,17 +25,32 @@ pub const FORMAT: &str = "LARCH";
 /// The option with the columns. DataFusion puts the word before the point.
 const COLUMNS: &str = "format.columns";
 
+/// Makes of a table what a session asks.
+pub type Provide = Arc<dyn Fn(LarchTable) -> Arc<dyn TableProvider> + Send + Sync>;
+
 /// Makes tables of a database for statements.
-#[derive(Debug)]
 pub struct LarchFactory {
     database: Database,
     snapshot: Snapshot,
+    provide: Provide,
 }
 
 impl LarchFactory {
     /// For the tables of `database` as `snapshot` shows them.
     pub fn new(database: &Database, snapshot: &Snapshot) -> Self {
-        Self { database: database.clone(), snapshot: snapshot.clone() }
+        Self::with(database, snapshot, Arc::new(|table| Arc::new(table)))
+    }
+
+    /// The same for a session that asks what `provide` makes of the tables.
+    pub fn with(database: &Database, snapshot: &Snapshot, provide: Provide) -> Self {
+        Self { database: database.clone(), snapshot: snapshot.clone(), provide }
+    }
+}
+
+impl fmt::Debug for LarchFactory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { database, snapshot, provide: _ } = self;
+        out.debug_struct("LarchFactory").field("database", database).field("snapshot", snapshot).finish_non_exhaustive()
     }
 }
 
@@ -64,6 +80,6 @@ impl TableProviderFactory for LarchFactory {
                 LarchTable::new(&self.snapshot, &table, columns).map_err(external)?
             }
         };
-        Ok(Arc::new(table))
+        Ok((self.provide)(table))
     }
 }

@@ -4,10 +4,11 @@
 //! * [`LarchTable`] is a table at one version. A query reads only the keys that its filters leave and the column
 //!   groups that its columns are in; counts, and the least and the greatest key, come from the index.
 //! * [`LarchScan`] is the scan in a physical plan. What it reads is a plain value, a [`ScanSpec`].
-//!
 //! It knows the engine by its public interface alone, and the engine does not know it.
 
 mod columns;
+#[cfg(feature = "cli")]
+pub mod command;
 mod error;
 mod factory;
 mod fill;
@@ -20,7 +21,7 @@ mod table;
 
 pub use columns::{BadColumns, Columns, Field, Form, Source, Step};
 pub use error::BadRow;
-pub use factory::{FORMAT, LarchFactory};
+pub use factory::{FORMAT, LarchFactory, Provide};
 pub use key_set::KeyRange;
 pub use scan::{LarchScan, ScanSpec};
 pub use table::LarchTable;

@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-mod query;
-
 fn main() -> ExitCode {
-    let query = Some(query::run as larch_cli::RunQuery);
+    let query = Some(larch_datafusion::command::run as larch_cli::RunQuery);
     larch_cli::main_with(larch_cli::STORES, larch_cli::Additions { query, ..Default::default() })
 }

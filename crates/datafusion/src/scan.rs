@@ -94,8 +94,8 @@ impl LarchScan {
                 spec.columns
             );
         }
-        if spec.projection.iter().any(|column| *column >= source.schema.fields().len()) || spec.partitions.is_empty() {
-            return plan_err!("the scan of table {table} has columns that the table does not have, or no partition");
+        if spec.projection.iter().any(|column| *column >= source.schema.fields().len()) {
+            return plan_err!("the scan of table {table} has columns that the table does not have");
         }
         let outline = Outline::planned(spec.partitions.clone(), spec.pinned, &source.schema);
         Ok(Self::new(source, spec.projection.clone(), outline, None).with(spec))
@@ -104,6 +104,12 @@ impl LarchScan {
     /// What it reads.
     pub fn spec(&self) -> &ScanSpec {
         &self.spec
+    }
+
+    /// The same scan with other partitions, such as some of those that it has. Nothing is known of its rows beforehand.
+    pub fn with_partitions(&self, partitions: Vec<Vec<KeyRange>>) -> Self {
+        let statistics = Arc::new(Statistics::new_unknown(&self.schema));
+        Self { statistics, ..self.with(ScanSpec { partitions, ..self.spec.clone() }) }
     }
 
     /// The same rows in another order, or fewer of them.

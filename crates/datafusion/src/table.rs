@@ -12,7 +12,7 @@ use datafusion::common::runtime::SpawnedTask;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use larch::{Database, Snapshot, Table};
+use larch::{Database, Snapshot, Table, Version};
 use rows::Declaration;
 use std::sync::Arc;
 
@@ -84,6 +84,16 @@ impl LarchTable {
     /// The columns.
     pub fn columns(&self) -> &Columns {
         &self.source.columns
+    }
+
+    /// The name of the table in the database.
+    pub fn name(&self) -> &str {
+        self.source.table.name()
+    }
+
+    /// The version that queries see.
+    pub fn version(&self) -> Version {
+        self.source.snapshot.version()
     }
 
     /// The scan that a specification says, which another process may have planned with the same rows.

@@ -6,11 +6,15 @@ use objects::{Outside, StoreDisk, TierOptions, TieredStore};
 use os::Store;
 use os::store::StoreReads;
 use os::sync::Arc;
+use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Requests under way for reads. A process with 5 ms of latency makes 50,000 reads a second with it.
 const DEPTH: usize = 256;
+
+/// What blocks take on this machine if nothing else is said.
+const TIER_BYTES: u64 = 4 << 30;
 
 /// What of a database is on this machine, too.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +26,28 @@ pub struct Near {
     /// A directory, of this database alone, in which blocks are kept that were read from the store; and the most that they take,
     /// in bytes.
     pub tier: Option<(PathBuf, u64)>,
+}
+
+impl Near {
+    /// What the environment says: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for blocks, `LARCH_TIER_BYTES` the most that
+    /// these take, 4 GiB if nothing is said.
+    ///
+    /// # Errors
+    ///
+    /// A variable has no number.
+    pub fn of_environment() -> io::Result<Self> {
+        let bytes = match env::var("LARCH_TIER_BYTES") {
+            Ok(bytes) => bytes.parse().map_err(|_| {
+                let why = format!("LARCH_TIER_BYTES={bytes} is no number of bytes");
+                io::Error::new(io::ErrorKind::InvalidInput, why)
+            })?,
+            Err(_) => TIER_BYTES,
+        };
+        Ok(Self {
+            logs: env::var_os("LARCH_LOGS").map(Into::into),
+            tier: env::var_os("LARCH_TIER").map(|directory| (directory.into(), bytes)),
+        })
+    }
 }
 
 /// A place where a database is, or will be.

@@ -11,9 +11,6 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What blocks take if nothing else is said.
-const TIER_BYTES: u64 = 4 << 30;
-
 /// The store that the command uses.
 static STORE: OnceLock<Arc<RemoteStore>> = OnceLock::new();
 
@@ -27,7 +24,7 @@ fn main() -> ExitCode {
     };
     let machine_of: larch_cli::MachineOf = |dir: &Path| {
         let url = dir.to_str().filter(|text| is_url(text))?;
-        Some(near().and_then(|near| Connection::of_url(url, &near)).map(|connection| {
+        Some(Near::of_environment().and_then(|near| Connection::of_url(url, &near)).map(|connection| {
             STORE.get_or_init(|| connection.store.clone());
             connection.machine
         }))
@@ -43,18 +40,6 @@ fn main() -> ExitCode {
 
 fn wrong(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why)
-}
-
-/// What of the database is on this machine, as the environment says.
-fn near() -> io::Result<Near> {
-    let bytes = match env::var("LARCH_TIER_BYTES") {
-        Ok(bytes) => bytes.parse().map_err(|_| wrong(format!("LARCH_TIER_BYTES={bytes} is no number of bytes")))?,
-        Err(_) => TIER_BYTES,
-    };
-    Ok(Near {
-        logs: env::var_os("LARCH_LOGS").map(Into::into),
-        tier: env::var_os("LARCH_TIER").map(|directory| (directory.into(), bytes)),
-    })
 }
 
 /// The prices that the environment says, if it does.

@@ -9,4 +9,11 @@ fn arguments_are_those_of_larch_sql_unless_they_say_otherwise() {
     assert_eq!(plan(&["--measure", "--rows", "100"]), Ok(Plan::Measure(&["--rows", "100"])));
     assert_eq!(plan(&["--check", "db"]), Err("--check takes nothing else: leave out `db`".to_owned()));
     assert!(plan(&[]).is_err());
+    assert_eq!(plan(&["--ballista", "--check"]), Ok(Plan::CheckBallista));
+    assert_eq!(
+        plan(&["--ballista", "sql-executor", "--threads", "2"]),
+        Ok(Plan::RunBallista(&["sql-executor", "--threads", "2"]))
+    );
+    assert_eq!(plan(&["--ballista", "--check", "db"]), Err("--check takes nothing else: leave out `db`".to_owned()));
+    assert!(plan(&["--ballista"]).is_err());
 }

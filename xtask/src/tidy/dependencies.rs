@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// From the bottom up. A crate may depend on those before it, in its tests too: a test that needs more belongs higher.
 /// Benchmarks look at the engine from outside: they stand above it, and only the command line may run them. What they share
 /// with tests of every crate, `bench/kit`, knows no crate and stands below all.
-const ORDER: [&str; 33] = [
+const ORDER: [&str; 34] = [
     "bench/kit",
     "bench/page",
     "os",
@@ -42,6 +42,7 @@ const ORDER: [&str; 33] = [
     "datafusion",
     "bench/engines",
     "remote",
+    "ballista",
 ];
 
 /// Every crate of [`ORDER`] depends only on crates before it, and every crate in `crates` and `bench` has its place there.

@@ -1,30 +1,93 @@
 //! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It does not know how a table
-//! is read.
+//! is read, nor in which process.
 
+use crate::{BadColumns, BadRow, FORMAT, LarchFactory, LarchTable, Provide};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder;
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::LineDelimitedWriter;
 use datafusion::arrow::util::pretty::pretty_format_batches;
-use datafusion::common::SchemaError;
+use datafusion::catalog::TableProvider;
+use datafusion::common::{SchemaError, TableReference};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
-use futures::StreamExt;
+use futures::{Stream, StreamExt, stream};
 use larch::Snapshot;
 use larch_cli::{Failure, Output, Query, QueryFormat};
-use larch_datafusion::{BadColumns, BadRow, FORMAT, LarchFactory, LarchTable};
 use std::sync::Arc;
 
-/// Runs all statements of a query.
+/// How often statements are begun again with the newest rows.
+const ATTEMPTS: u32 = 5;
+
+/// Other processes that answer queries.
+pub trait Elsewhere {
+    /// What the session knows of a table.
+    fn provide(&self) -> Provide;
+
+    /// The session whose queries they answer.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be asked.
+    fn session(&self, here: SessionState) -> datafusion::error::Result<SessionState>;
+
+    /// Whether a query failed because they show other rows by now than this process.
+    fn have_moved_on(&self, error: &DataFusionError) -> bool;
+
+    /// What they say of a row or a database that they cannot read, without what is said around it.
+    fn words_of(&self, error: &DataFusionError) -> Option<String>;
+}
+
+/// Runs all statements of a query in this process.
+///
+/// # Errors
+///
+/// A statement is wrong or fails, or its answer cannot be printed.
 pub fn run(query: &Query) -> Result<(), Failure> {
+    if query.scheduler.is_some() {
+        let why =
+            "this binary answers queries alone: leave --scheduler out, or run it with cargo x sql --ballista sql …";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    run_on(query, None)
+}
+
+/// Runs all statements of a query, in other processes if some are given.
+///
+/// # Errors
+///
+/// As [`run`]; the other processes cannot be reached.
+pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = with_threads(runtime, query.threads).build();
+    let runtime = with_threads(runtime, query.threads).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Input(format!("no threads for the query: {error}; try again")))?;
-    runtime.block_on(answer(query))
+    let mut output = Output::new();
+    for _ in 1..ATTEMPTS {
+        match runtime.block_on(answer(query, elsewhere, &mut output)) {
+            Err(Stopped::Early) => query.database.catch_up()?,
+            Err(Stopped::Failed(failure)) => return Err(failure),
+            Ok(()) => return output.finish(),
+        };
+    }
+    Err(Failure::Input("the processes that answer queries show other rows each time; try again".to_owned()))
+}
+
+/// Why statements were not answered.
+enum Stopped {
+    /// The other processes have moved on, and nothing was printed yet. The statements can be begun again.
+    Early,
+    Failed(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
 }
 
 fn with_threads(mut runtime: tokio::runtime::Builder, threads: Option<u16>) -> tokio::runtime::Builder {
@@ -34,24 +97,43 @@ fn with_threads(mut runtime: tokio::runtime::Builder, threads: Option<u16>) -> t
     runtime
 }
 
-async fn answer(query: &Query) -> Result<(), Failure> {
+async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut Output) -> Result<(), Stopped> {
     let snapshot = query.database.snapshot();
-    let context = context(query, &snapshot)?;
+    let context = context(query, &snapshot, elsewhere)?;
     let statements = DFParser::parse_sql(&query.statements).map_err(failure)?;
-    let mut output = Output::new();
+    let mut has_printed = false;
     for statement in statements {
         check_tables(&context, query, &statement)?;
         let plan = context.state().statement_to_plan(statement).await.map_err(failure)?;
         let answer = context.execute_logical_plan(plan).await.map_err(failure)?;
         if !answer.schema().fields().is_empty() {
-            print(answer.execute_stream().await.map_err(failure)?, query.format, &mut output).await?;
+            let mut rows = answer.execute_stream().await.map_err(failure)?;
+            let first = match rows.next().await.transpose() {
+                Ok(first) => first,
+                // All statements see the same rows, so once some were printed there is no way back.
+                Err(error) if !has_printed && elsewhere.is_some_and(|others| others.have_moved_on(&error)) => {
+                    return Err(Stopped::Early);
+                }
+                Err(error) => {
+                    let words = elsewhere.and_then(|others| others.words_of(&error));
+                    return Err(Stopped::Failed(words.map_or_else(|| failure(error), Failure::Input)));
+                }
+            };
+            has_printed = true;
+            let schema = rows.schema();
+            print(schema, stream::iter(first.map(Ok)).chain(rows), query.format, output).await?;
         }
     }
-    output.finish()
+    Ok(())
 }
 
 /// A session that has all tables of the database.
-fn context(query: &Query, snapshot: &Snapshot) -> Result<SessionContext, Failure> {
+fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>) -> Result<SessionContext, Failure> {
+    let provide = match elsewhere {
+        Some(elsewhere) => elsewhere.provide(),
+        None => Arc::new(|table: LarchTable| Arc::new(table) as Arc<dyn TableProvider>),
+    };
+    let factory = LarchFactory::with(&query.database, snapshot, provide.clone());
     let mut config = SessionConfig::new().with_information_schema(true);
     if let Some(threads) = query.threads {
         config = config.with_target_partitions(threads.into());
@@ -62,8 +144,12 @@ fn context(query: &Query, snapshot: &Snapshot) -> Result<SessionContext, Failure
         .with_default_features()
         .with_config(config)
         .with_runtime_env(runtime.build_arc().map_err(failure)?)
-        .with_table_factory(FORMAT.to_owned(), Arc::new(LarchFactory::new(&query.database, snapshot)))
+        .with_table_factory(FORMAT.to_owned(), Arc::new(factory))
         .build();
+    let state = match elsewhere {
+        Some(elsewhere) => elsewhere.session(state).map_err(failure)?,
+        None => state,
+    };
     let context = SessionContext::new_with_state(state);
     for name in query.database.tables() {
         let Some(table) = query.database.existing_table(&name)? else { continue };
@@ -74,7 +160,7 @@ fn context(query: &Query, snapshot: &Snapshot) -> Result<SessionContext, Failure
                 LarchTable::new(snapshot, &table, columns.parse().map_err(of_import)?).map_err(of_import)?
             }
         };
-        context.register_table(datafusion::common::TableReference::bare(name), Arc::new(table)).map_err(failure)?;
+        context.register_table(TableReference::bare(name), provide(table)).map_err(failure)?;
     }
     Ok(context)
 }
@@ -102,11 +188,11 @@ fn check_tables(context: &SessionContext, query: &Query, statement: &Statement) 
 
 /// Prints the rows of an answer.
 async fn print(
-    mut rows: datafusion::execution::SendableRecordBatchStream,
+    schema: SchemaRef,
+    mut rows: impl Stream<Item = datafusion::error::Result<RecordBatch>> + Unpin,
     format: QueryFormat,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let schema = rows.schema();
     if format == QueryFormat::Table {
         let mut batches = Vec::new();
         while let Some(batch) = rows.next().await {

@@ -1,0 +1,53 @@
+//! A session whose queries are answered by the executors of a scheduler. It reads no row of a table, only its columns.
+
+use crate::codec::LogicalCodec;
+use crate::databases::{Databases, MOVED_ON};
+use crate::failure::sent;
+use crate::place::PlacedTable;
+use ballista_core::extension::{SessionConfigExt, SessionStateExt};
+use datafusion::common::exec_err;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use larch_datafusion::Provide;
+use larch_datafusion::command::Elsewhere;
+use os::sync::Arc;
+
+/// The executors of a scheduler, for queries about one database.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// `HOST:PORT`.
+    scheduler: String,
+    /// What the scheduler and its executors know the database by.
+    database: String,
+}
+
+impl Cluster {
+    /// The executors of the scheduler at `HOST:PORT`, who find the database as `database`: in the same directory, or at the
+    /// same URL.
+    pub fn new(scheduler: &str, database: &str) -> Self {
+        Self { scheduler: scheduler.to_owned(), database: database.to_owned() }
+    }
+}
+
+impl Elsewhere for Cluster {
+    fn provide(&self) -> Provide {
+        let database = self.database.clone();
+        Arc::new(move |table| Arc::new(PlacedTable::new(&database, table)))
+    }
+
+    fn session(&self, here: SessionState) -> Result<SessionState> {
+        // It only sends, so it opens none.
+        let databases = Databases::new(Arc::new(|place| exec_err!("{place} is not read by the process that asks")));
+        let config = here.config().clone().with_ballista_logical_extension_codec(LogicalCodec::new(&databases));
+        let here = SessionStateBuilder::new_from_existing(here).with_config(config).build();
+        here.upgrade_for_ballista(format!("http://{}", self.scheduler))
+    }
+
+    fn have_moved_on(&self, error: &DataFusionError) -> bool {
+        sent(error).is_some_and(|words| words.contains(MOVED_ON))
+    }
+
+    fn words_of(&self, error: &DataFusionError) -> Option<String> {
+        sent(error)
+    }
+}

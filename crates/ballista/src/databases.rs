@@ -1,0 +1,207 @@
+//! Databases that a process has open to answer queries for others, and the versions at which it can show them. It knows no
+//! plan.
+//!
+//! A query is planned by one process and read by others. All of them must read the same version, or rows would be missing
+//! or counted twice. A process follows the files of a database, so the version that it shows changes when the writer puts
+//! rows in files, and not with each commit. It takes a snapshot of each version that it sees, and keeps it for a while:
+//!
+//! ```text
+//! version       17 ──────────────────── 18 ──────────────────── 19            shown by this process
+//! a query at 17      planned   first task       last task                     reads the snapshot of 17
+//! ```
+//!
+//! Two processes that show the same version of one database show the same rows, however these are spread over files.
+
+use crate::failure::external;
+use crate::place::Place;
+use datafusion::common::exec_err;
+use datafusion::error::Result;
+use larch::{Database, Machine, PageKind, Snapshot};
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex, Weak};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// Opens the database in a directory or at a URL, as a follower of its files.
+pub type Open = Arc<dyn Fn(&str) -> Result<Database> + Send + Sync>;
+
+/// What every message says that reports a version which is not shown any more.
+pub const MOVED_ON: &str = "is not shown any more";
+
+/// How long a snapshot is kept that no query has asked for. A query asks for it after it was planned, and each process at its
+/// first task.
+const KEPT_UNASKED: Duration = Duration::from_secs(60);
+
+/// How long a snapshot is kept after a query has asked for it last. The tasks of a query ask one after the other.
+const KEPT_ASKED: Duration = Duration::from_secs(600);
+
+/// How long a process waits until it shows a version that another one has seen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it looks meanwhile, and whether there is a new version.
+pub const PAUSE: Duration = Duration::from_millis(50);
+
+/// The databases that a process has open.
+pub struct Databases {
+    open: Open,
+    shown: Mutex<BTreeMap<String, Arc<Shown>>>,
+}
+
+/// A database that is open.
+pub struct Shown {
+    pub database: Database,
+    moments: Mutex<Vec<Moment>>,
+    /// Partitions of scans that were begun.
+    pub partitions: AtomicU64,
+}
+
+/// A version that can be read.
+struct Moment {
+    snapshot: Snapshot,
+    /// Until when it is kept, as the clock says.
+    until: Duration,
+}
+
+/// What was read of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// The directory or URL.
+    pub place: String,
+    /// Partitions of scans that were begun.
+    pub partitions: u64,
+    /// Pages of rows that were read from the disk or the store.
+    pub data_pages: u64,
+    /// Pages of column groups beside the first.
+    pub group_pages: u64,
+    /// Bytes of pages of all kinds.
+    pub bytes: u64,
+}
+
+impl Databases {
+    /// None yet; `open` opens one when it is asked for first.
+    pub fn new(open: Open) -> Arc<Self> {
+        Arc::new(Self { open, shown: Mutex::default() })
+    }
+
+    /// The database at a place with a snapshot of the version that a query reads.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be opened, does not get as far as this version, or is further by now.
+    pub fn at(&self, place: &Place) -> Result<(Arc<Shown>, Snapshot)> {
+        let shown = self.shown(&place.database)?;
+        let snapshot = shown.at(place)?;
+        Ok((shown, snapshot))
+    }
+
+    fn shown(&self, place: &str) -> Result<Arc<Shown>> {
+        let mut all = self.shown.lock();
+        if let Some(shown) = all.get(place) {
+            return Ok(shown.clone());
+        }
+        let database = (self.open)(place)?;
+        let shown = Arc::new(Shown { database, moments: Mutex::default(), partitions: AtomicU64::new(0) });
+        shown.look();
+        all.insert(place.to_owned(), shown.clone());
+        Ok(shown)
+    }
+
+    /// What was read so far, by place.
+    pub fn reads(&self) -> Vec<Reads> {
+        let all = self.shown.lock();
+        all.iter().map(|(place, shown)| shown.reads(place)).collect()
+    }
+
+    /// Takes notice of new versions, again and again, as long as something else holds the databases.
+    pub async fn watch(databases: Weak<Self>) {
+        while let Some(databases) = databases.upgrade() {
+            let all: Vec<Arc<Shown>> = databases.shown.lock().values().cloned().collect();
+            drop(databases);
+            all.iter().for_each(|shown| shown.look());
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+impl Shown {
+    /// Takes a snapshot if there is a new version, and gives up those that nobody will ask for.
+    fn look(&self) {
+        let now = Machine::real().clock.now();
+        let mut moments = self.moments.lock();
+        let newest = moments.last().map(|moment| moment.snapshot.version());
+        if newest != Some(self.database.version()) {
+            moments.push(Moment { snapshot: self.database.snapshot(), until: Duration::ZERO });
+        }
+        if let Some(newest) = moments.last_mut() {
+            newest.until = newest.until.max(now + KEPT_UNASKED);
+        }
+        moments.retain(|moment| moment.until > now);
+    }
+
+    fn at(&self, place: &Place) -> Result<Snapshot> {
+        let clock = Machine::real().clock;
+        let start = clock.now();
+        loop {
+            self.look();
+            let now = clock.now();
+            if let Some(moment) =
+                self.moments.lock().iter_mut().find(|moment| moment.snapshot.version().0 == place.version)
+            {
+                moment.until = moment.until.max(now + KEPT_ASKED);
+                return Ok(moment.snapshot.clone());
+            }
+            let shown = self.database.catch_up().map_err(external)?.0;
+            let Place { database, version } = place;
+            if shown > *version {
+                return exec_err!("version {version} of {database} {MOVED_ON}, but version {shown}; ask again");
+            }
+            if shown < *version && now - start > PATIENCE {
+                return exec_err!(
+                    "{database} shows version {shown} to this process and version {version} to the one that asks; check that both \
+                     read the same database"
+                );
+            }
+            if shown < *version {
+                clock.sleep(PAUSE);
+            }
+        }
+    }
+
+    fn reads(&self, place: &str) -> Reads {
+        let metrics = self.database.metrics();
+        let of_kind = |kind| metrics.pages.of_kind(kind).faults;
+        Reads {
+            place: place.to_owned(),
+            partitions: self.partitions.load(Ordering::Relaxed),
+            data_pages: of_kind(PageKind::Data),
+            group_pages: of_kind(PageKind::Group),
+            bytes: metrics.page_read_bytes,
+        }
+    }
+}
+
+impl fmt::Debug for Databases {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Databases").field("reads", &self.reads()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Shown").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Reads {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, partitions, data_pages, group_pages, bytes } = self;
+        write!(
+            out,
+            "read of {place}: {partitions} partitions, {data_pages} data pages, {group_pages} pages of groups, {bytes} bytes"
+        )
+    }
+}

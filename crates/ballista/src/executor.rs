@@ -1,0 +1,67 @@
+//! A process that does tasks of queries. It opens the databases that tasks name, and reads the ranges of keys that they have.
+
+use crate::codec::{LogicalCodec, PhysicalCodec};
+use crate::databases::Databases;
+use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::error::{BallistaError, Result};
+use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+use os::sync::Arc;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use tokio::net::TcpListener;
+
+/// How an executor works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The host of the scheduler and its port.
+    pub scheduler: (String, u16),
+    /// The address at which the other processes find this one.
+    pub address: IpAddr,
+    /// The port for rows; the next one is for tasks. `None`: any that are free.
+    pub port: Option<u16>,
+    /// How many partitions it works on at a time.
+    pub threads: usize,
+    /// Memory for the work of the query engine, beside that of databases.
+    pub memory_bytes: u64,
+    /// A directory for rows on their way between processes.
+    pub work: PathBuf,
+}
+
+/// Does tasks until the process is told to stop, or this is dropped.
+///
+/// # Errors
+///
+/// There is no scheduler at that address; a port is in use.
+pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
+    let Options { scheduler: (scheduler_host, scheduler_port), address, port, threads, memory_bytes, work } = options;
+    let (port, grpc_port) = match port {
+        Some(port) => (port, port + 1),
+        None => (free_port(address).await?, free_port(address).await?),
+    };
+    let config = ExecutorProcessConfig {
+        bind_host: address.to_string(),
+        external_host: Some(address.to_string()),
+        port,
+        grpc_port,
+        scheduler_host,
+        scheduler_port,
+        vcores: threads,
+        task_scheduling_policy: TaskSchedulingPolicy::PushStaged,
+        work_dir: Some(work.display().to_string()),
+        memory_pool_size: Some(memory_bytes),
+        override_logical_codec: Some(LogicalCodec::new(&databases)),
+        override_physical_codec: Some(PhysicalCodec::new(&databases)),
+        ..ExecutorProcessConfig::default()
+    };
+    let watched = Arc::downgrade(&databases);
+    tokio::select! {
+        ended = start_executor_process(Arc::new(config)) => ended,
+        () = Databases::watch(watched) => Ok(()),
+    }
+}
+
+/// A port that nobody has. Somebody may take it before it is used.
+async fn free_port(address: IpAddr) -> Result<u16> {
+    let listener = TcpListener::bind((address, 0)).await.map_err(BallistaError::IoError)?;
+    Ok(listener.local_addr().map_err(BallistaError::IoError)?.port())
+}

@@ -1,0 +1,52 @@
+//! What went wrong in another process, in words. Ballista passes on an error as text, with what it says itself around it, so
+//! the words of Larch stand between marks and are found again.
+
+use datafusion::error::DataFusionError;
+
+const BEFORE: &str = "[larch: ";
+const AFTER: &str = " :larch]";
+
+/// An error of another crate, as DataFusion passes it on.
+pub fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// The same error for the process that asks.
+pub fn to_be_sent(error: DataFusionError) -> DataFusionError {
+    let words = match error.find_root() {
+        DataFusionError::External(error) => error.to_string(),
+        DataFusionError::Execution(words) | DataFusionError::Plan(words) => words.clone(),
+        // DataFusion says it, and how much memory there was.
+        _ => return error,
+    };
+    DataFusionError::Execution(format!("{BEFORE}{words}{AFTER}"))
+}
+
+/// The words of Larch in an error that another process has sent; `None` if it has none.
+pub fn sent(error: &DataFusionError) -> Option<String> {
+    let text = error.to_string();
+    let start = text.find(BEFORE)? + BEFORE.len();
+    let words = &text[start..start + text[start..].find(AFTER)?];
+    // They come as a string of Rust's debug form, or as they are.
+    let is_quoted = text[..start - BEFORE.len()].ends_with('"');
+    Some(if is_quoted {
+        words.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\")
+    } else {
+        words.to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_again_in_what_others_say_around_them() {
+        let words = r#"row "a\\b": it is 'not' JSON"#;
+        let error = to_be_sent(DataFusionError::Execution(words.to_owned()));
+        assert_eq!(sent(&error).as_deref(), Some(words));
+        let around = DataFusionError::Execution(format!("Job 7 failed: DataFusionError(Shared({error:?}))"));
+        assert_eq!(sent(&around).as_deref(), Some(words));
+        assert_eq!(sent(&DataFusionError::Execution("no memory".to_owned())), None);
+    }
+}

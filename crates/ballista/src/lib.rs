@@ -1,0 +1,31 @@
+//! The tables of a Larch database on Apache DataFusion Ballista: a scheduler cuts a query into tasks, executors do them, and
+//! each opens the database itself.
+//!
+//! ```text
+//! client       statements ─▶ logical plan        its tables: place, table, columns, version      `place`
+//! scheduler    logical plan ─▶ stages of tasks   a scan of a table: ranges of keys, by partition `scan`
+//! executor     a task ─▶ rows                    the ranges of the task alone
+//! ```
+//!
+//! * [`Databases`] are those that a process has open, with the versions that it can show. Every process answers with the rows
+//!   of the version that the client saw, or not at all.
+//! * [`PlacedTable`] and [`PlacedScan`] are what is sent, by [`LogicalCodec`] and [`PhysicalCodec`].
+//! * [`scheduler`], [`executor`] and [`client`] are the three processes.
+//!
+//! How rows are read is known to `larch-datafusion`, and how tasks are sent to Ballista.
+
+mod codec;
+mod databases;
+mod failure;
+mod place;
+mod scan;
+mod unread;
+
+pub mod client;
+pub mod executor;
+pub mod scheduler;
+
+pub use codec::{LogicalCodec, PhysicalCodec};
+pub use databases::{Databases, Open, Reads};
+pub use place::{Place, PlacedTable};
+pub use scan::PlacedScan;

@@ -1,0 +1,117 @@
+//! A table with the place and the version of its database, which another process can find by them. It reads no row.
+
+use crate::databases::{Databases, Shown};
+use crate::failure::external;
+use crate::scan::PlacedScan;
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{internal_err, plan_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use larch_datafusion::{LarchScan, LarchTable};
+use os::sync::Arc;
+use serde::{Deserialize, Serialize};
+
+/// Which rows a query reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The directory of the database, or its URL, as every process that answers the query finds it.
+    pub database: String,
+    /// The version that is read.
+    pub version: u64,
+}
+
+/// A table, as one process sends it to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSpec {
+    pub place: Place,
+    /// The name of the table in the database.
+    pub table: String,
+    /// Its columns, as [`larch_datafusion::Columns`] writes them.
+    pub columns: String,
+}
+
+/// A table of a database that other processes find.
+#[derive(Clone, Debug)]
+pub struct PlacedTable {
+    place: Place,
+    table: LarchTable,
+    /// Who counts what is read; `None` in the process that asks, which reads nothing.
+    shown: Option<Arc<Shown>>,
+}
+
+impl PlacedTable {
+    /// The same table for a query that others answer, who find its database as `database`.
+    pub fn new(database: &str, table: LarchTable) -> Self {
+        let place = Place { database: database.to_owned(), version: table.version().0 };
+        Self { place, table, shown: None }
+    }
+
+    /// The table that another process has sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`Databases::at`]; the database has no such table.
+    pub fn of_spec(spec: &TableSpec, databases: &Databases) -> Result<Self> {
+        let TableSpec { place, table: name, columns } = spec;
+        let (shown, snapshot) = databases.at(place)?;
+        let Some(table) = shown.database.existing_table(name).map_err(external)? else {
+            return plan_err!("{} has no table {name} at version {}", place.database, place.version);
+        };
+        let columns = columns.parse().map_err(external)?;
+        let table = LarchTable::new(&snapshot, &table, columns).map_err(external)?;
+        Ok(Self { place: place.clone(), table, shown: Some(shown) })
+    }
+
+    /// What is sent of it.
+    pub fn spec(&self) -> TableSpec {
+        let table = &self.table;
+        TableSpec { place: self.place.clone(), table: table.name().to_owned(), columns: table.columns().to_string() }
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The table, as this process reads it.
+    pub fn table(&self) -> &LarchTable {
+        &self.table
+    }
+
+    /// Who counts what is read.
+    pub fn shown(&self) -> Option<&Arc<Shown>> {
+        self.shown.as_ref()
+    }
+}
+
+#[async_trait]
+impl TableProvider for PlacedTable {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        self.table.supports_filters_pushdown(filters)
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = self.table.scan(state, projection, filters, limit).await?;
+        let Some(scan) = scan.downcast_ref::<LarchScan>() else {
+            return internal_err!("a table of Larch is read by {}", scan.name());
+        };
+        Ok(Arc::new(PlacedScan::new(self.clone(), scan.clone())?))
+    }
+}

@@ -1,0 +1,336 @@
+//! A scheduler and two executors as processes on this machine: the same answers as one process gives, and what each has read.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests on the real disk, with processes of their own"
+)]
+
+use kit::Scratch;
+use larch::{Database, PageKind, TableOptions};
+use os::sync::atomic::{AtomicBool, Ordering};
+use rows::Tuple;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+const ROWS: u32 = 40_000;
+
+/// What `larch sql` is told of the tables.
+const TABLES: &str = "CREATE OR REPLACE EXTERNAL TABLE orders STORED AS LARCH LOCATION 'orders' OPTIONS ('columns' \
+    'key.tuple(id u32), value.tuple(shop u16, amount u64), part(1) note bytes'); \
+    CREATE OR REPLACE EXTERNAL TABLE shops STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \
+    'key.tuple(shop u16), value city string'); ";
+
+/// Orders in two column groups, and the shops that they are from.
+fn fill(directory: &Path) -> Database {
+    let database = Database::open(directory).expect("a database");
+    fill_in(&database);
+    database
+}
+
+fn fill_in(database: &Database) {
+    let groups = ["main", "note"].map(str::to_owned).to_vec();
+    let options = TableOptions { groups, page_bytes: 4 << 10, node_bytes: 4 << 10, ..TableOptions::default() };
+    let orders = database.table_with("orders", options).expect("a table");
+    let mut import = orders.import().expect("an import");
+    for id in 0..ROWS {
+        let parts = [((id % 100) as u16, u64::from(id) * 3).to_key(), vec![id as u8; 150]];
+        import.add_parts(&(id,).to_key(), &parts).expect("it is added");
+    }
+    import.finish(&mut |_, _| ()).expect("it is imported");
+    let shops = database.table("shops").expect("a table");
+    for shop in 0..100_u16 {
+        shops.insert((shop,).to_key(), ["Bonn", "Oslo", "Rome"][usize::from(shop % 3)]).expect("it is written");
+    }
+    database.flush().expect("it is flushed");
+}
+
+fn larch(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
+    command.args(arguments);
+    command
+}
+
+/// A process that ends with the pipe to its input, also if the test does not come to its end.
+struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = larch(arguments);
+        command.arg("--stop-with-input").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        Self { child, input, output }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("it can be read");
+        line.trim_end().to_owned()
+    }
+
+    /// Ends it, and gives what it has printed last.
+    fn stop(mut self) -> String {
+        drop(self.input.take());
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("text");
+        assert!(self.child.wait().expect("it ends").success());
+        rest
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // It may have ended before.
+        self.child.wait().ok();
+    }
+}
+
+/// A scheduler with two executors.
+struct Cluster {
+    scheduler: Process,
+    executors: [Process; 2],
+    address: String,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let mut scheduler = Process::start(&["sql-scheduler", "--listen", "127.0.0.1:0", "--executors", "2"]);
+        let line = scheduler.line();
+        let address = line.strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned();
+        let executor = || Process::start(&["sql-executor", "--scheduler", &address, "--threads", "1"]);
+        let executors = [executor(), executor()];
+        assert_eq!(scheduler.line(), "2 executors are ready");
+        Self { scheduler, executors, address }
+    }
+
+    fn command(&self, database: &Path, sql: &str) -> Command {
+        let mut command = larch(&["sql", "--scheduler", &self.address, "--threads", "8", "--format", "csv"]);
+        command.arg(database).arg(format!("{TABLES}{sql}"));
+        command
+    }
+
+    #[track_caller]
+    fn ask(&self, database: &Path, sql: &str) -> String {
+        answer(self.command(database, sql))
+    }
+
+    /// Ends all, and gives what each executor has read: partitions, data pages, pages of groups.
+    fn stop(self) -> [[u64; 3]; 2] {
+        let reads = self.executors.map(|executor| {
+            let said = executor.stop();
+            let number = |word: &str| {
+                let before = said.find(word).map(|at| said[..at].trim_end());
+                before.and_then(|text| text.rsplit(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{said}"))
+            };
+            if said.is_empty() { [0; 3] } else { [" partitions", " data pages", " pages of groups"].map(number) }
+        });
+        self.scheduler.stop();
+        reads
+    }
+}
+
+#[track_caller]
+fn answer(mut command: Command) -> String {
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// What one process answers.
+#[track_caller]
+fn alone(database: &Path, sql: &str) -> String {
+    let mut command = larch(&["sql", "--format", "csv"]);
+    command.arg(database).arg(format!("{TABLES}{sql}"));
+    answer(command)
+}
+
+fn filled(name: &str) -> (Scratch, PathBuf) {
+    let scratch = Scratch::new(name);
+    let directory = scratch.path().join("db");
+    fill(&directory).close().expect("it is closed");
+    (scratch, directory)
+}
+
+#[test]
+fn two_executors_answer_as_one_process_does() {
+    let (_scratch, directory) = filled("ballista-answers");
+    let cluster = Cluster::start();
+    for sql in [
+        "SELECT count(*) FROM orders",
+        "SELECT count(*) AS n, sum(amount) AS s, min(id) AS a, max(note) AS b FROM orders",
+        "SELECT shop, count(*) AS n, sum(amount) AS s FROM orders GROUP BY shop ORDER BY shop",
+        "SELECT city, count(*) AS n, max(amount) AS m FROM orders JOIN shops ON orders.shop = shops.shop GROUP BY city ORDER BY city",
+        "SELECT id, amount FROM orders WHERE id BETWEEN 17000 AND 17100 ORDER BY id",
+        "SELECT id, shop FROM orders ORDER BY id DESC LIMIT 7",
+        "SELECT id, amount FROM orders WHERE shop = 17 ORDER BY amount DESC, id LIMIT 5",
+        "SELECT a.id FROM orders a JOIN orders b ON a.id = b.id WHERE b.id IN (5, 7, 39999) ORDER BY a.id",
+        "SELECT count(*) AS n FROM orders WHERE amount > (SELECT avg(amount) FROM orders)",
+        "SELECT id FROM orders WHERE id > 100000",
+        "SELECT count(*) AS n FROM (SELECT id FROM orders UNION ALL SELECT id FROM orders WHERE id < 9) t",
+    ] {
+        assert_eq!(cluster.ask(&directory, sql), alone(&directory, sql), "{sql}");
+    }
+    let plan = cluster.ask(&directory, "EXPLAIN SELECT sum(amount) FROM orders WHERE id < 4000");
+    assert!(plan.contains("PlacedScan: database=") && plan.contains("keys=[() to (4000)]"), "{plan}");
+    assert!(cluster.ask(&directory, "SHOW TABLES").contains("orders"));
+    cluster.stop();
+}
+
+#[test]
+fn each_executor_reads_only_its_partitions() {
+    let (_scratch, directory) = filled("ballista-reads");
+    // What one process reads for all rows.
+    let database = Database::builder(&directory).read_only(true).cache_bytes(256 << 20).open().expect("it is there");
+    let orders = database.existing_table("orders").expect("it can be asked").expect("it is there");
+    let all = orders.select(["main", "note"]).expect("it has them").iter();
+    assert_eq!(all.inspect(|row| assert!(row.is_ok(), "{row:?}")).count(), ROWS as usize);
+    let metrics = database.metrics();
+    let [data, groups] = [PageKind::Data, PageKind::Group].map(|kind| metrics.pages.of_kind(kind).faults);
+    drop((orders, database));
+    assert!(data > 100 && groups > 1000, "{data} and {groups} pages");
+
+    let cluster = Cluster::start();
+    assert_eq!(cluster.ask(&directory, "SELECT sum(amount) AS s, max(note) AS m FROM orders").lines().count(), 2);
+    let [one, two] = cluster.stop();
+    assert_eq!(one[0] + two[0], 8, "each partition is read once: {one:?} and {two:?}");
+    // A page over the border of two partitions is read for both.
+    for (read, alone) in [(one[1] + two[1], data), (one[2] + two[2], groups)] {
+        assert!(
+            (alone..alone + 8).contains(&read),
+            "no other page is read twice: {read} and {alone}: {one:?} and {two:?}"
+        );
+    }
+    assert!(one[2] > 0 && two[2] > 0, "both read: {one:?} and {two:?}");
+
+    // One column group, and a range of keys.
+    let cluster = Cluster::start();
+    let sum = cluster.ask(&directory, "SELECT sum(amount) AS s FROM orders WHERE id < 4000");
+    assert_eq!(sum, "s\n23994000\n");
+    let [one, two] = cluster.stop();
+    let pages = one[1] + two[1];
+    assert_eq!(one[2] + two[2], 0, "{one:?} and {two:?}");
+    assert!(pages >= data / 10 && pages <= data / 10 + 4, "{pages} of {data} pages: {one:?} and {two:?}");
+}
+
+#[test]
+fn queries_see_what_a_writer_has_put_in_files() {
+    let scratch = Scratch::new("ballista-writer");
+    let directory = scratch.path().join("db");
+    let database = fill(&directory);
+    let shops = database.existing_table("shops").expect("it can be asked").expect("it is there");
+    let cluster = Cluster::start();
+    let count = "SELECT count(*) AS n, count(DISTINCT city) AS c FROM shops";
+    for more in 0..3_u16 {
+        assert_eq!(cluster.ask(&directory, count), format!("n,c\n{},3\n", 100 + more));
+        shops.insert((100 + more,).to_key(), "Rome").expect("it is written");
+        database.flush().expect("it is flushed");
+    }
+    cluster.stop();
+}
+
+#[test]
+fn what_goes_wrong_is_said_to_the_one_who_asks() {
+    let (scratch, directory) = filled("ballista-failures");
+    let fails = |mut command: Command, code: i32, message: &str| {
+        let output = command.output().expect("the program starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{command:?}: {told}");
+        assert!(told.contains(message), "{command:?}: {told}");
+    };
+    let cluster = Cluster::start();
+    fails(cluster.command(&directory, "SELECT max(nobody) FROM orders"), 2, "nobody");
+    fails(cluster.command(&scratch.path().join("nowhere"), "SELECT 1"), 3, "has no database");
+    let wrong = "CREATE EXTERNAL TABLE wrong STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \
+        'key.tuple(shop u16), value.json(city string)'); SELECT max(city) FROM wrong";
+    fails(cluster.command(&directory, wrong), 3, "table shops, row (0)");
+    let mut follows = cluster.command(&directory, "SELECT 1");
+    follows.arg("--follow");
+    fails(follows, 2, "leave --follow or --scheduler out");
+    // After all of that it still answers.
+    assert_eq!(cluster.ask(&directory, "SELECT count(*) AS n FROM shops"), "n\n100\n");
+    let address = cluster.address.clone();
+    cluster.stop();
+    fails(
+        larch(&["sql", "--scheduler", &address, &directory.display().to_string(), "SELECT count(*) FROM shops"]),
+        3,
+        "",
+    );
+    fails(larch(&["sql-executor", "--scheduler", "nobody"]), 2, "HOST:PORT");
+    fails(larch(&["sql-executor", "--scheduler", &address]), 3, "check addresses and ports");
+}
+
+/// Each commit moves an amount from one row to another, mostly to one of another partition, so each version has the same sum.
+#[test]
+fn no_answer_mixes_versions_while_a_writer_goes_on() {
+    let scratch = Scratch::new("ballista-moves");
+    let directory = scratch.path().join("db");
+    let database = fill(&directory);
+    let orders = database.existing_table("orders").expect("it can be asked").expect("it is there");
+    let cluster = Cluster::start();
+    let sum = "SELECT count(*) AS n, sum(amount) AS s FROM orders";
+    let expected = cluster.ask(&directory, sum);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let row =
+                |id: u32, amount: u64| ((id,).to_key(), [((id % 100) as u16, amount).to_key(), vec![id as u8; 150]]);
+            for moved in (1..).take_while(|_| !stop.load(Ordering::Relaxed)) {
+                let mut batch = database.batch();
+                let (from, to) = (ROWS - 1, 0);
+                for (id, amount) in [(from, u64::from(from) * 3 - moved % 1000), (to, moved % 1000)] {
+                    let (key, parts) = row(id, amount);
+                    batch.insert_parts(&orders, key, &parts);
+                }
+                batch.commit().expect("it is written");
+                // There are new files all the time, and queries that end between two of them.
+                if moved % 200 == 0 {
+                    database.flush().expect("it is flushed");
+                }
+            }
+        });
+        let outputs: Vec<_> = (0..5).map(|_| cluster.command(&directory, sum).output()).collect();
+        stop.store(true, Ordering::Relaxed);
+        for output in outputs {
+            let output = output.expect("the program starts");
+            let (answer, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let is_refused = output.status.code() == Some(3) && told.contains("show other rows each time");
+            assert!(is_refused || answer == expected, "{answer}{told}");
+        }
+    });
+    assert_eq!(cluster.ask(&directory, sum), expected);
+    cluster.stop();
+}
+
+/// The database lies in a store, here a directory, and each process reads it there.
+#[cfg(feature = "remote")]
+#[test]
+fn executors_follow_a_database_in_a_store() {
+    let scratch = Scratch::new("ballista-store");
+    let url = format!("file://{}", scratch.path().join("store").display());
+    let connection = larch_remote::Connection::of_url(&url, &larch_remote::Near::default()).expect("it is a directory");
+    let database = connection.builder().open().expect("a database");
+    fill_in(&database);
+    let cluster = Cluster::start();
+    let place = Path::new(&url);
+    for sql in [
+        "SELECT shop, count(*) AS n, sum(amount) AS s FROM orders GROUP BY shop ORDER BY shop",
+        "SELECT city, max(id) AS m FROM orders JOIN shops ON orders.shop = shops.shop GROUP BY city ORDER BY city",
+    ] {
+        assert_eq!(cluster.ask(place, sql), alone(place, sql), "{sql}");
+    }
+    // What the writer does next is seen by all of them.
+    let shops = database.existing_table("shops").expect("it can be asked").expect("it is there");
+    shops.insert((100_u16,).to_key(), "Rome").expect("it is written");
+    database.flush().expect("it is flushed");
+    assert_eq!(cluster.ask(place, "SELECT count(*) AS n FROM shops"), "n\n101\n");
+    let [one, two] = cluster.stop();
+    assert!(one[1] > 0 && two[1] > 0, "both read: {one:?} and {two:?}");
+}
