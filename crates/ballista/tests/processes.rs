@@ -251,6 +251,8 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     let wrong = "CREATE EXTERNAL TABLE wrong STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \
         'key.tuple(shop u16), value.json(city string)'); SELECT max(city) FROM wrong";
     fails(cluster.command(&directory, wrong), 3, "table shops, row (0)");
+    let copy = "COPY (SELECT id FROM orders) TO 'out' STORED AS LARCH OPTIONS ('columns' 'key.tuple(id u32)')";
+    fails(cluster.command(&directory, copy), 2, "leave --scheduler out");
     let mut follows = cluster.command(&directory, "SELECT 1");
     follows.arg("--follow");
     fails(follows, 2, "leave --follow or --scheduler out");

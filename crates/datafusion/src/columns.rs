@@ -105,6 +105,13 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadColumns(String);
 
+impl BadColumns {
+    /// With these words.
+    pub fn new(what: String) -> Self {
+        Self(what)
+    }
+}
+
 impl fmt::Display for BadColumns {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)

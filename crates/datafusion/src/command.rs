@@ -1,7 +1,7 @@
 //! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It does not know how a table
 //! is read, nor in which process.
 
-use crate::{BadColumns, BadRow, FORMAT, LarchFactory, LarchTable, Provide};
+use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, Provide, Unwritable};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -103,6 +103,10 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
     let statements = DFParser::parse_sql(&query.statements).map_err(failure)?;
     let mut has_printed = false;
     for statement in statements {
+        if elsewhere.is_some() && matches!(statement, Statement::CopyTo(_)) {
+            let why = "one process alone writes the rows of a query; leave --scheduler out for COPY";
+            return Err(Failure::Usage(why.to_owned()).into());
+        }
         check_tables(&context, query, &statement)?;
         let plan = context.state().statement_to_plan(statement).await.map_err(failure)?;
         let answer = context.execute_logical_plan(plan).await.map_err(failure)?;
@@ -140,12 +144,13 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     }
     let memory = usize::try_from(query.memory_bytes).unwrap_or(usize::MAX);
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory)));
-    let state = SessionStateBuilder::new()
+    let mut state = SessionStateBuilder::new()
         .with_default_features()
         .with_config(config)
         .with_runtime_env(runtime.build_arc().map_err(failure)?)
         .with_table_factory(FORMAT.to_owned(), Arc::new(factory))
         .build();
+    state.register_file_format(Arc::new(BuiltFormat), true).map_err(failure)?;
     let state = match elsewhere {
         Some(elsewhere) => elsewhere.session(state).map_err(failure)?,
         None => state,
@@ -237,6 +242,9 @@ fn failure(error: DataFusionError) -> Failure {
             return Failure::Engine(error.clone());
         }
         if let Some(bad) = external.downcast_ref::<BadRow>() {
+            return Failure::Input(bad.to_string());
+        }
+        if let Some(bad) = external.downcast_ref::<Unwritable>() {
             return Failure::Input(bad.to_string());
         }
         if let Some(bad) = external.downcast_ref::<BadColumns>() {

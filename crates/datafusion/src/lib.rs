@@ -4,6 +4,8 @@
 //! * [`LarchTable`] is a table at one version. A query reads only the keys that its filters leave and the column
 //!   groups that its columns are in; counts, and the least and the greatest key, come from the index.
 //! * [`LarchScan`] is the scan in a physical plan. What it reads is a plain value, a [`ScanSpec`].
+//! * [`BuiltFormat`] writes the rows of a query as files that a table takes in.
+//!
 //! It knows the engine by its public interface alone, and the engine does not know it.
 
 mod columns;
@@ -17,11 +19,15 @@ mod narrow;
 mod outline;
 mod read;
 mod scan;
+mod sink;
 mod table;
+mod write;
 
 pub use columns::{BadColumns, Columns, Field, Form, Source, Step};
 pub use error::BadRow;
 pub use factory::{FORMAT, LarchFactory, Provide};
 pub use key_set::KeyRange;
 pub use scan::{LarchScan, ScanSpec};
+pub use sink::BuiltFormat;
 pub use table::LarchTable;
+pub use write::Unwritable;

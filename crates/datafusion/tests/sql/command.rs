@@ -127,3 +127,21 @@ fn a_query_reads_beside_a_process_that_has_the_database_open() {
     assert_eq!(world.succeeds(&[&count[..], &["--follow"]].concat()), "n\n3\n");
     drop(database);
 }
+
+#[test]
+fn a_query_is_copied_into_a_table_by_two_commands() {
+    let world = World::new("sql-copy-command");
+    let copy = "COPY (SELECT city, id, age FROM people) TO 'by_city' STORED AS LARCH \
+        OPTIONS ('columns' 'key.tuple(city string, id i64), value.tuple(age string?)')";
+    assert_eq!(world.succeeds(&["sql", "DIR", copy, "--format", "csv"]), "count\n3\n");
+    world.succeeds(&["ingest", "DIR", "by_city", "by_city/00000"]);
+    let declared = "CREATE OR REPLACE EXTERNAL TABLE by_city STORED AS LARCH LOCATION 'by_city' \
+        OPTIONS ('columns' 'key.tuple(city string, id i64), value.tuple(age string?)'); SELECT * FROM by_city";
+    assert_eq!(
+        world.succeeds(&["sql", "DIR", declared, "--format", "csv"]),
+        "city,id,age\nBonn,7,36\nOs\tlo,8,41\nRome,9,\n"
+    );
+    // The table itself says what its keys are made of.
+    assert!(world.succeeds(&["tables", "DIR"]).contains("string, i64"));
+    world.fails(&["sql", "DIR", copy], 2, "by_city is not empty");
+}

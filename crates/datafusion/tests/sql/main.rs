@@ -12,5 +12,6 @@ mod failures;
 mod pages;
 mod plans;
 mod session;
+mod sink;
 mod streams;
 mod tpcc;

@@ -3,7 +3,7 @@
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::error::Result;
-use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use larch::{Database, Table};
 use larch_datafusion::{FORMAT, LarchFactory, LarchTable};
@@ -31,9 +31,12 @@ impl Session {
 
     /// A session with this state.
     pub fn of(state: SessionStateBuilder) -> Self {
-        let runtime = Runtime::new().expect("threads");
-        let context = SessionContext::new_with_state(state.with_default_features().build());
-        Self { context, runtime }
+        Self::of_state(state.with_default_features().build())
+    }
+
+    /// The same, with a state that has all features.
+    pub fn of_state(state: SessionState) -> Self {
+        Self { context: SessionContext::new_with_state(state), runtime: Runtime::new().expect("threads") }
     }
 
     /// Adds a table with these columns, as it is now.
