@@ -56,7 +56,8 @@ The project's own commands.
                   cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores;
                   cargo x bench regress compares this build with a stored baseline or another build
   cargo x sql     `larch sql …` with the query engine, which takes minutes to build: cargo x sql DIR 'SELECT …'; --check tests
-                  it, --measure [--rows N] compares it with Parquet files; --ballista has several processes answer
+                  it, --measure [--rows N] compares it with Parquet files; --ballista has several processes answer;
+                  --beside-tpcc [--warehouses N] [--time TIME] runs TPC-C with and without queries beside it
   cargo x remote  databases on object storage, a workspace of its own: cargo x remote --check builds and tests it, on moto
                   too; --servers tests it on moto and MinIO
   cargo x compat  the program of a release and that of this tree open what the other wrote: cargo x compat [RELEASE]

@@ -3,9 +3,11 @@
 //! not.
 
 use crate::tools::{cargo, ends_as, target_of};
+use beside::Beside;
 use std::path::Path;
 use std::process::ExitCode;
 
+mod beside;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +25,8 @@ enum Plan<'a> {
     Check,
     /// The program that compares with Parquet, with these arguments.
     Measure(&'a [&'a str]),
+    /// TPC-C with and without queries beside it.
+    BesideTpcc(Beside<'a>),
     /// `larch` with these arguments, of which some commands have several processes answer.
     RunBallista(&'a [&'a str]),
     /// Format, lints and tests of what has several processes answer.
@@ -67,6 +71,22 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
             let words = ["run", "--release", "--features", "parquet", "--example", "measure", "--"];
             ends_as("sql", in_workspace(MANIFEST, &words).args(arguments))
         }
+        Ok(Plan::BesideTpcc(beside)) => {
+            // With the features of the program that measures, so that both share what is built.
+            let words = ["build", "--release", "--features", "parquet", "--bin", "larch"];
+            let ended = ends_as("sql", &mut in_workspace(MANIFEST, &words));
+            if ended != ExitCode::SUCCESS {
+                return ended;
+            }
+            let queries = root.join("crates/datafusion/queries");
+            match beside.run(&target.join("release/larch"), &queries, &target) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(why) => {
+                    eprintln!("sql: {why}");
+                    ExitCode::FAILURE
+                }
+            }
+        }
         Ok(Plan::RunBallista(arguments)) => {
             ends_as("sql", in_workspace(BALLISTA, &["run", "--release", "--"]).args(arguments))
         }
@@ -84,6 +104,7 @@ fn plan<'a>(arguments: &'a [&'a str]) -> Result<Plan<'a>, String> {
             Err(format!("--check takes nothing else: leave out `{}`", rest.join(" ")))
         }
         ["--measure", rest @ ..] => Ok(Plan::Measure(rest)),
+        ["--beside-tpcc", rest @ ..] => Beside::new(rest).map(Plan::BesideTpcc),
         ["--ballista"] => {
             Err("say what to run: cargo x sql --ballista sql-scheduler, sql-executor or sql, or --check".to_owned())
         }
