@@ -148,6 +148,12 @@ Examples:
   larch follow db --json --lines 10
   larch get db people ada --follow";
 
+const COMPACTION_WORKER_EXAMPLES: &str = "\
+Examples:
+  larch compaction-worker db
+  larch load db people people.csv --header --compaction-workers
+  larch compaction-worker db --json --cache 16MiB";
+
 const PLAN_EXAMPLES: &str = "\
 Examples:
   larch plan --rows 1e9 --row-bytes 120
@@ -222,6 +228,9 @@ pub struct Common {
     /// Open without a lock, beside a process that writes, and show all of its commits; it keeps the files that are read
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
+    /// Leave compactions to processes with `larch compaction-worker`, as long as there are some
+    #[arg(long, global = true, help_heading = COMMON)]
+    pub compaction_workers: bool,
     /// Print on standard error what the engine does: flushes, compactions, waits, errors, recovery
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
@@ -251,6 +260,7 @@ impl Common {
             .compat(self.compat.as_ref().map_or(Release::NEWEST, |text| text.parse().expect("it was checked")))
             .cache_bytes(self.cache)
             .write_buffer_bytes(self.write_buffer)
+            .compaction_workers(self.compaction_workers)
             .extractors(extractors::of);
         let builder = builder.durability(durability);
         let builder = match places::machine(dir)? {
@@ -446,6 +456,12 @@ pub enum Command {
     /// Any reading command with --follow sees the same: every commit of the writer, some milliseconds after it.
     #[command(after_help = FOLLOW_EXAMPLES)]
     Follow(Follow),
+    /// Do compactions for the process that writes to a database, until ^C
+    ///
+    /// The writer is one with --compaction-workers. A line says what was done each time. A worker may end, or be killed, at any time: then
+    /// the writer does the compaction itself, or leaves it to another worker.
+    #[command(after_help = COMPACTION_WORKER_EXAMPLES)]
+    CompactionWorker(CompactionWorker),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
@@ -1044,6 +1060,18 @@ pub struct Follow {
     /// End after this many lines
     #[arg(long, value_name = "N")]
     pub lines: Option<u64>,
+    /// Print as JSON, an object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CompactionWorker {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// End after this many compactions
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<u64>,
     /// Print as JSON, an object a line
     #[arg(long)]
     pub json: bool,

@@ -6,6 +6,7 @@ pub mod build_files;
 pub mod check;
 pub mod checkpoint;
 pub mod compact;
+pub mod compaction_worker;
 pub mod demo;
 pub mod dump;
 pub mod explain;

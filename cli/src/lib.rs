@@ -127,6 +127,7 @@ pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
         Command::Backups(args) => commands::backup::list(&args),
         Command::Restore(args) => commands::restore::run(&common, &args),
         Command::VerifyBackup(args) => commands::verify_backup::run(&args),
+        Command::CompactionWorker(args) => commands::compaction_worker::run(&common, &args),
         Command::Follow(args) => commands::follow::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),

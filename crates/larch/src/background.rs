@@ -47,6 +47,7 @@ struct Workers {
     flush: Box<dyn Worker>,
     log: Box<dyn Worker>,
     compact: Arc<[Box<dyn Worker>]>,
+    offers: Box<dyn Worker>,
     warm: Box<dyn Worker>,
     scrub: Box<dyn Worker>,
     idle: Box<dyn Worker>,
@@ -63,7 +64,7 @@ pub struct FollowWorkers {
 
 impl Workers {
     fn all(&self) -> impl Iterator<Item = &dyn Worker> {
-        let others = [&*self.warm, &*self.scrub, &*self.idle];
+        let others = [&*self.offers, &*self.warm, &*self.scrub, &*self.idle];
         [&*self.sync, &*self.flush, &*self.log]
             .into_iter()
             .chain(self.compact.iter().map(|worker| &**worker))
@@ -158,6 +159,13 @@ impl Background {
     pub fn wake_compact(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.wake());
+        }
+    }
+
+    /// Wakes the job that looks at what compaction workers have done after this time.
+    pub fn wake_offers_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.offers.wake_after(time);
         }
     }
 

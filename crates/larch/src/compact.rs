@@ -15,8 +15,10 @@ pub mod levels_lock;
 pub mod merge;
 pub mod pick;
 pub mod picks;
+pub mod work;
 
 use self::level0::Now;
+use self::levels_lock::SharedLevels;
 use self::pick::Pick;
 use self::picks::Claimed;
 use crate::cancel::Limit;
@@ -24,6 +26,7 @@ use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::manifest::{TableId, TableInfo};
 use crate::read::View;
+use crate::workers::offering::{self, Attempt};
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 
@@ -42,10 +45,10 @@ impl Job for CompactJob {
         }
         let _guard = StopOnPanic::new(&core);
         // A thread that has this lock alone wakes the job after it.
-        let Some(_levels) = core.writes.levels.try_share() else { return Polled::Idle };
+        let Some(levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
-        match compact_once(&core, false, |table| !troubles.compaction_must_wait(table, now)) {
+        match compact_once(&core, Some(levels), |table| !troubles.compaction_must_wait(table, now)) {
             Ok(Compacted::Something) => Polled::Worked,
             Ok(Compacted::Nothing) if has_lost_readers(&core) => Polled::Worked,
             Ok(Compacted::ChosenElsewhere) => Polled::Idle,
@@ -88,14 +91,14 @@ enum Compacted {
 }
 
 /// Does the compaction with the highest score among the tables that `may` be compacted, and of those that do not meet the
-/// compactions under way. If it `is_asked` for, it waits for no more files in level 0. An error comes with the table whose files
-/// could not be compacted.
+/// compactions under way, or offers it to a worker. Without a share of the lock of levels, which the caller has alone then, it was asked
+/// for: it waits for no more files in level 0, and no worker does it. An error comes with the table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
-    is_asked: bool,
+    levels: Option<SharedLevels>,
     may: impl Fn(TableId) -> bool,
 ) -> Result<Compacted, (Arc<TableInfo>, Error)> {
-    let (view, table, pick, claimed) = match choose(core, is_asked, &may)? {
+    let (view, table, pick, claimed) = match choose(core, levels.is_none(), &may)? {
         Choice::Nothing => return Ok(Compacted::Nothing),
         Choice::Elsewhere => return Ok(Compacted::ChosenElsewhere),
         Choice::Cut => {
@@ -107,8 +110,15 @@ fn compact_once(
     let Some(table) = view.files.tables.get(&table) else { return Ok(Compacted::Something) };
     // There may be more to do beside it.
     core.background.wake_compact();
+    let (claimed, levels) = match levels {
+        None => (claimed, None),
+        Some(levels) => match offering::offer(core, table, &pick, claimed, levels) {
+            Attempt::Offered => return Ok(Compacted::Something),
+            Attempt::Own(claimed, levels) => (claimed, Some(levels)),
+        },
+    };
     let outcome = execute::execute(core, table, &pick, &mut |_, _| true);
-    drop(claimed);
+    drop((claimed, levels));
     let is_done = outcome.map_err(|error| (table.info.clone(), error))?;
     if is_done {
         core.background.troubles.compaction_succeeded(table.info.id);
@@ -119,7 +129,7 @@ fn compact_once(
 }
 
 /// What a thread does next.
-enum Choice<'c> {
+enum Choice {
     Nothing,
     /// Another thread chooses.
     Elsewhere,
@@ -130,17 +140,13 @@ enum Choice<'c> {
         view: Arc<View>,
         table: TableId,
         pick: Pick,
-        claimed: Claimed<'c>,
+        claimed: Claimed,
     },
 }
 
 /// Examines the tables that changed, cuts their files where range erases are worth it, and claims the best pick. Another thread
 /// that chooses wakes the jobs when it has chosen.
-fn choose<'c>(
-    core: &'c Arc<Core>,
-    is_asked: bool,
-    may: &impl Fn(TableId) -> bool,
-) -> Result<Choice<'c>, (Arc<TableInfo>, Error)> {
+fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> Result<Choice, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
     let boundaries = core.views.boundaries();
@@ -187,6 +193,9 @@ fn choose<'c>(
         return Ok(Choice::Cut);
     }
     let Some((table, pick)) = picks.best(&view.files, may) else { return Ok(Choice::Nothing) };
+    if !is_asked && offering::must_wait(core, &pick) {
+        return Ok(Choice::Nothing);
+    }
     let Some(claim) = pick.claim(table) else { return Ok(Choice::Nothing) };
     let table = table.info.id;
     let claimed = picks.claim(table, claim);
@@ -201,8 +210,8 @@ fn choose<'c>(
 pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     let next = || {
         core.check_writable()?;
-        let _levels = core.writes.levels.own();
-        match compact_once(core, true, |_| true) {
+        let _levels = core.own_levels();
+        match compact_once(core, None, |_| true) {
             Ok(Compacted::Something) | Err((_, Error::NoSuchTable(_))) => Ok(true),
             Ok(Compacted::Nothing | Compacted::ChosenElsewhere) => Ok(false),
             Err((_, error)) => Err(error),
@@ -235,7 +244,7 @@ pub fn compact_table(
     limit.check(WORK)?;
     crate::write::flush::flush_all(core)?;
     let outcome = {
-        let _levels = core.writes.levels.own();
+        let _levels = core.own_levels();
         limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))
     };
     core.background.wake_compact();

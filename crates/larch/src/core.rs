@@ -14,6 +14,7 @@ pub mod visible;
 pub mod writes;
 
 use crate::background::{Background, BackgroundClose};
+use crate::compact::levels_lock::OwnedLevels;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::follow::following::Following;
@@ -204,6 +205,19 @@ impl Core {
         }
     }
 
+    /// Waits until nothing else changes levels, and keeps it so.
+    pub fn own_levels(&self) -> OwnedLevels<'_> {
+        self.take_back_without_threads();
+        self.writes.levels.own()
+    }
+
+    /// On a machine without threads, where nothing happens while a caller waits: takes back what workers are to do.
+    pub fn take_back_without_threads(&self) {
+        if !self.env.machine.threads.are_real() {
+            self.writes.offers.withdraw_all(&self.env);
+        }
+    }
+
     /// Begins to load the pages of tables that are to be in memory, in the background, if there is such a table.
     pub fn warm_kept_tables(&self) {
         if self.views.newest().files.tables.values().any(|table| table.info.options.in_memory) {
@@ -216,6 +230,7 @@ impl Core {
 impl Drop for Core {
     /// Ends the close that the last handle began. No background work runs any more.
     fn drop(&mut self) {
+        self.writes.offers.withdraw_all(&self.env);
         if !self.background.is_closing() || self.check_writable().is_err() {
             return;
         }

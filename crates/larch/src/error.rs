@@ -259,6 +259,18 @@ pub enum Error {
         /// Its groups.
         groups: Box<[String]>,
     },
+    /// A worker could not do a compaction, or has written files that are not those of the compaction. The database does the compaction
+    /// itself.
+    #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
+    WorkerFailed {
+        /// What the worker has written.
+        result: PathBuf,
+        /// Why it is of no use.
+        why: String,
+    },
+    /// A compaction by a worker needs more files than the writer has given numbers for.
+    #[error("the compaction makes more files than the writer of the database expects; the writer does it itself")]
+    NumbersUsedUp,
     /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
     #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
     Cancelled(&'static str),

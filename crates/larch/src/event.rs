@@ -69,6 +69,13 @@ pub enum Event {
         /// How long it took.
         time: Duration,
     },
+    /// A [worker](crate::CompactionWorker) has failed to do a compaction. The database does it itself.
+    WorkerFailed {
+        /// Name of the table.
+        table: String,
+        /// Why.
+        error: String,
+    },
     /// A file went down a level as it is.
     FileMoved {
         /// Name of the table.
@@ -184,6 +191,7 @@ impl Event {
             Self::FlushFinished { .. } => "flush-finished",
             Self::CompactionStarted { .. } => "compaction-started",
             Self::CompactionFinished { .. } => "compaction-finished",
+            Self::WorkerFailed { .. } => "worker-failed",
             Self::FileMoved { .. } => "file-moved",
             Self::Imported { .. } => "imported",
             Self::FilesShown { .. } => "files-shown",
@@ -199,7 +207,7 @@ impl Event {
     /// How much the event matters.
     pub fn level(&self) -> EventLevel {
         match self {
-            Self::Stalled { .. } | Self::Retrying { .. } => EventLevel::Warn,
+            Self::Stalled { .. } | Self::Retrying { .. } | Self::WorkerFailed { .. } => EventLevel::Warn,
             Self::Damaged { .. } | Self::GivenUp { .. } | Self::WritesStopped { .. } => EventLevel::Error,
             _ => EventLevel::Info,
         }
@@ -248,6 +256,7 @@ impl fmt::Display for Event {
                 let (bytes, time) = (Bytes(*bytes), Seconds(*time));
                 write!(f, "compaction of {table:?} done in {time}: {files} files of {bytes}")
             }
+            Self::WorkerFailed { table, error } => write!(f, "compaction of {table:?}: {error}"),
             Self::FileMoved { table, from, to } => write!(f, "a file of {table:?} moved from level {from} to {to}"),
             Self::Imported { table, files, bytes } => {
                 write!(f, "imported to {table:?}: {files} files of {}", Bytes(*bytes))

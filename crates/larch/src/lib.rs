@@ -110,6 +110,7 @@ mod stats;
 mod tables;
 mod transaction;
 mod warm;
+mod workers;
 mod write;
 
 pub use background::trouble::{FailedWork, Trouble};
@@ -172,3 +173,4 @@ pub use tables::sort::ImportReport;
 pub use transaction::conflict::Conflict;
 pub use transaction::expected::{Expected, Unmet};
 pub use warm::loader::Warmed;
+pub use workers::worker::{CompactedJob, CompactionWorker};

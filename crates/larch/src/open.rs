@@ -21,6 +21,7 @@ use crate::manifest::{Edit, FileSet, IndexState, ManifestLog, ManifestTail};
 use crate::memtable::set::MemSet;
 use crate::options::Options;
 use crate::read::View;
+use crate::workers::exchange::Exchange;
 use crate::write::writer::{Writer, log_path};
 use os::sync::Arc;
 use os::{Lock, Machine};
@@ -87,7 +88,14 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener
     Ok(core)
 }
 
-fn show_files(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener, files: FileSet) -> Arc<Core> {
+/// A database that shows these files, and has neither lock nor log nor threads.
+pub fn show_files(
+    machine: Machine,
+    directory: PathBuf,
+    options: Options,
+    opener: FileOpener,
+    files: FileSet,
+) -> Arc<Core> {
     let visible = files.flushed_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     let env = Environment::new(machine, directory, options, opener, view.files.epoch);
@@ -110,7 +118,8 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 
-fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc<PageCache>) -> FileOpener {
+/// Opens the files of the database in `directory`.
+pub fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc<PageCache>) -> FileOpener {
     FileOpener {
         directory: directory.to_owned(),
         machine: machine.clone(),
@@ -174,6 +183,9 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     let env = Environment::new(machine, directory, options, opener, view.files.epoch);
     let core = Arc::new(Core::new(env, Some(lock), view, last));
+    if core.env.options.compaction_workers {
+        Exchange { disk: &*core.env.machine.disk, database: &core.env.directory }.remove_jobs_before(core.env.epoch);
+    }
     let recovered = replay(&core, &core.env.directory, &listed, &Place::of(&core.env))?;
     let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.files.files.len() as u64);
     let (manifest, log) = begin(&core, recovered)?;

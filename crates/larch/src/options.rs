@@ -61,6 +61,8 @@ pub struct Options {
     pub follow: Option<Follow>,
     /// Whether it loads pages of new files before it shows them.
     pub follow_preloads: bool,
+    /// Whether compactions are left to workers in other processes while there are some.
+    pub compaction_workers: bool,
     /// Whether the flat index is read where a file has both.
     pub prefer_flat_index: bool,
     /// Whether the thread that polls a future reads a lone page itself.
@@ -93,6 +95,7 @@ impl Default for Options {
             read_only: false,
             follow: None,
             follow_preloads: true,
+            compaction_workers: false,
             prefer_flat_index: false,
             reads_in_poll: false,
             levels: LevelOptions::default(),

@@ -1,19 +1,24 @@
 //! The disk. It does not know how sheets are put, nor how objects are read.
 //!
 //! There is one directory. Files whose names end with `.sst` are objects: written once, durable when they are synced, and read
-//! without asking whether they are there. All other files grow, and are in the journal. Second names of files, and directories
-//! within the directory, are refused.
+//! without asking whether they are there. Files in the directory `workers` within it are objects, too, each of which is put whole. All
+//! other files grow, and are in the journal. Second names of files, and other directories, are refused.
 
 use crate::grown_file::GrownFile;
 use crate::journal::{CUTS, Cuts, Journal, Outside};
 use crate::local_logs::{LOG, LocalLog, LocalLogs, Uploads};
 use crate::object_file::{NewObject, ObjectFile, name_of};
+use crate::put::{Put, put_once};
 use crate::removals::{REMOVED_AFTER, Removals};
+use os::store::StoredObject;
 use os::sync::Arc;
-use os::{Access, DirectoryEntry, Disk, File, Lock, Store};
+use os::{Access, DirectoryEntry, Disk, File, Lock, Store, read_whole};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The directory, and the folder, of what processes put for each other.
+const EXCHANGE: &str = "workers";
 
 /// A disk of one directory in a store.
 #[derive(Debug)]
@@ -96,6 +101,16 @@ impl StoreDisk {
         })
     }
 
+    /// The object of a file that processes put for each other; `None` if `path` is another file.
+    fn exchanged(&self, path: &Path) -> Option<String> {
+        let name = path.file_name()?.to_str()?;
+        (path.parent()? == self.directory.join(EXCHANGE)).then(|| format!("{EXCHANGE}/{name}"))
+    }
+
+    fn is_exchange(&self, directory: &Path) -> bool {
+        directory == self.directory.join(EXCHANGE)
+    }
+
     /// The name of a file in the directory.
     fn name<'p>(&self, action: &'static str, path: &'p Path) -> io::Result<&'p str> {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -148,6 +163,10 @@ impl Disk for StoreDisk {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        if let Some(object) = self.exchanged(path) {
+            let removed = self.journal.again().ask(|| self.journal.store().remove(&object));
+            return removed.map_err(|error| cannot("remove", path, error));
+        }
         let name = self.name("remove", path)?;
         let removed = if is_object(name) {
             self.removals.add(name_of(name))
@@ -158,6 +177,13 @@ impl Disk for StoreDisk {
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
+        if self.is_exchange(directory) {
+            let listed = self.journal.again().ask(|| self.journal.store().list(EXCHANGE));
+            let name = |name: String| name.rsplit_once('/').map(|(_, name)| name.to_owned());
+            let entry = |object: StoredObject| Some(DirectoryEntry { name: name(object.name)?, bytes: object.bytes });
+            let entries = listed.map(|objects| objects.into_iter().filter_map(entry).collect());
+            return entries.map_err(|error| cannot("list", directory, error));
+        }
         if directory != self.directory {
             return Err(cannot("list", directory, ErrorKind::NotFound.into()));
         }
@@ -198,21 +224,26 @@ impl Disk for StoreDisk {
         if path == self.directory {
             return Ok(true);
         }
-        let name = self.name("look for", path)?;
-        let found = if is_object(name) {
-            match self.journal.again().ask(|| self.journal.store().len(&name_of(name))) {
+        let object = match self.exchanged(path) {
+            None => Some(self.name("look for", path)?).filter(|name| is_object(name)).map(name_of),
+            exchanged => exchanged,
+        };
+        let found = match object {
+            Some(object) => match self.journal.again().ask(|| self.journal.store().len(&object)) {
                 Ok(_) => Ok(true),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
+            },
+            None => {
+                let name = self.name("look for", path)?;
+                self.journal.refresh().map(|()| self.journal.file(name).is_some())
             }
-        } else {
-            self.journal.refresh().map(|()| self.journal.file(name).is_some())
         };
         found.map_err(|error| cannot("look for", path, error))
     }
 
     fn create_dir(&self, directory: &Path) -> io::Result<()> {
-        if directory == self.directory {
+        if directory == self.directory || self.is_exchange(directory) {
             return Ok(());
         }
         let why = "a database in a store is one directory";
@@ -220,6 +251,10 @@ impl Disk for StoreDisk {
     }
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
+        if self.is_exchange(directory) {
+            // A folder is there as long as something is in it.
+            return Ok(());
+        }
         let why = "a database in a store is one directory";
         Err(cannot("remove directory", directory, io::Error::new(ErrorKind::Unsupported, why)))
     }
@@ -230,6 +265,27 @@ impl Disk for StoreDisk {
             return Ok(());
         }
         self.journal.sync().map_err(|error| cannot("sync directory", directory, error))
+    }
+
+    fn create_with(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let Some(object) = self.exchanged(path) else {
+            return self.open(path, Access::Create)?.write_at(bytes, 0);
+        };
+        let put = put_once(&**self.journal.store(), self.journal.again(), &object, bytes).and_then(|put| match put {
+            Put::Own => Ok(()),
+            Put::Taken(_) => Err(ErrorKind::AlreadyExists.into()),
+        });
+        put.map_err(|error| cannot("create", path, error))
+    }
+
+    fn read_all(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.exchanged(path) {
+            Some(object) => {
+                let read = self.journal.again().ask(|| self.journal.store().get(&object));
+                read.map_err(|error| cannot("read", path, error))
+            }
+            None => read_whole(&*self.open(path, Access::Read)?),
+        }
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {

@@ -28,7 +28,8 @@ mod table;
 pub use bringing::LeftFile;
 
 use crate::again::Again;
-use os::store::{RangeDone, is_certain};
+use crate::put::{Put, put_once};
+use os::store::RangeDone;
 use os::sync::{Arc, Mutex};
 use os::{Clock, Random, Store, Threads};
 use sheet::{Sheet, SheetWriter, decode};
@@ -142,13 +143,6 @@ struct NextSheet {
     bytes: Arc<Vec<u8>>,
     /// How many changes are durable with it.
     changes: u64,
-}
-
-/// What became of a put.
-enum Put {
-    Own,
-    /// Another sheet has the number.
-    Taken(Vec<u8>),
 }
 
 /// A piece of a file.
@@ -266,6 +260,12 @@ impl Journal {
         self.state.lock().check_writer()
     }
 
+    /// Refuses what leaves something behind after another writer has taken over. A process that never was the writer may put objects, as
+    /// a compaction worker does.
+    pub fn check_not_fenced(&self) -> io::Result<()> {
+        self.state.lock().check()
+    }
+
     /// Takes over as the writer. `find_left` gives files that the writer of an epoch has left elsewhere, which replace those that the
     /// journal has. Returns the epoch.
     ///
@@ -362,25 +362,7 @@ impl Journal {
     ///
     /// The store's. Then it is unknown whether the sheet is there.
     fn put(&self, number: u64, bytes: &[u8]) -> io::Result<Put> {
-        let name = name_of(number);
-        let mut again = self.again();
-        loop {
-            let error = match self.store.put_if_absent(&name, bytes) {
-                Ok(()) => return Ok(Put::Own),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => match self.store.get(&name) {
-                    // Its token is its own.
-                    Ok(found) if found == bytes => return Ok(Put::Own),
-                    Ok(found) => return Ok(Put::Taken(found)),
-                    // An old answer may not have it yet.
-                    Err(error) => error,
-                },
-                Err(error) if is_certain(error.kind()) => return Err(error),
-                Err(error) => error,
-            };
-            if !again.pause() {
-                return Err(error);
-            }
-        }
+        put_once(&*self.store, self.again(), &name_of(number), bytes)
     }
 
     /// All sheets, by their numbers.

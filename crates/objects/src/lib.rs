@@ -4,6 +4,7 @@
 //! ```text
 //! sst/00000024-9.sst      a file that is written once: an object
 //! journal/0000000000000031   a sheet: what was written to files that grow (logs, the manifest), and their names
+//! workers/00000052-9.job     what a writer and compaction workers tell each other: objects that are put whole
 //! ```
 //!
 //! Everything that changes is in one sequence of objects, the journal. A writer puts the next sheet only if there is
@@ -16,6 +17,7 @@ mod grown_file;
 mod journal;
 mod local_logs;
 mod object_file;
+mod put;
 mod removals;
 mod tier;
 

@@ -36,7 +36,7 @@ struct NewState {
 
 impl NewObject {
     pub fn create(journal: &Arc<Journal>, file: &str) -> io::Result<NewObject> {
-        journal.check_writer()?;
+        journal.check_not_fenced()?;
         let name = name_of(file);
         let upload = journal.again().ask(|| journal.store().create(&name))?;
         let state = Mutex::new(NewState { upload: Some(upload), end: 0, is_finished: false });
@@ -79,7 +79,7 @@ impl File for NewObject {
             return Ok(());
         }
         // A writer that knows that another has taken over leaves nothing behind.
-        self.journal.check_writer()?;
+        self.journal.check_not_fenced()?;
         let upload = state.upload.take().ok_or_else(|| unsupported("the object has failed"))?;
         upload.finish()?;
         state.is_finished = true;

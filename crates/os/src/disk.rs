@@ -139,18 +139,36 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+    /// Makes a file with these bytes, for another process to read. That process may see it before all bytes are in it, and a power
+    /// failure may remove it.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if the name is taken; other errors of the system. Then a part of the file may be there.
+    fn create_with(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let file = self.open(path, Access::Create)?;
+        if bytes.is_empty() { Ok(()) } else { file.write_at(bytes, 0) }
+    }
     /// Whole contents of a file.
     ///
     /// # Errors
     ///
     /// As [`Disk::open`] and [`File::read_at`].
     fn read_all(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let file = self.open(path, Access::Read)?;
-        let mut bytes = vec![0; usize::try_from(file.len()?).expect("a file read whole fits in memory")];
-        let read = file.read_at(&mut bytes, 0)?;
-        bytes.truncate(read);
-        Ok(bytes)
+        read_whole(&*self.open(path, Access::Read)?)
     }
+}
+
+/// Whole contents of a file.
+///
+/// # Errors
+///
+/// As [`File::len`] and [`File::read_at`].
+pub fn read_whole(file: &dyn File) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(file.len()?).expect("a file read whole fits in memory")];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
 }
 
 #[cfg(test)]

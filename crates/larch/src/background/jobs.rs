@@ -6,12 +6,14 @@ use crate::compact::CompactJob;
 use crate::core::Core;
 use crate::inspect::scrub::ScrubJob;
 use crate::warm::job::WarmJob;
+use crate::workers::offering::OfferJob;
 use crate::write::flush::FlushJob;
 use crate::write::log_job::LogJob;
 use crate::write::sync_job::SyncJob;
 use os::Priority;
 use os::process::ProcessOrigin;
 use os::sync::Arc;
+use std::time::Duration;
 
 /// Most compactions of a database beside each other. The pool keeps a thread free for flushes, so that fewer run on a machine
 /// with few processors.
@@ -28,6 +30,7 @@ pub fn begin(core: &Arc<Core>) {
         compact: (0..MOST_COMPACTIONS)
             .map(|_| threads.worker(Priority::Normal, Arc::new(CompactJob(weak()))))
             .collect(),
+        offers: threads.sleeping_worker(Priority::High, Arc::new(OfferJob(weak()))),
         warm: threads.worker(Priority::Low, Arc::new(WarmJob(weak()))),
         scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
@@ -41,6 +44,9 @@ pub fn begin(core: &Arc<Core>) {
     });
     core.writes.sync.begin(workers.sync.clone());
     core.background.begin(workers);
+    if core.env.options.compaction_workers {
+        core.background.wake_offers_after(Duration::ZERO);
+    }
     let weak = weak();
     core.env.log_disk.on_open(move || {
         if let Some(core) = weak.upgrade() {

@@ -3,7 +3,7 @@
 //!
 //! Thread safe. Compactions do not begin while a change waits for the lock, so that it waits only for those that run.
 
-use os::sync::{Condvar, Mutex};
+use os::sync::{Arc, Condvar, Mutex};
 
 /// The lock of the levels of all tables.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct LockState {
 
 /// The right to change the levels that a claim names.
 #[derive(Debug)]
-pub struct SharedLevels<'l>(&'l LevelsLock);
+pub struct SharedLevels(Arc<LevelsLock>);
 
 /// The right to change all levels.
 #[derive(Debug)]
@@ -32,13 +32,13 @@ pub struct OwnedLevels<'l>(&'l LevelsLock);
 impl LevelsLock {
     /// Shares the lock; `None` if a thread has it alone, or waits for that. Such a thread wakes the job of compactions once it
     /// is done.
-    pub fn try_share(&self) -> Option<SharedLevels<'_>> {
+    pub fn try_share(self: &Arc<Self>) -> Option<SharedLevels> {
         let mut state = self.state.lock();
         if state.is_taken || state.waiting > 0 {
             return None;
         }
         state.sharing += 1;
-        Some(SharedLevels(self))
+        Some(SharedLevels(self.clone()))
     }
 
     /// Waits until nothing else changes levels, and keeps it so.
@@ -54,7 +54,7 @@ impl LevelsLock {
     }
 }
 
-impl Drop for SharedLevels<'_> {
+impl Drop for SharedLevels {
     fn drop(&mut self) {
         self.0.state.lock().sharing -= 1;
         self.0.changed.notify_all();

@@ -8,7 +8,7 @@ use super::claim::Claim;
 use super::level0::{Level0Use, Now, Watch};
 use super::pick::Pick;
 use crate::manifest::{Edit, FileSet, TableFiles, TableId};
-use os::sync::{Mutex, MutexGuard};
+use os::sync::{Arc, Mutex, MutexGuard};
 use sst::Version;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,13 +44,13 @@ struct PickState {
 
 /// A compaction under way, from before it begins until it was installed or has failed.
 #[derive(Debug)]
-pub struct Claimed<'p> {
-    picks: &'p Picks,
+pub struct Claimed {
+    picks: Arc<Picks>,
     table: TableId,
     number: u64,
 }
 
-impl Drop for Claimed<'_> {
+impl Drop for Claimed {
     fn drop(&mut self) {
         let mut state = self.picks.state.lock();
         if let Entry::Occupied(mut claims) = state.under_way.entry(self.table) {
@@ -65,9 +65,9 @@ impl Drop for Claimed<'_> {
 
 impl Picks {
     /// For a database that was just opened: each table is to be examined.
-    pub fn of(files: &FileSet) -> Self {
+    pub fn of(files: &FileSet) -> Arc<Self> {
         let changed = files.tables.keys().copied().collect();
-        Self { state: Mutex::new(PickState { changed, ..PickState::default() }), choosing: Mutex::default() }
+        Arc::new(Self { state: Mutex::new(PickState { changed, ..PickState::default() }), choosing: Mutex::default() })
     }
 
     /// Has this thread choose the next compaction until the result is dropped; `None` if another thread chooses.
@@ -88,7 +88,7 @@ impl Picks {
 
     /// Notes that a compaction of `table` begins, until the result is dropped. The table is examined again when it begins and
     /// when it ends.
-    pub fn claim(&self, table: TableId, claim: Claim) -> Claimed<'_> {
+    pub fn claim(self: &Arc<Self>, table: TableId, claim: Claim) -> Claimed {
         let mut state = self.state.lock();
         let others = state.under_way.get(&table);
         let is_free = others.is_none_or(|others| others.iter().all(|(_, other)| !other.meets(&claim)));
@@ -98,7 +98,8 @@ impl Picks {
         state.under_way.entry(table).or_default().push((number, claim));
         state.picked.remove(&table);
         state.changed.insert(table);
-        Claimed { picks: self, table, number }
+        drop(state);
+        Claimed { picks: self.clone(), table, number }
     }
 
     /// Notes the tables that were changed by `edits`, which are installed.

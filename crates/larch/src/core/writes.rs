@@ -12,6 +12,7 @@ use crate::manifest::ManifestLog;
 use crate::read::View;
 use crate::transaction::recent::Recent;
 use crate::transaction::reserved::Reserved;
+use crate::workers::offers::Offers;
 use crate::write::ahead::LogAhead;
 use crate::write::fill::Fill;
 use crate::write::pace::Pace;
@@ -20,6 +21,7 @@ use crate::write::writer::Writer;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, RwLock};
 use sst::Version;
+use std::ops::Range;
 
 /// What changes one open database.
 #[derive(Debug)]
@@ -29,17 +31,21 @@ pub struct Writes {
     /// `None` in a database opened read-only, where the lock is held while a newer manifest is read.
     pub manifest: Mutex<Option<ManifestLog>>,
     next_number: AtomicU64,
+    /// Numbers of files end here.
+    numbers_end: AtomicU64,
     /// One alter at a time, from reading the options to changing them.
     pub altering: Mutex<()>,
     /// Held while a file gets a number and the options it is written with are read; exclusively by an alter, from
     /// taking the number that separates old files from new to showing the new options.
     pub numbering: RwLock<()>,
     /// Held while levels change.
-    pub levels: LevelsLock,
+    pub levels: Arc<LevelsLock>,
     /// Disk space that is kept back for erases.
     pub reserve: Reserve,
+    /// Compactions that workers in other processes are to do.
+    pub offers: Offers,
     /// The tables that a compaction has to look at.
-    pub picks: Picks,
+    pub picks: Arc<Picks>,
     /// The rate of slowed commits.
     pub pace: Pace,
     /// How full memtables get.
@@ -69,10 +75,12 @@ impl Writes {
             writer: Mutex::new(None),
             manifest: Mutex::new(None),
             next_number: AtomicU64::new(view.files.next_number),
+            numbers_end: AtomicU64::new(u64::MAX),
             altering: Mutex::new(()),
             numbering: RwLock::new(()),
-            levels: LevelsLock::default(),
+            levels: Arc::default(),
             reserve,
+            offers: Offers::default(),
             picks: Picks::of(&view.files),
             pace: Pace::default(),
             fill: Fill::default(),
@@ -87,6 +95,26 @@ impl Writes {
     /// Takes the next free file number.
     pub fn new_number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Takes `count` free file numbers, one after the other.
+    pub fn new_numbers(&self, count: u64) -> Range<u64> {
+        let first = self.next_number.fetch_add(count, Ordering::AcqRel);
+        first..first + count
+    }
+
+    /// Has no number be taken from `end` on, see [`Writes::check_number`].
+    pub fn end_numbers_at(&self, end: u64) {
+        self.numbers_end.store(end, Ordering::Release);
+    }
+
+    /// Refuses a number that was taken behind the last one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NumbersUsedUp`].
+    pub fn check_number(&self, number: u64) -> Result<()> {
+        if number < self.numbers_end.load(Ordering::Acquire) { Ok(()) } else { Err(Error::NumbersUsedUp) }
     }
 
     /// The next free file number, which stays free.

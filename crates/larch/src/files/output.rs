@@ -308,6 +308,7 @@ impl Outputs {
             let _numbering = self.core.writes.numbering.read();
             (self.core.writes.new_number(), self.core.views.table_info(self.table.id))
         };
+        self.core.writes.check_number(number)?;
         let path = self.place.directory.join(sst_name(number, self.core.env.epoch));
         let disk = &self.core.env.machine.disk;
         let file = disk.open(&path, Access::CreateDirect);

@@ -25,6 +25,7 @@ use crate::release::Release;
 use crate::tables::define::{self, check_name};
 use crate::tables::share;
 use crate::warm::loader::Warmed;
+use crate::workers::worker::CompactionWorker;
 use crate::write::{commit, flush};
 use crate::{compact, open, warm};
 use os::Machine;
@@ -227,6 +228,17 @@ impl Builder {
         self
     }
 
+    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as there are some that live.
+    /// Default false.
+    ///
+    /// Compactions that a program asks for, as with [`Table::compact`], are done here. Files are moved down a level here, too, because that
+    /// reads nothing. If a worker dies or fails, the database merges itself. Workers write files to the directory of the database: they
+    /// must be allowed to, and they are trusted.
+    pub fn compaction_workers(mut self, workers: bool) -> Self {
+        self.options.compaction_workers = workers;
+        self
+    }
+
     /// Whether to read the flat index of files that have both kinds of index. Default false.
     pub fn prefer_flat_index(mut self, flat: bool) -> Self {
         self.options.prefer_flat_index = flat;
@@ -384,6 +396,35 @@ impl Builder {
             machine.threads = pool;
         }
         FileBuilder::begin(machine, &self.directory, self.options, table)
+    }
+}
+
+impl Builder {
+    /// Begins to do compactions for the process that writes to the database, and was opened with [`Builder::compaction_workers`]. Any
+    /// number of workers do compactions of one database; each does one at a time. A worker may end, or die, at any point. Of the options of
+    /// this builder those count that say how much memory is used, and the machine.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::builder(&directory).compaction_workers(true).open()?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// // Mostly in another process, where `run` does jobs until it is cancelled:
+    /// let mut worker = larch::Database::builder(&directory).compaction_worker()?;
+    /// assert!(worker.work_once()?.is_none(), "there is nothing to compact");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotADatabase`]; [`Error::BadOptions`]; [`Error::NoThreads`]; what the disk refuses.
+    pub fn compaction_worker(self) -> Result<CompactionWorker> {
+        let mut machine = self.machine.unwrap_or_else(Machine::real);
+        if let Some(pool) = self.threads {
+            machine.threads = pool;
+        }
+        CompactionWorker::begin(machine, self.directory, self.options)
     }
 }
 

@@ -70,6 +70,12 @@ pub struct Metrics {
     pub flushes: u64,
     /// Compactions that succeeded. Files that were moved without rewriting them do not count.
     pub compactions: u64,
+    /// Compactions among these that [workers](crate::Builder::compaction_workers) have done.
+    pub worker_compactions: u64,
+    /// Bytes of files that workers have written. They are not among [`Metrics::compaction_bytes`].
+    pub worker_compaction_bytes: u64,
+    /// Compactions that were left to a worker, which has not done them because it died, failed, or was needed no more.
+    pub failed_worker_compactions: u64,
     /// Files that were moved to a deeper level without rewriting them.
     pub trivial_moves: u64,
     /// Files that nothing needs any more and that could not be removed yet. Later installs try again, and so does the next
@@ -123,6 +129,7 @@ impl Metrics {
         let files: HashMap<u64, u64> = files.map(|(_, file)| (file.number, file.bytes())).collect();
         let cache = core.env.cache.usage();
         let memory = Memory::of(core, &cache);
+        let workers = core.writes.offers.totals();
         Self {
             page_reads: pages.total().faults,
             page_hits: pages.total().hits,
@@ -149,6 +156,9 @@ impl Metrics {
             import_bytes: load(&written.import),
             flushes: load(&written.flushes),
             compactions: load(&written.compactions),
+            worker_compactions: workers.installed,
+            worker_compaction_bytes: workers.bytes,
+            failed_worker_compactions: workers.withdrawn,
             trivial_moves: load(&written.trivial_moves),
             leftover_files: core.env.opener.leftovers.count(),
             held_files: core.env.opener.leftovers.held(),

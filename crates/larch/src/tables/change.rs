@@ -60,7 +60,7 @@ impl<'c> TableChange<'c> {
         sync_before_locking(core)?;
         wait_for_level0(core, None)?;
         targets.iter().try_for_each(|target| wait_for_level0(core, Some(target.id)))?;
-        let levels = core.writes.levels.own();
+        let levels = core.own_levels();
         let mut change = Self::take(core, Some(levels))?;
         let writer = change.writer();
         check(writer.last_version())?;

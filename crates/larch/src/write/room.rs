@@ -101,6 +101,7 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
             return Ok(());
         }
         note_stall(core, &mut stalled, StallReason::Level0);
+        core.take_back_without_threads();
         core.background.wake_compact_first();
         core.wait_progress(seen);
     }

@@ -166,6 +166,13 @@ impl Metrics {
             },
             counter("flushes", "Flushes that succeeded.", self.flushes),
             counter("compactions", "Compactions that succeeded.", self.compactions),
+            counter("worker_compactions", "Compactions that workers have done.", self.worker_compactions),
+            counter("worker_compaction_bytes", "Bytes written by workers.", self.worker_compaction_bytes),
+            counter(
+                "failed_worker_compactions",
+                "Compactions that a worker has not done.",
+                self.failed_worker_compactions,
+            ),
             counter("trivial_moves", "Files moved to a deeper level as they are.", self.trivial_moves),
             gauge("held_files", "Files that nothing needs but followers.", self.held_files),
             gauge("leftover_files", "Files that nothing needs and that could not be removed yet.", self.leftover_files),

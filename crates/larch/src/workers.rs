@@ -1,0 +1,32 @@
+//! Compactions by other processes. The writer offers a compaction, a worker merges the files and says what it wrote, and the writer
+//! installs that. Only the writer changes the manifest.
+//!
+//! ```text
+//!   writer                                    worker
+//!   sees the beats of a worker                writes a beat every half second
+//!   writes 00000052-9.job, keeps the inputs
+//!                                             creates 00000052-9.claim, reads the manifest
+//!                                             merges into 00000052-9.sst, 00000053-9.sst …, durably
+//!   reads the result, checks it             ◀ writes 00000052-9.result
+//!   one record in the manifest: the new files for the inputs
+//!   removes job, claim and result
+//! ```
+//!
+//! They exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. The numbers of the new files are taken by
+//! the writer when it offers the job, and no other job gets them. So whatever a worker writes after the writer has taken a job back
+//! meets no file of others. No manifest names it, and it is removed.
+//!
+//! A worker may die at any point: then its beats end, and the writer takes the job back and merges itself, or offers the merge again.
+//! If the writer dies, its jobs are void: the next writer has another epoch, which is part of their names.
+
+pub mod alive;
+pub mod beat;
+pub mod exchange;
+pub mod job;
+pub mod offering;
+pub mod offers;
+pub mod result;
+pub mod worker;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

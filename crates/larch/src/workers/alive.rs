@@ -1,0 +1,83 @@
+//! Which workers live, by their beats. It reads no clock and no disk.
+//!
+//! A worker lives if its count has grown lately. A beat that was there at the first look says nothing: it may be that of a worker which
+//! has died long ago.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The workers that were seen.
+#[derive(Debug, Default)]
+pub struct Alive {
+    workers: HashMap<u64, Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    count: u64,
+    /// When the count was seen for the first time.
+    since: Duration,
+    /// Whether another count was seen before.
+    has_grown: bool,
+}
+
+impl Alive {
+    /// Takes notice of all `beats` that there are `now`.
+    pub fn note(&mut self, beats: &[(u64, u64)], now: Duration) {
+        for &(worker, count) in beats {
+            let seen = self.workers.entry(worker).or_insert(Seen { count, since: now, has_grown: false });
+            if count > seen.count {
+                *seen = Seen { count, since: now, has_grown: true };
+            }
+        }
+        self.workers.retain(|worker, _| beats.iter().any(|(there, _)| there == worker));
+    }
+
+    /// Whether a worker lives that was without a beat for less than `dead`.
+    pub fn has(&self, worker: u64, now: Duration, dead: Duration) -> bool {
+        self.workers.get(&worker).is_some_and(|seen| seen.lives(now, dead))
+    }
+
+    /// How many live.
+    pub fn count(&self, now: Duration, dead: Duration) -> usize {
+        self.workers.values().filter(|seen| seen.lives(now, dead)).count()
+    }
+
+    /// Whether some may turn out to live.
+    pub fn is_empty(&self) -> bool {
+        self.workers.is_empty()
+    }
+
+    /// Whether the count of a worker that was seen has not grown for `time`.
+    pub fn is_silent_for(&self, worker: u64, time: Duration, now: Duration) -> bool {
+        self.workers.get(&worker).is_some_and(|seen| now.saturating_sub(seen.since) >= time)
+    }
+}
+
+impl Seen {
+    fn lives(&self, now: Duration, dead: Duration) -> bool {
+        self.has_grown && now.saturating_sub(self.since) < dead
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_lives_as_long_as_its_count_grows() {
+        let at = Duration::from_secs;
+        let mut alive = Alive::default();
+        let dead = at(3);
+        alive.note(&[(1, 7), (2, 1)], at(10));
+        assert_eq!(alive.count(at(10), dead), 0, "they may have died before the first look");
+        alive.note(&[(1, 7), (1, 8), (2, 1)], at(11));
+        assert!(alive.has(1, at(13), dead) && !alive.has(2, at(13), dead));
+        assert!(!alive.has(1, at(14), dead), "three seconds without a beat");
+        assert!(alive.is_silent_for(2, at(4), at(14)) && !alive.is_silent_for(1, at(4), at(14)));
+        alive.note(&[(1, 9)], at(20));
+        assert_eq!(alive.count(at(20), dead), 1);
+        alive.note(&[], at(21));
+        assert!(alive.is_empty(), "it has removed its beat");
+    }
+}
