@@ -1,9 +1,9 @@
 //! Databases in a store: writers take over from each other at any moment, while the store loses, delays and repeats what it is
-//! asked, and processes die. Each test is a way in which commits could be lost or mixed.
+//! asked, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which commits could be lost or mixed.
 
 #![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 
-use larch::{Builder, Database, Durability, Follow};
+use larch::{Builder, CompactionWorker, Database, Durability, Follow, LevelOptions};
 use objects::{KEPT, Outside, StoreDisk};
 use os::Machine;
 use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
@@ -47,12 +47,18 @@ impl Process {
     }
 
     fn open_as(&self, read_only: bool) -> larch::Result<Database> {
-        self.open_by(|builder| builder.read_only(read_only))
+        self.open_by(|builder| builder.read_only(read_only).compaction_workers(!read_only))
     }
 
     fn open_by(&self, choose: impl Fn(Builder) -> Builder) -> larch::Result<Database> {
-        let builder = choose(Database::builder(DIRECTORY).machine(self.machine.clone()));
-        builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0).open()
+        choose(self.builder()).open()
+    }
+
+    fn builder(&self) -> Builder {
+        let levels =
+            LevelOptions { level0_files: 2, base_bytes: 32 << 10, file_bytes: 8 << 10, ..LevelOptions::default() };
+        let builder = Database::builder(DIRECTORY).machine(self.machine.clone()).levels(levels);
+        builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0)
     }
 }
 
@@ -88,8 +94,20 @@ fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     Ok((numbers, newest))
 }
 
-/// Returns how often the database was opened, and how many commits were promised.
-fn take_over(seed: u64) -> (usize, usize) {
+/// Has the worker work for a while beside the writer, which flushes now and then. Returns whether the writer could.
+fn work(worker: &mut CompactionWorker, db: Option<&Database>, clock: &SimClock) -> bool {
+    let mut works = true;
+    for _ in 0..4 {
+        clock.advance(Duration::from_millis(2500));
+        // The store may not answer; then it goes on later.
+        worker.work_once().ok();
+        works &= db.is_none_or(|db| db.flush().is_ok());
+    }
+    works
+}
+
+/// Returns how often the database was opened, how many commits were promised, and how many compactions workers have done.
+fn take_over(seed: u64) -> [u64; 3] {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let clock = Arc::new(SimClock::new());
     let store = SimStore::new(seed, clock.clone());
@@ -98,13 +116,15 @@ fn take_over(seed: u64) -> (usize, usize) {
     let follower = Process::new(&store, &clock, seed * 100 + 9);
     let following = Process::new(&store, &clock, seed * 100 + 8);
     let mut followed: Option<Database> = None;
+    let mut working = Process::new(&store, &clock, seed * 100 + 7);
+    let (mut worker, mut compacted): (Option<CompactionWorker>, u64) = (None, 0);
     let (mut number, mut openings) = (0, 0_usize);
     let mut promised: Vec<u64> = Vec::new();
     let mut openings_of: BTreeMap<u64, usize> = BTreeMap::new();
     for step in 0..rng.random_range(10..60) {
         let chosen = rng.random_range(0..processes.len());
         let process = &mut processes[chosen];
-        match rng.random_range(0..27) {
+        match rng.random_range(0..33) {
             0..3 if process.db.is_none() => {
                 if let Ok(db) = process.open() {
                     openings += 1;
@@ -137,6 +157,19 @@ fn take_over(seed: u64) -> (usize, usize) {
                 {
                     assert_eq!(found.iter().max().copied(), newest, "seed {seed}: a follower sees whole commits");
                 }
+            }
+            27..32 => match &mut worker {
+                None => worker = working.builder().compaction_worker().ok(),
+                Some(worker) => {
+                    let works = work(worker, process.db.as_ref(), &clock);
+                    process.has_failed |= !works;
+                    compacted += process.db.as_ref().map_or(0, |db| db.metrics().worker_compactions);
+                }
+            },
+            32 => {
+                working.client.crash();
+                worker = None;
+                working = Process::new(&store, &clock, seed * 100 + 7 + step * 1000);
             }
             8 => {
                 if let Some(db) = &process.db {
@@ -190,7 +223,7 @@ fn take_over(seed: u64) -> (usize, usize) {
     let again = last.open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let (still, _) = numbers(&again).expect("there is no trouble");
     assert_eq!(still, found, "seed {seed}, with {ssts} files");
-    (openings, promised.len())
+    [openings as u64, promised.len() as u64, compacted]
 }
 
 /// Run one again with `TAKE_OVER_SEED=17`, or other ones with `TAKE_OVER_SEEDS=10000`.
@@ -202,7 +235,11 @@ fn no_commit_is_lost_or_mixed_when_writers_take_over() {
         return;
     }
     let seeds = number("TAKE_OVER_SEEDS").unwrap_or(300);
-    let (openings, promised) = (0..seeds).map(take_over).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    println!("{seeds} seeds: {openings} openings, {promised} commits promised");
-    assert!(openings as u64 > 2 * seeds && promised as u64 > 5 * seeds, "{openings} openings, {promised} commits");
+    let add = |all: [u64; 3], one: [u64; 3]| std::array::from_fn(|at| all[at] + one[at]);
+    let [openings, promised, compacted] = (0..seeds).map(take_over).fold([0; 3], add);
+    println!(
+        "{seeds} seeds: {openings} openings, {promised} commits promised, {compacted} compactions of workers seen"
+    );
+    assert!(openings > 2 * seeds && promised > 5 * seeds, "{openings} openings, {promised} commits");
+    assert!(compacted > seeds / 4, "{compacted} compactions of workers seen");
 }
