@@ -26,7 +26,8 @@ use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::manifest::{TableId, TableInfo};
 use crate::read::View;
-use crate::workers::offering::{self, Attempt};
+use crate::workers::offering::{self, Merger};
+use crate::workers::offers::Place;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 
@@ -98,27 +99,27 @@ fn compact_once(
     levels: Option<SharedLevels>,
     may: impl Fn(TableId) -> bool,
 ) -> Result<Compacted, (Arc<TableInfo>, Error)> {
-    let (view, table, pick, claimed) = match choose(core, levels.is_none(), &may)? {
+    let (view, table, pick, claimed, place) = match choose(core, levels.is_none(), &may)? {
         Choice::Nothing => return Ok(Compacted::Nothing),
         Choice::Elsewhere => return Ok(Compacted::ChosenElsewhere),
         Choice::Cut => {
             core.background.tell_progress();
             return Ok(Compacted::Something);
         }
-        Choice::Pick { view, table, pick, claimed } => (view, table, pick, claimed),
+        Choice::Pick { view, table, pick, claimed, place } => (view, table, pick, claimed, place),
     };
     let Some(table) = view.files.tables.get(&table) else { return Ok(Compacted::Something) };
     // There may be more to do beside it.
     core.background.wake_compact();
-    let (claimed, levels) = match levels {
-        None => (claimed, None),
-        Some(levels) => match offering::offer(core, table, &pick, claimed, levels) {
-            Attempt::Offered => return Ok(Compacted::Something),
-            Attempt::Own(claimed, levels) => (claimed, Some(levels)),
-        },
+    let own = match (levels, place) {
+        (Some(levels), Some(_place)) => {
+            offering::offer(core, table, &pick, (claimed, levels)).map(|(c, l)| (c, Some(l)))
+        }
+        (levels, _) => Some((claimed, levels)),
     };
+    let Some(own) = own else { return Ok(Compacted::Something) };
     let outcome = execute::execute(core, table, &pick, &mut |_, _| true);
-    drop((claimed, levels));
+    drop(own);
     let is_done = outcome.map_err(|error| (table.info.clone(), error))?;
     if is_done {
         core.background.troubles.compaction_succeeded(table.info.id);
@@ -141,6 +142,8 @@ enum Choice {
         table: TableId,
         pick: Pick,
         claimed: Claimed,
+        /// If a worker is to do it.
+        place: Option<Place>,
     },
 }
 
@@ -192,14 +195,19 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     if is_cut {
         return Ok(Choice::Cut);
     }
-    let Some((table, pick)) = picks.best(&view.files, may) else { return Ok(Choice::Nothing) };
-    if !is_asked && offering::must_wait(core, &pick) {
+    let merger = if is_asked { Merger::Writer } else { offering::next_merger(core) };
+    let is_later = |pick: &Pick| matches!((pick, &merger), (Pick::Merge { .. }, Merger::Later));
+    let Some((table, pick)) = picks.best(&view.files, |table, pick| may(table) && !is_later(pick)) else {
         return Ok(Choice::Nothing);
-    }
+    };
     let Some(claim) = pick.claim(table) else { return Ok(Choice::Nothing) };
+    let place = match merger {
+        Merger::Worker(place) if matches!(pick, Pick::Merge { .. }) => Some(place),
+        _ => None,
+    };
     let table = table.info.id;
     let claimed = picks.claim(table, claim);
-    Ok(Choice::Pick { view: view.clone(), table, pick, claimed })
+    Ok(Choice::Pick { view: view.clone(), table, pick, claimed, place })
 }
 
 /// Compacts until there is nothing left to pick in any table.

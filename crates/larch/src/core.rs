@@ -29,6 +29,7 @@ use environment::Environment;
 use os::sync::{Mutex, OnceLock};
 use os::{Clock, Lock};
 use sst::Version;
+use std::time::Duration;
 use views::{Shows, Views};
 use visible::Broken;
 use writes::Writes;
@@ -110,6 +111,8 @@ impl Core {
         if self.writes.stop(&error) {
             self.env.report(|| Event::WritesStopped { error: error.to_string() });
         }
+        // Threads may wait for levels that workers have.
+        self.background.wake_offers_after(Duration::ZERO);
         self.background.tell_progress();
         error
     }

@@ -69,7 +69,7 @@ pub enum Event {
         /// How long it took.
         time: Duration,
     },
-    /// A [worker](crate::CompactionWorker) has failed to do a compaction. The database does it itself.
+    /// A [worker](crate::CompactionWorker) could not do a compaction. The database does it itself.
     WorkerFailed {
         /// Name of the table.
         table: String,

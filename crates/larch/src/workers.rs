@@ -5,11 +5,11 @@
 //!   writer                                    worker
 //!   sees the beats of a worker                writes a beat every half second
 //!   writes 00000052-9.job, keeps the inputs
-//!                                             creates 00000052-9.claim, reads the manifest
+//!                                             creates 00000052-9.owner, reads the manifest
 //!                                             merges into 00000052-9.sst, 00000053-9.sst …, durably
 //!   reads the result, checks it             ◀ writes 00000052-9.result
 //!   one record in the manifest: the new files for the inputs
-//!   removes job, claim and result
+//!   removes job and result; two minutes later, the owner file
 //! ```
 //!
 //! They exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. The numbers of the new files are taken by

@@ -30,7 +30,7 @@ pub fn begin(core: &Arc<Core>) {
         compact: (0..MOST_COMPACTIONS)
             .map(|_| threads.worker(Priority::Normal, Arc::new(CompactJob(weak()))))
             .collect(),
-        offers: threads.sleeping_worker(Priority::High, Arc::new(OfferJob(weak()))),
+        offers: threads.sleeping_worker(Priority::Normal, Arc::new(OfferJob(weak()))),
         warm: threads.worker(Priority::Low, Arc::new(WarmJob(weak()))),
         scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),

@@ -41,6 +41,18 @@ impl LevelsLock {
         Some(SharedLevels(self.clone()))
     }
 
+    /// Whether a thread waits until it has the lock alone.
+    pub fn is_wanted(&self) -> bool {
+        self.state.lock().waiting > 0
+    }
+
+    /// Whether nobody has it.
+    #[cfg(test)]
+    pub fn is_free(&self) -> bool {
+        let state = self.state.lock();
+        !state.is_taken && state.sharing == 0
+    }
+
     /// Waits until nothing else changes levels, and keeps it so.
     pub fn own(&self) -> OwnedLevels<'_> {
         let mut state = self.state.lock();

@@ -174,10 +174,10 @@ impl Picks {
         state.level0.forget(table);
     }
 
-    /// The pick with the highest score among the tables that `may` be compacted, with the files that the table has in `files`.
-    pub fn best<'f>(&self, files: &'f FileSet, may: impl Fn(TableId) -> bool) -> Option<(&'f TableFiles, Pick)> {
+    /// The pick with the highest score among those that `may` be done now, with the files that its table has in `files`.
+    pub fn best<'f>(&self, files: &'f FileSet, may: impl Fn(TableId, &Pick) -> bool) -> Option<(&'f TableFiles, Pick)> {
         let state = self.state.lock();
-        let picked = state.picked.iter().filter(|(table, _)| may(**table));
+        let picked = state.picked.iter().filter(|(table, pick)| may(**table, pick));
         let (table, pick) = picked.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score()))?;
         Some((files.tables.get(table)?, pick.clone()))
     }

@@ -43,7 +43,7 @@ pub struct Writes {
     /// Disk space that is kept back for erases.
     pub reserve: Reserve,
     /// Compactions that workers in other processes are to do.
-    pub offers: Offers,
+    pub offers: Arc<Offers>,
     /// The tables that a compaction has to look at.
     pub picks: Arc<Picks>,
     /// The rate of slowed commits.
@@ -80,7 +80,7 @@ impl Writes {
             numbering: RwLock::new(()),
             levels: Arc::default(),
             reserve,
-            offers: Offers::default(),
+            offers: Arc::default(),
             picks: Picks::of(&view.files),
             pace: Pace::default(),
             fill: Fill::default(),

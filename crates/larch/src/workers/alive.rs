@@ -22,15 +22,23 @@ struct Seen {
 }
 
 impl Alive {
-    /// Takes notice of all `beats` that there are `now`.
-    pub fn note(&mut self, beats: &[(u64, u64)], now: Duration) {
+    /// Takes notice of all `beats` that there are `now`. A worker without one is forgotten after the time `dead`: a list may have missed
+    /// its beat while it was replaced.
+    pub fn note(&mut self, beats: &[(u64, u64)], now: Duration, dead: Duration) {
         for &(worker, count) in beats {
             let seen = self.workers.entry(worker).or_insert(Seen { count, since: now, has_grown: false });
             if count > seen.count {
                 *seen = Seen { count, since: now, has_grown: true };
             }
         }
-        self.workers.retain(|worker, _| beats.iter().any(|(there, _)| there == worker));
+        let is_there = |worker: &u64| beats.iter().any(|(there, _)| there == worker);
+        self.workers.retain(|worker, seen| is_there(worker) || now.saturating_sub(seen.since) < dead);
+    }
+
+    /// Takes notice that a worker did something else than beat.
+    pub fn saw(&mut self, worker: u64, now: Duration) {
+        let seen = self.workers.entry(worker).or_insert(Seen { count: 0, since: now, has_grown: true });
+        (seen.since, seen.has_grown) = (now, true);
     }
 
     /// Whether a worker lives that was without a beat for less than `dead`.
@@ -69,15 +77,19 @@ mod tests {
         let at = Duration::from_secs;
         let mut alive = Alive::default();
         let dead = at(3);
-        alive.note(&[(1, 7), (2, 1)], at(10));
+        alive.note(&[(1, 7), (2, 1)], at(10), dead);
         assert_eq!(alive.count(at(10), dead), 0, "they may have died before the first look");
-        alive.note(&[(1, 7), (1, 8), (2, 1)], at(11));
+        alive.note(&[(1, 7), (1, 8), (2, 1)], at(11), dead);
         assert!(alive.has(1, at(13), dead) && !alive.has(2, at(13), dead));
         assert!(!alive.has(1, at(14), dead), "three seconds without a beat");
         assert!(alive.is_silent_for(2, at(4), at(14)) && !alive.is_silent_for(1, at(4), at(14)));
-        alive.note(&[(1, 9)], at(20));
+        alive.note(&[(1, 9)], at(20), dead);
         assert_eq!(alive.count(at(20), dead), 1);
-        alive.note(&[], at(21));
+        alive.note(&[], at(21), dead);
+        assert!(alive.has(1, at(21), dead), "a list may miss a beat");
+        alive.note(&[], at(23), dead);
         assert!(alive.is_empty(), "it has removed its beat");
+        alive.saw(3, at(30));
+        assert!(alive.has(3, at(30), dead), "it does something before its second beat");
     }
 }

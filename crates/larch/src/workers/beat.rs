@@ -1,13 +1,15 @@
 //! The beats of a worker: by them the writer knows that it lives. They do not know what the worker does, but that it goes on.
 
 use super::exchange::{Exchange, Pauses};
-use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use os::process::ProcessOrigin;
+use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock, Weak};
 use os::{Job, Machine, Polled, Priority, Worker};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A worker that does a job and has done nothing of it for so long is stuck, and beats no more.
+/// A worker that has done nothing for so long, neither looked for a job nor gone on with one, is stuck, and beats no more.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// The beats of one worker. They end when it is dropped.
@@ -23,10 +25,9 @@ struct BeatState {
     worker: u64,
     pause: Duration,
     count: AtomicU64,
-    /// Whether the worker does a job.
-    is_busy: AtomicBool,
     /// When it went on last, in nanoseconds on the clock of the machine.
     went_on: AtomicU64,
+    origin: ProcessOrigin,
     job: OnceLock<Box<dyn Worker>>,
 }
 
@@ -53,8 +54,8 @@ impl Beats {
             database,
             worker,
             count: AtomicU64::new(0),
-            is_busy: AtomicBool::new(false),
-            went_on: AtomicU64::new(0),
+            went_on: AtomicU64::new(machine.clock.now().as_nanos() as u64),
+            origin: ProcessOrigin::here(),
             job: OnceLock::new(),
         });
         let job = machine.threads.sleeping_worker(Priority::Urgent, Arc::new(BeatJob(Arc::downgrade(&state))));
@@ -63,18 +64,18 @@ impl Beats {
         Self { state }
     }
 
-    /// Notes that the worker goes on with a job, or has none.
-    pub fn goes_on(&self, is_busy: bool) {
+    /// Notes that the worker goes on. Where no thread beats, beats now.
+    pub fn go_on(&self) {
         let now = self.state.machine.clock.now().as_nanos() as u64;
         self.state.went_on.store(now, Ordering::Relaxed);
-        self.state.is_busy.store(is_busy, Ordering::Relaxed);
-    }
-
-    /// Where no thread beats: beats now.
-    pub fn drive(&self) {
         if !self.state.machine.threads.are_real() {
             self.state.beat();
         }
+    }
+
+    /// Whether they were begun in this process, and not in one that it was forked from.
+    pub fn are_here(&self) -> bool {
+        self.state.origin.is_here()
     }
 }
 
@@ -85,13 +86,20 @@ impl BeatState {
 
     fn beat(&self) {
         let idle = self.machine.clock.now().saturating_sub(Duration::from_nanos(self.went_on.load(Ordering::Relaxed)));
-        if self.is_busy.load(Ordering::Relaxed) && idle > STUCK {
+        if idle > STUCK {
             return;
         }
         let count = self.count.load(Ordering::Relaxed) + 1;
         let (exchange, disk) = (self.exchange(), &self.machine.disk);
         // If it cannot be written, the writer does without this worker. The worker itself will say what is wrong with the disk.
-        if disk.create_with(&exchange.beat(self.worker, count), b"").is_ok() {
+        let path = exchange.beat(self.worker, count);
+        let mut beaten = disk.create_with(&path, b"");
+        if beaten.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            // Another worker has ended, and found the directory empty.
+            beaten =
+                exchange.create().map_err(|_| ErrorKind::NotFound.into()).and_then(|()| disk.create_with(&path, b""));
+        }
+        if beaten.is_ok() {
             self.count.store(count, Ordering::Relaxed);
             disk.remove(&exchange.beat(self.worker, count - 1)).ok();
         }
@@ -100,6 +108,9 @@ impl BeatState {
 
 impl Drop for Beats {
     fn drop(&mut self) {
+        if !self.are_here() {
+            return;
+        }
         if let Some(job) = self.state.job.get() {
             job.stop();
             job.join();

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! 3f2a00c41be7d905-0000000000000031.beat   worker, count
-//! 00000052-9.job  .claim  .result          first number of its files, epoch of the writer
+//! 00000052-9.job  .owner  .result          first number of its files, epoch of the writer
 //! ```
 
 use crate::error::{Error, Result};
 use os::{Disk, Machine};
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,8 +17,11 @@ const WORKERS: &str = "workers";
 
 const BEAT: &str = "beat";
 const JOB: &str = "job";
-const CLAIM: &str = "claim";
+const OWNER: &str = "owner";
 const RESULT: &str = "result";
+
+/// The owner of a job that no worker is to do any more.
+pub const NOBODY: u64 = 0;
 
 /// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,11 +36,11 @@ pub struct Exchanged {
     /// Workers, each with the count of a beat. A worker may have two, for a moment.
     pub beats: Vec<(u64, u64)>,
     pub jobs: BTreeSet<JobName>,
-    pub claims: BTreeSet<JobName>,
+    pub owners: BTreeSet<JobName>,
     pub results: BTreeSet<JobName>,
 }
 
-/// How often each side looks at what the other has done.
+/// How often each side looks at what the other has done, and what silence means.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
     /// While a job is out, or is waited for.
@@ -105,8 +108,8 @@ impl Exchange<'_> {
         self.directory().join(name.with(JOB))
     }
 
-    pub fn claim(&self, name: JobName) -> PathBuf {
-        self.directory().join(name.with(CLAIM))
+    pub fn owner(&self, name: JobName) -> PathBuf {
+        self.directory().join(name.with(OWNER))
     }
 
     pub fn result(&self, name: JobName) -> PathBuf {
@@ -117,19 +120,29 @@ impl Exchange<'_> {
         self.directory().join(format!("{worker:016x}-{count:016}.{BEAT}"))
     }
 
-    /// Removes the files of a job. The job goes first, so that no worker begins with it.
+    /// Has nobody begin with a job any more. Its owner file stays, so that a worker which comes late does not own it.
+    pub fn close_job(&self, name: JobName) {
+        // If a worker owns it already, so much the better. If this fails, the worker misses the job after it owns it.
+        self.disk.create_with(&self.owner(name), &NOBODY.to_le_bytes()).ok();
+        self.remove_in_order(&[self.job(name), self.result(name)]);
+    }
+
+    /// Removes the files of a job, its owner file last.
     pub fn remove_job(&self, name: JobName) {
-        for path in [self.job(name), self.claim(name), self.result(name)] {
-            // What stays is void, because no other job has the name.
-            self.disk.remove(&path).ok();
-        }
+        self.remove_in_order(&[self.job(name), self.result(name), self.owner(name)]);
+    }
+
+    /// Removes files up to the first that cannot be removed. What stays is removed by a later look, or by the next open.
+    fn remove_in_order(&self, paths: &[PathBuf]) {
+        let is_gone =
+            |removed: io::Result<()>| removed.map_or_else(|error| error.kind() == ErrorKind::NotFound, |()| true);
+        _ = paths.iter().all(|path| is_gone(self.disk.remove(path)));
     }
 
     /// Removes the files of all jobs but those of `epoch`.
     pub fn remove_jobs_before(&self, epoch: u64) {
         let found = self.look().unwrap_or_default();
-        let names: BTreeSet<JobName> = [found.jobs, found.claims, found.results].into_iter().flatten().collect();
-        names.into_iter().filter(|name| name.epoch != epoch).for_each(|name| self.remove_job(name));
+        found.names().into_iter().filter(|name| name.epoch != epoch).for_each(|name| self.remove_job(name));
     }
 }
 
@@ -146,13 +159,18 @@ impl JobName {
 }
 
 impl Exchanged {
+    /// All jobs of which there is a file.
+    pub fn names(&self) -> BTreeSet<JobName> {
+        [&self.jobs, &self.owners, &self.results].into_iter().flatten().copied().collect()
+    }
+
     fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let mut all = Self::default();
         for (stem, ending) in names.filter_map(|name| name.rsplit_once('.')) {
             match ending {
                 BEAT => all.beats.extend(parse_beat(stem)),
                 JOB => all.jobs.extend(JobName::parse(stem)),
-                CLAIM => all.claims.extend(JobName::parse(stem)),
+                OWNER => all.owners.extend(JobName::parse(stem)),
                 RESULT => all.results.extend(JobName::parse(stem)),
                 _ => {}
             }
@@ -180,7 +198,7 @@ mod tests {
         let (old, new) = (JobName { first: 52, epoch: 9 }, JobName { first: 1_234_567_890, epoch: 10 });
         for path in [
             exchange.job(old),
-            exchange.claim(old),
+            exchange.owner(old),
             exchange.job(new),
             exchange.result(new),
             exchange.beat(u64::MAX, 31),
@@ -193,12 +211,14 @@ mod tests {
         let expected = Exchanged {
             beats: vec![(u64::MAX, 31)],
             jobs: [old, new].into(),
-            claims: [old].into(),
+            owners: [old].into(),
             results: [new].into(),
         };
         assert_eq!(exchange.look().expect("the disk works"), expected);
         exchange.remove_jobs_before(10);
+        assert_eq!(exchange.look().expect("the disk works").names(), [new].into());
+        exchange.close_job(new);
         let found = exchange.look().expect("the disk works");
-        assert_eq!((found.jobs, found.claims, found.results), ([new].into(), BTreeSet::new(), [new].into()));
+        assert_eq!((found.jobs, found.owners, found.results), (BTreeSet::new(), [new].into(), BTreeSet::new()));
     }
 }

@@ -1,8 +1,8 @@
 //! Offers compactions to workers, and installs what they have merged. It does not know what is compacted why, nor how files are merged.
 
-use super::exchange::{Exchange, JobName, Pauses};
+use super::exchange::{Exchange, Exchanged, JobName, NOBODY, Pauses};
 use super::job::OfferedJob;
-use super::offers::{Fate, Offered};
+use super::offers::{Fate, Offered, Place, Withdrawal};
 use super::result::{self, JobResult};
 use crate::compact::levels_lock::SharedLevels;
 use crate::compact::pick::Pick;
@@ -10,19 +10,24 @@ use crate::compact::picks::Claimed;
 use crate::compact::work::MergeWork;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::files::fresh::FreshFiles;
-use crate::files::listing::{ListedFile, list};
 use crate::files::output::NewFiles;
-use crate::manifest::TableFiles;
-use os::sync::{Arc, Weak};
+use crate::manifest::{TableFiles, TableInfo};
+use os::sync::Weak;
 use os::{Access, Job, Polled};
 use sst::Meta;
+use sst::format::features::Unreadable;
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 /// So many numbers are taken for each file that a merge is expected to make, and for each merge. None is used twice, and there are
 /// enough of them.
 const NUMBERS_EACH: u64 = 16;
+
+/// A worker writes files in the order of their numbers, one at a time. After so many that are missing there are no more.
+const MOST_MISSING: u32 = 4;
 
 /// The job that looks at what workers have done, as long as there are some.
 #[derive(Debug)]
@@ -31,15 +36,22 @@ pub struct OfferJob(pub Weak<Core>);
 impl Job for OfferJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        if core.check_writable().is_err() || core.background.is_closing() {
+        if core.check_writable().is_err() {
+            // A thread may wait for the levels that the offers keep.
+            core.writes.offers.withdraw_all(&core.env);
+            return Polled::Idle;
+        }
+        if core.background.is_closing() {
             return Polled::Idle;
         }
         let _guard = StopOnPanic::new(&core);
-        look(&core);
+        if look(&core) {
+            return Polled::Worked;
+        }
         let (offers, pauses) = (&core.writes.offers, pauses(&core));
         if offers.out() > 0 {
             core.background.wake_offers_after(pauses.look);
-        } else if offers.has_workers() {
+        } else if offers.is_watched() {
             core.background.wake_offers_after(pauses.beat);
         }
         Polled::Idle
@@ -54,51 +66,68 @@ fn exchange(core: &Core) -> Exchange<'_> {
     Exchange { disk: &*core.env.machine.disk, database: &core.env.directory }
 }
 
-/// Whether a merge that is due has to wait, because workers live and have enough to do.
-pub fn must_wait(core: &Core, pick: &Pick) -> bool {
-    if !core.env.options.compaction_workers || !matches!(pick, Pick::Merge { .. }) {
-        return false;
+/// Who does the next merge.
+#[derive(Debug)]
+pub enum Merger {
+    /// The writer.
+    Writer,
+    /// A worker, for which there is a place.
+    Worker(Place),
+    /// Workers, as soon as one has less to do.
+    Later,
+}
+
+/// Who is to do the next merge.
+pub fn next_merger(core: &Core) -> Merger {
+    if !core.env.options.compaction_workers {
+        return Merger::Writer;
     }
-    if !core.writes.offers.has_workers() {
-        // The next merge may find one.
+    let (offers, now, pauses) = (&core.writes.offers, core.env.machine.clock.now(), pauses(core));
+    if !offers.is_watched() {
+        // The merge after this one may find a worker.
         core.background.wake_offers_after(Duration::ZERO);
     }
-    core.writes.offers.room(core.env.machine.clock.now(), pauses(core)) == Some(0)
-}
-
-/// What became of an attempt to offer a merge.
-pub enum Attempt {
-    /// Workers have it.
-    Offered,
-    /// The caller has to merge.
-    Own(Claimed, SharedLevels),
-}
-
-/// Offers what `pick` says to merge if a worker lives. `claimed` and `levels` keep others from what it changes.
-pub fn offer(core: &Core, table: &TableFiles, pick: &Pick, claimed: Claimed, levels: SharedLevels) -> Attempt {
-    let now = core.env.machine.clock.now();
-    let offers = &core.writes.offers;
-    let Pick::Merge { inputs, to, reason, .. } = pick else { return Attempt::Own(claimed, levels) };
-    let has_room = core.env.options.compaction_workers && offers.room(now, pauses(core)).is_some_and(|room| room > 0);
-    if !has_room {
-        return Attempt::Own(claimed, levels);
+    if !offers.are_taken(now, pauses) {
+        return Merger::Writer;
     }
+    offers.reserve(now, pauses).map_or(Merger::Later, Merger::Worker)
+}
+
+/// Offers what `pick` says to merge. `claimed` and `levels` keep others from what it changes. They come back if it cannot be offered.
+pub fn offer(
+    core: &Core,
+    table: &TableFiles,
+    pick: &Pick,
+    (claimed, levels): (Claimed, SharedLevels),
+) -> Option<(Claimed, SharedLevels)> {
+    let Pick::Merge { inputs, to, reason, .. } = pick else { return Some((claimed, levels)) };
+    let (offers, begin) = (&core.writes.offers, core.env.machine.clock.now());
     let work = MergeWork::of(table, (inputs, *to, *reason), &core.env.options.levels);
-    let Some(job) = job_of(core, &work) else { return Attempt::Own(claimed, levels) };
-    let path = exchange(core).job(job.name());
-    if let Err(error) = core.env.machine.disk.create_with(&path, &job.encode()) {
-        // A part of it may be there.
-        core.env.machine.disk.remove(&path).ok();
-        fail(core, &work, &Error::io("create", &path, error));
-        return Attempt::Own(claimed, levels);
-    }
+    let Some(job) = job_of(core, &work) else { return Some((claimed, levels)) };
+    let (name, bytes) = (job.name(), job.encode());
+    let info = work.table.clone();
     work.report_begin(core);
-    offers.add(Offered { job, work, begin: now, worker: None, claimed, levels });
-    core.background.wake_offers_after(pauses(core).look);
-    Attempt::Offered
+    // Before the job is there: a worker may be fast.
+    offers.add(Offered { job, work, begin, owner: None, unreadable: None, claimed, levels });
+    let path = exchange(core).job(name);
+    let Err(error) = core.env.machine.disk.create_with(&path, &bytes) else {
+        core.background.wake_offers_after(pauses(core).look);
+        return None;
+    };
+    let Some(Offered { job, claimed, levels, .. }) = offers.take(name) else { return None };
+    // A part of it may be there, or all of it.
+    exchange(core).close_job(name);
+    if error.kind() == ErrorKind::NotFound {
+        // The last worker has just ended, and has removed the directory.
+        offers.note_withdrawn(job, Withdrawal::Unowned, begin);
+    } else {
+        offers.note_withdrawn(job, Withdrawal::Failed, begin);
+        report(core, &info, &Error::io("create", &path, error));
+    }
+    Some((claimed, levels))
 }
 
-/// The job for a merge; `None` if the database is being closed.
+/// The job for a merge; `None` if the database has no manifest any more.
 fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     let expected = work.bytes() / work.file_bytes + work.inputs.len() as u64;
     let (position, numbers) = {
@@ -123,49 +152,73 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     })
 }
 
-/// Looks at what the workers have done, and ends the offers that have ended.
-fn look(core: &Core) {
-    let (offers, pauses, exchange) = (&core.writes.offers, pauses(core), exchange(core));
+/// Looks at what the workers have done, and ends the offers that have ended, up to the first result. Returns whether there was one.
+fn look(core: &Core) -> bool {
+    let (offers, pauses) = (&core.writes.offers, pauses(core));
     // Without an answer, time goes on all the same.
-    let found = exchange.look();
+    let found = exchange(core).look().ok();
     let now = core.env.machine.clock.now();
-    if let Ok(found) = &found {
-        offers.note(found, now);
-        for &(worker, count) in found.beats.iter().filter(|(worker, _)| offers.is_forgotten(*worker, now)) {
-            core.env.machine.disk.remove(&exchange.beat(worker, count)).ok();
-        }
+    let mut may_compact = false;
+    if let Some(found) = &found {
+        may_compact = offers.note(found, now, pauses);
+        tidy(core, found, now);
     }
     let found = found.unwrap_or_default();
-    for name in offers.claims_to_read(&found) {
-        let claim = core.env.machine.disk.read_all(&exchange.claim(name)).ok();
-        // A claim that is not whole is being written.
-        if let Some(worker) = claim.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))) {
-            offers.claimed_by(name, worker);
+    for name in offers.owners_to_read(&found) {
+        let bytes = core.env.machine.disk.read_all(&exchange(core).owner(name)).ok();
+        match bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))) {
+            Some(owner) if owner != NOBODY => offers.owned_by(name, owner, now),
+            // It is being written, or its worker has died over it.
+            _ => _ = offers.is_unreadable_for(name, pauses.dead, now),
         }
     }
-    let mut has_ended = false;
-    for (name, fate) in offers.fates(&found, now, pauses) {
-        let is_living = offers.living(now, pauses) > 0;
-        has_ended |= match fate {
-            Fate::Waits => false,
-            Fate::Abandoned => withdraw(core, name, None),
+    let mut has_result = false;
+    for (name, fate) in offers.fates(&found, core.writes.levels.is_wanted(), now, pauses) {
+        match fate {
+            Fate::Waits => {}
+            Fate::Ends(why) => {
+                withdraw(core, name, why, None);
+                may_compact = true;
+            }
             Fate::HasResult => match read_result(core, name) {
-                Some(Ok(result)) => end(core, name, result),
-                Some(Err(why)) => withdraw(core, name, Some(&bad_result(core, name, &why))),
-                // It is being written, unless its writer has died.
-                None => !is_living && withdraw(core, name, None),
+                Some(result) => {
+                    end(core, name, result);
+                    has_result = true;
+                    break;
+                }
+                None if offers.is_unreadable_for(name, pauses.dead, now) => {
+                    withdraw(core, name, Withdrawal::OwnerDied, None);
+                    may_compact = true;
+                }
+                None => {}
             },
-        };
+        }
     }
-    if has_ended {
+    if may_compact || has_result {
         core.background.wake_compact();
         core.background.tell_progress();
     }
+    has_result
 }
 
-/// The result of an offer; `None` if it is not whole.
+/// Removes what nobody needs any more of what was found.
+fn tidy(core: &Core, found: &Exchanged, now: Duration) {
+    let (offers, exchange) = (&core.writes.offers, exchange(core));
+    for &(worker, count) in found.beats.iter().filter(|(worker, _)| offers.is_forgotten(*worker, now)) {
+        // If it stays, the next look finds it.
+        core.env.machine.disk.remove(&exchange.beat(worker, count)).ok();
+    }
+    let (forgotten, withdrawn) = offers.forget_ended(now);
+    forgotten.into_iter().for_each(|name| exchange.remove_job(name));
+    // What a slow owner has written since.
+    withdrawn.iter().for_each(|job| remove_files(core, job));
+    let known = offers.known();
+    let is_left = |name: &JobName| name.epoch == core.env.epoch && !known.contains(name);
+    found.names().into_iter().filter(is_left).for_each(|name| exchange.remove_job(name));
+}
+
+/// The result of an offer; `None` if it is not whole, which is what it looks like while it is written.
 fn read_result(core: &Core, name: JobName) -> Option<Result<JobResult, String>> {
-    use sst::format::features::Unreadable;
     let job = core.writes.offers.job(name)?;
     let bytes = core.env.machine.disk.read_all(&exchange(core).result(name)).ok()?;
     match JobResult::decode(&bytes, &job) {
@@ -175,22 +228,24 @@ fn read_result(core: &Core, name: JobName) -> Option<Result<JobResult, String>> 
     }
 }
 
-fn bad_result(core: &Core, name: JobName, why: &str) -> Error {
-    Error::WorkerFailed { result: exchange(core).result(name), why: why.to_owned() }
+fn bad_result(core: &Core, name: JobName, why: String) -> Error {
+    Error::WorkerFailed { result: exchange(core).result(name), why }
 }
 
 /// Ends an offer that has a result.
-fn end(core: &Core, name: JobName, result: JobResult) -> bool {
+fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
     let (files, taken_over) = match result {
-        JobResult::Failed(why) => return withdraw(core, name, Some(&bad_result(core, name, &why))),
-        JobResult::Merged { files, taken_over } => (files, taken_over.into_iter().collect::<HashSet<_>>()),
+        Ok(JobResult::Merged { files, taken_over }) => (files, taken_over.into_iter().collect::<HashSet<_>>()),
+        Ok(JobResult::Failed(why)) | Err(why) => {
+            let error = bad_result(core, name, why);
+            return withdraw(core, name, Withdrawal::Failed, Some(&error));
+        }
     };
-    let Some(Offered { job, work, begin, claimed, levels, worker: _ }) = core.writes.offers.take(name) else {
-        return false;
-    };
+    let offers = &core.writes.offers;
+    let Some(Offered { job, work, begin, claimed, levels, .. }) = offers.take(name) else { return };
     let table = work.table.clone();
     let installed =
-        result::check(&job, &work, files, &taken_over).map_err(|why| bad_result(core, name, &why)).and_then(|files| {
+        result::check(&job, &work, files, &taken_over).map_err(|why| bad_result(core, name, why)).and_then(|files| {
             let mut new = NewFiles { files, fresh: FreshFiles::new(&core.env.opener.leftovers) };
             check_footers(core, &new)?;
             let paths = new.files.iter().map(|file| core.env.opener.path(file.number, file.epoch));
@@ -200,25 +255,25 @@ fn end(core: &Core, name: JobName, result: JobResult) -> bool {
         });
     // In this order: who examines the table next sees the new files, and no claim.
     drop((claimed, levels));
+    exchange(core).close_job(name);
+    let now = core.env.machine.clock.now();
     match installed {
         Ok(bytes) => {
-            core.writes.offers.note_installed(bytes);
+            offers.note_installed(job, bytes, now);
             core.background.troubles.compaction_succeeded(table.id);
-            exchange(core).remove_job(name);
+        }
+        // The manifest may have the files.
+        Err(_) if core.check_writable().is_err() => offers.note_installed(job, 0, now),
+        Err(Error::NoSuchTable(_)) => {
+            remove_files(core, &job);
+            offers.note_withdrawn(job, Withdrawal::Unowned, now);
         }
         Err(error) => {
-            core.writes.offers.note_withdrawn(true, core.env.machine.clock.now());
-            if !matches!(error, Error::NoSuchTable(_)) {
-                report(core, &table, &error);
-            }
-            exchange(core).remove_job(name);
-            // If writes were stopped, the manifest may have the files.
-            if core.check_writable().is_ok() {
-                clean_up(core, &job);
-            }
+            remove_files(core, &job);
+            offers.note_withdrawn(job, Withdrawal::Failed, now);
+            report(core, &table, &error);
         }
     }
-    true
 }
 
 /// Compares the footers of new files with what the result says.
@@ -236,41 +291,36 @@ fn check_footers(core: &Core, new: &NewFiles) -> Result<()> {
     Ok(())
 }
 
-/// Takes an offer back. With an `error` it is the worker that failed. Returns whether there was such an offer.
-fn withdraw(core: &Core, name: JobName, error: Option<&Error>) -> bool {
-    let Some(offered) = core.writes.offers.take(name) else { return false };
-    core.writes.offers.note_withdrawn(error.is_some(), core.env.machine.clock.now());
-    let is_there = core.views.table_info(offered.work.table.id).is_some();
-    if let Some(error) = error.filter(|_| is_there) {
-        report(core, &offered.work.table, error);
+/// Takes an offer back. With an `error` it is the worker that failed.
+fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) {
+    let offers = &core.writes.offers;
+    let Some(Offered { job, work, owner, claimed, levels, .. }) = offers.take(name) else { return };
+    exchange(core).close_job(name);
+    drop((claimed, levels));
+    if owner.is_some() {
+        remove_files(core, &job);
     }
-    clean_up(core, &offered.job);
-    true
+    offers.note_withdrawn(job, why, core.env.machine.clock.now());
+    let is_there = core.views.table_info(work.table.id).is_some();
+    if let Some(error) = error.filter(|_| is_there) {
+        report(core, &work.table, error);
+    }
 }
 
-/// Removes a job that was taken back, and the files that its worker has written.
-fn clean_up(core: &Core, job: &OfferedJob) {
-    exchange(core).remove_job(job.name());
-    let env = &core.env;
-    // What cannot be found now is removed by the next open.
-    for file in list(&env.machine, &env.directory).unwrap_or_default() {
-        if let ListedFile::Sst(name, number) = file
-            && job.numbers.contains(&number)
-            && env.opener.path(number, job.epoch).ends_with(&name)
-        {
-            env.opener.leftovers.remove(&env.directory.join(name));
+/// Removes the files that a worker has written for a job that was taken back. What cannot be found now is removed by the next open.
+fn remove_files(core: &Core, job: &OfferedJob) {
+    let mut missing = 0;
+    for number in job.numbers.clone() {
+        let path = core.env.opener.path(number, job.epoch);
+        match core.env.machine.disk.exists(&path) {
+            Ok(true) => core.env.opener.leftovers.remove(&path),
+            Ok(false) if missing < MOST_MISSING => missing += 1,
+            _ => return,
         }
     }
 }
 
-/// Notes that a merge could not be offered.
-fn fail(core: &Core, work: &MergeWork, error: &Error) {
-    core.writes.offers.note_withdrawn(true, core.env.machine.clock.now());
-    report(core, &work.table, error);
-}
-
-/// Reports that the work of a worker failed. The writer merges itself then, so it is no failed compaction yet.
-fn report(core: &Core, table: &Arc<crate::manifest::TableInfo>, error: &Error) {
-    use crate::event::Event;
+/// Reports that a merge could not be left to a worker. The writer does it itself, so it is no failed compaction.
+fn report(core: &Core, table: &TableInfo, error: &Error) {
     core.env.report(|| Event::WorkerFailed { table: table.name.clone(), error: error.to_string() });
 }

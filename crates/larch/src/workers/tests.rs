@@ -165,6 +165,26 @@ fn what_a_worker_cannot_do_is_reported_and_done_by_the_writer() {
     assert_eq!(unneeded(&machine, &db), Vec::<String>::new());
 }
 
+#[test]
+fn when_writes_stop_nothing_waits_for_workers() {
+    let (machine, _) = Machine::simulated(4);
+    let (mut random, mut rows) = (Xoshiro256PlusPlus::seed_from_u64(4), Rows::new());
+    let db = writer(&machine);
+    let mut worker = worker(&machine);
+    while found(&machine).jobs.is_empty() {
+        assert!(worker.work_once().expect("the disk works").is_none());
+        machine.clock.sleep(Duration::from_millis(600));
+        db.core().background.drive();
+        write(&db, &mut random, &mut rows);
+    }
+    let levels = &db.core().writes.levels;
+    assert!(!levels.is_free(), "a worker is to change levels");
+    db.core().stop_writes(crate::Error::ReadOnly);
+    db.core().background.drive();
+    assert!(levels.is_free());
+    assert!(worker.work_once().expect("the disk works").is_none(), "the job is gone");
+}
+
 /// Has a worker die in its next step, at an operation that is drawn.
 fn die(disk: &SimDisk, mut worker: CompactionWorker, random: &mut Xoshiro256PlusPlus) {
     disk.fail_all_after(random.random_range(0..60), ErrorKind::Other);
@@ -185,7 +205,7 @@ fn whoever_dies_when_the_rows_are_there() {
         let mut db = writer(&machine);
         let mut workers: Vec<CompactionWorker> = Vec::new();
         for _ in 0..120 {
-            match random.random_range(0..20) {
+            match random.random_range(0..22) {
                 0..8 => write(&db, &mut random, &mut rows),
                 8..12 => pass(&machine, &db, &mut workers),
                 12 | 13 if workers.len() < 2 => workers.push(worker(&machine)),
@@ -218,7 +238,14 @@ fn whoever_dies_when_the_rows_are_there() {
                     disk.clear_faults();
                     db = writer(&machine);
                 }
-                _ => db.compact().expect("the disk works"),
+                19 => db.compact().expect("the disk works"),
+                _ => {
+                    // An operation of a worker fails, and it goes on.
+                    let at = random.random_range(0..60);
+                    disk.fail_operations(at..at + 2, ErrorKind::Other);
+                    workers.iter_mut().for_each(|worker| _ = worker.work_once());
+                    disk.clear_faults();
+                }
             }
             if random.random_range(0..5) == 0 {
                 expect_rows(&db, &rows);
@@ -226,8 +253,10 @@ fn whoever_dies_when_the_rows_are_there() {
         }
         let totals = db.core().writes.offers.totals();
         (by_workers, withdrawn) = (by_workers + totals.installed, withdrawn + totals.withdrawn);
+        // Everything comes to rest, as long as workers live and after that.
+        (0..30).for_each(|_| pass(&machine, &db, &mut workers));
+        assert_eq!(db.core().writes.offers.out(), 0, "seed {seed}: no offer waits for ever");
         workers.clear();
-        // Everything comes to rest.
         (0..10).for_each(|_| pass(&machine, &db, &mut []));
         expect_rows(&db, &rows);
         let problems = db.check(&mut |_| {}).expect("the disk works").problems;
@@ -236,13 +265,10 @@ fn whoever_dies_when_the_rows_are_there() {
         let db = writer(&machine);
         expect_rows(&db, &rows);
         // The dead are forgotten.
-        (0..40).for_each(|_| pass(&machine, &db, &mut []));
+        (0..60).for_each(|_| pass(&machine, &db, &mut []));
         assert_eq!(unneeded(&machine, &db), Vec::<String>::new(), "seed {seed}");
-        let Exchanged { beats, jobs, claims, results } = found(&machine);
-        assert!(
-            beats.is_empty() && jobs.is_empty() && claims.is_empty() && results.is_empty(),
-            "seed {seed}: {beats:?}"
-        );
+        let found = found(&machine);
+        assert!(found.beats.is_empty() && found.names().is_empty(), "seed {seed}: {found:?}");
     }
     assert!(
         by_workers > 100 && withdrawn > 20,

@@ -1,14 +1,13 @@
-//! The worker: claims a compaction that the writer of a database offers, merges the files, and says what it wrote. It changes nothing
-//! else of the database.
+//! The worker: owns a compaction that the writer of a database offers, merges the files, and says what it wrote. It changes nothing else
+//! of the database.
 
 use super::beat::Beats;
-use super::exchange::{Exchange, Exchanged, JobName, Pauses};
+use super::exchange::{Exchange, Exchanged, JobName, NOBODY, Pauses};
 use super::job::OfferedJob;
 use super::result::JobResult;
 use crate::cancel::{Cancel, Limit};
 use crate::compact::merge::MergeResult;
 use crate::compact::work::MergeWork;
-use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::output::NewFiles;
 use crate::manifest::db_file::FileOpener;
@@ -18,6 +17,7 @@ use crate::options::Options;
 use os::Machine;
 use os::sync::Arc;
 use pages::PageCache;
+use sst::format::features::Unreadable;
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -33,13 +33,12 @@ pub struct CompactionWorker {
     machine: Machine,
     directory: PathBuf,
     options: Options,
-    opener: FileOpener,
+    cache: Arc<PageCache>,
+    /// Its number. It takes another one after it has failed to say what became of a job, so that it counts as dead for that job.
     id: u64,
-    /// What was read of the manifest so far.
-    tail: Option<ManifestTail>,
+    beats: Beats,
     /// Jobs that are not for this worker.
     passed_over: HashSet<JobName>,
-    beats: Beats,
 }
 
 /// A compaction that a worker has done, or failed to do.
@@ -67,17 +66,14 @@ impl CompactionWorker {
     pub(crate) fn begin(machine: Machine, directory: PathBuf, options: Options) -> Result<Self> {
         options.check()?;
         machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
-        let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
-        let opener = opener(&machine, &directory, &options, cache);
         if !ManifestLog::exists(&machine, &directory)? {
             return Err(Error::NotADatabase(directory));
         }
-        let tail = ManifestTail::open(&machine, &directory, &opener)?;
+        let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
         Exchange { disk: &*machine.disk, database: &directory }.create()?;
-        let id = machine.random.next_u64();
+        let id = new_id(&machine);
         let beats = Beats::begin(&machine, directory.clone(), id);
-        let passed_over = HashSet::new();
-        Ok(Self { machine, directory, options, opener, id, tail: Some(tail), passed_over, beats })
+        Ok(Self { machine, directory, options, cache, id, beats, passed_over: HashSet::new() })
     }
 
     /// Does jobs until it is cancelled, and calls `done` after each.
@@ -97,7 +93,7 @@ impl CompactionWorker {
         Ok(())
     }
 
-    /// Does one job, if the writer offers one that no other worker has claimed.
+    /// Does one job, if the writer offers one that no other worker owns.
     ///
     /// # Errors
     ///
@@ -111,23 +107,45 @@ impl CompactionWorker {
     }
 
     fn step(&mut self, limit: &Limit) -> Result<Option<CompactedJob>> {
-        self.beats.goes_on(false);
-        self.beats.drive();
-        let Exchanged { jobs, claims, .. } = self.exchange().look()?;
+        if !self.beats.are_here() {
+            return Err(Error::Forked);
+        }
+        self.beats.go_on();
+        let Exchanged { jobs, owners, .. } = self.exchange().look()?;
         self.passed_over.retain(|name| jobs.contains(name));
-        for name in jobs.difference(&claims) {
-            if self.passed_over.contains(name) {
-                continue;
-            }
-            let Some(job) = self.read_job(*name)? else { continue };
-            if self.claim(*name)? {
-                self.beats.goes_on(true);
-                let done = self.do_claimed(&job, limit);
-                self.beats.goes_on(false);
-                return Ok(Some(done));
+        let names: Vec<JobName> =
+            jobs.difference(&owners).filter(|name| !self.passed_over.contains(name)).copied().collect();
+        for name in names {
+            if let Some(job) = self.own(name)? {
+                return Ok(Some(self.do_owned(&job, limit)));
             }
         }
         Ok(None)
+    }
+
+    /// Becomes the owner of a job, and returns it. `None` if another worker owns it, it is gone, or it is not for this release.
+    fn own(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
+        if self.read_job(name)?.is_none() {
+            return Ok(None);
+        }
+        let path = self.exchange().owner(name);
+        match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
+            Ok(()) => {}
+            // The directory is gone if the last job is, and there are no workers.
+            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
+            Err(error) => {
+                // It may own the job, and does not know it.
+                self.machine.disk.remove(&path).ok();
+                self.begin_anew();
+                return Err(Error::io("create", &path, error));
+            }
+        }
+        // The writer removes the job before the file of its owner. So if it is still there, no other worker had done it before.
+        let job = self.read_job(name)?;
+        if job.is_none() {
+            self.machine.disk.remove(&path).ok();
+        }
+        Ok(job)
     }
 
     /// The job of this name; `None` if it is gone, not whole, or not for this release.
@@ -140,29 +158,24 @@ impl CompactionWorker {
         };
         match OfferedJob::decode(&bytes) {
             Ok(job) if job.name() == name => Ok(Some(job)),
-            Ok(_) | Err(sst::format::features::Unreadable::Newer(_)) => {
+            Ok(_) | Err(Unreadable::Newer(_)) => {
                 self.passed_over.insert(name);
                 Ok(None)
             }
             // It is being written.
-            Err(sst::format::features::Unreadable::Corrupt(_)) => Ok(None),
+            Err(Unreadable::Corrupt(_)) => Ok(None),
         }
     }
 
-    /// Claims a job. False if another worker has claimed it.
-    fn claim(&self, name: JobName) -> Result<bool> {
-        let path = self.exchange().claim(name);
-        match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            // The directory was removed, and so was the job.
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Error::io("create", &path, error)),
-        }
+    /// Goes on under another number: for the jobs that it owns it is dead.
+    fn begin_anew(&mut self) {
+        self.id = new_id(&self.machine);
+        self.beats = Beats::begin(&self.machine, self.directory.clone(), self.id);
+        self.beats.go_on();
     }
 
-    /// Does a job that this worker has claimed, and tells the writer.
-    fn do_claimed(&mut self, job: &OfferedJob, limit: &Limit) -> CompactedJob {
+    /// Does a job that this worker owns, and tells the writer.
+    fn do_owned(&mut self, job: &OfferedJob, limit: &Limit) -> CompactedJob {
         let begin = self.machine.clock.now();
         let mut done = CompactedJob {
             table: String::new(),
@@ -174,15 +187,17 @@ impl CompactionWorker {
             error: None,
         };
         let outcome = self.merge(job, limit, &mut done);
-        let result = match &outcome {
-            Ok((result, _)) => Some(result.clone()),
-            // The writer has taken the job back, or this worker ends, and so do its beats.
-            Err(Error::Cancelled(_)) => None,
-            Err(error) => Some(JobResult::Failed(error.to_string())),
+        let told = match &outcome {
+            Ok((result, _)) => self.tell(job, result),
+            // The writer has taken the job back, or this worker is to end.
+            Err(error @ Error::Cancelled(_)) => Err(error.clone()),
+            Err(error) => self.tell(job, &JobResult::Failed(error.to_string())),
         };
-        let told = result.map_or(Ok(()), |result| self.tell(job, &result));
+        if told.is_err() {
+            self.begin_anew();
+        }
         match (outcome, told) {
-            // The writer may read it from now on.
+            // The writer may read them from now on.
             (Ok((_, mut new)), Ok(())) => drop(new.fresh.take_paths()),
             (Err(error), _) | (_, Err(error)) => done.error = Some(error),
         }
@@ -193,30 +208,31 @@ impl CompactionWorker {
     fn tell(&self, job: &OfferedJob, result: &JobResult) -> Result<()> {
         let path = self.exchange().result(job.name());
         let told = self.machine.disk.create_with(&path, &result.encode(job));
-        told.map_err(|error| Error::io("create", &path, error))
+        told.map_err(|error| {
+            // A part of it may be there.
+            self.machine.disk.remove(&path).ok();
+            Error::io("create", &path, error)
+        })
     }
 
-    /// The file set with the inputs of `job`, and with the numbers of its outputs.
-    fn files_for(&mut self, job: &OfferedJob) -> Result<FileSet> {
-        let known = self.tail.as_ref().map(|tail| tail.files().files_by_number()).unwrap_or_default();
-        let opener = self.opener.knowing(known);
-        // If it fails, the tail may be a part of a later file set.
-        let mut tail = match self.tail.take() {
-            Some(tail) => tail,
-            None => ManifestTail::open(&self.machine, &self.directory, &opener)?,
-        };
-        while tail.position() < job.position && tail.look_again(&self.machine, &self.directory, &opener)? {}
-        if tail.files().database != job.database || tail.files().epoch != job.epoch || tail.position() < job.position {
-            // Another database may be in the directory by now.
-            tail = ManifestTail::open(&self.machine, &self.directory, &opener)?;
+    /// The file set with the inputs of `job`, and what opens its files.
+    fn files_for(&self, job: &OfferedJob) -> Result<(FileSet, FileOpener)> {
+        let opener = opener(&self.machine, &self.directory, &self.options, self.cache.clone());
+        let pauses = Pauses::of(&self.machine);
+        let end = self.machine.clock.now() + pauses.dead;
+        loop {
+            let tail = ManifestTail::open(&self.machine, &self.directory, &opener)?;
+            let is_theirs = (tail.files().database, tail.files().epoch) == (job.database, job.epoch);
+            if is_theirs && tail.position() >= job.position {
+                return Ok((tail.into_files(), opener));
+            }
+            // An answer of a store may be a little old.
+            if self.machine.clock.now() >= end {
+                return Err(self.does_not_fit(job));
+            }
+            self.beats.go_on();
+            self.machine.clock.sleep(pauses.look);
         }
-        let mut files = tail.files().clone();
-        self.tail = Some(tail);
-        if (files.database, files.epoch) != (job.database, job.epoch) {
-            return Err(self.does_not_fit(job));
-        }
-        files.next_number = job.numbers.start;
-        Ok(files)
     }
 
     /// The error about a job whose files are not there.
@@ -229,7 +245,8 @@ impl CompactionWorker {
     fn merge(&mut self, job: &OfferedJob, limit: &Limit, done: &mut CompactedJob) -> Result<(JobResult, NewFiles)> {
         let compat =
             job.compat.parse().map_err(|_| Error::BadOptions(format!("compat {} is not known", job.compat)))?;
-        let files = self.files_for(job)?;
+        let (mut files, opener) = self.files_for(job)?;
+        files.next_number = job.numbers.start;
         let table = files.tables.get(&job.table).cloned().ok_or_else(|| self.does_not_fit(job))?;
         done.table.clone_from(&table.info.name);
         let is_there = |&(level, number): &(usize, u64)| table.levels[level].iter().any(|file| file.number == number);
@@ -240,14 +257,14 @@ impl CompactionWorker {
         let mut work = MergeWork::of(&table, (&job.inputs, job.to, job.reason), &options.levels);
         (work.bottom, work.file_bytes) = (job.bottom, job.file_bytes);
         done.input_bytes = work.bytes();
-        let core = self.core_of(files, options);
+        let opener = opener.knowing(files.files_by_number());
+        let core = show_files(self.machine.clone(), self.directory.clone(), options, opener, files);
         core.writes.end_numbers_at(job.numbers.end);
         let below = table.levels[job.to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
         let path = self.exchange().job(job.name());
         let (mut looked, pauses) = (self.machine.clock.now(), Pauses::of(&self.machine));
         let mut go_on = |_, _| {
-            self.beats.goes_on(true);
-            self.beats.drive();
+            self.beats.go_on();
             let now = self.machine.clock.now();
             if now.saturating_sub(looked) >= pauses.beat {
                 looked = now;
@@ -265,13 +282,13 @@ impl CompactionWorker {
         Ok((JobResult::Merged { files, taken_over }, new))
     }
 
-    fn core_of(&self, files: FileSet, options: Options) -> Arc<Core> {
-        let known = self.opener.knowing(files.files_by_number());
-        show_files(self.machine.clone(), self.directory.clone(), options, known, files)
-    }
-
     /// The directory of the database.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
+}
+
+/// A number for a worker, which no other has.
+fn new_id(machine: &Machine) -> u64 {
+    machine.random.next_u64().max(NOBODY + 1)
 }
