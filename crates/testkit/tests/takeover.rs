@@ -94,18 +94,6 @@ fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     Ok((numbers, newest))
 }
 
-/// Has the worker work for a while beside the writer, which flushes now and then. Returns whether the writer could.
-fn work(worker: &mut CompactionWorker, db: Option<&Database>, clock: &SimClock) -> bool {
-    let mut works = true;
-    for _ in 0..4 {
-        clock.advance(Duration::from_millis(2500));
-        // The store may not answer; then it goes on later.
-        worker.work_once().ok();
-        works &= db.is_none_or(|db| db.flush().is_ok());
-    }
-    works
-}
-
 /// Returns how often the database was opened, how many commits were promised, and how many compactions workers have done.
 fn take_over(seed: u64) -> [u64; 3] {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -121,7 +109,7 @@ fn take_over(seed: u64) -> [u64; 3] {
     let (mut number, mut openings) = (0, 0_usize);
     let mut promised: Vec<u64> = Vec::new();
     let mut openings_of: BTreeMap<u64, usize> = BTreeMap::new();
-    for step in 0..rng.random_range(10..60) {
+    for step in 0..rng.random_range(10..80) {
         let chosen = rng.random_range(0..processes.len());
         let process = &mut processes[chosen];
         match rng.random_range(0..33) {
@@ -158,14 +146,27 @@ fn take_over(seed: u64) -> [u64; 3] {
                     assert_eq!(found.iter().max().copied(), newest, "seed {seed}: a follower sees whole commits");
                 }
             }
-            27..32 => match &mut worker {
-                None => worker = working.builder().compaction_worker().ok(),
-                Some(worker) => {
-                    let works = work(worker, process.db.as_ref(), &clock);
-                    process.has_failed |= !works;
-                    compacted += process.db.as_ref().map_or(0, |db| db.metrics().worker_compactions);
+            27..32 => {
+                // A worker works for a while beside a writer that commits and flushes.
+                let Some(worker) = &mut worker else {
+                    worker = working.builder().compaction_worker().ok();
+                    continue;
+                };
+                for _ in 0..5 {
+                    clock.advance(Duration::from_millis(2500));
+                    // The store may not answer; then it goes on later.
+                    worker.work_once().ok();
+                    let Some(db) = &process.db else { continue };
+                    number += 1;
+                    openings_of.insert(number, process.opening);
+                    match commit(db, number, 500) {
+                        Ok(()) => promised.push(number),
+                        Err(_) => process.has_failed = true,
+                    }
+                    process.has_failed |= db.flush().is_err();
                 }
-            },
+                compacted += process.db.as_ref().map_or(0, |db| db.metrics().worker_compactions);
+            }
             32 => {
                 working.client.crash();
                 worker = None;

@@ -3,17 +3,22 @@
 //!
 //! The caller shares the lock of levels and claims what the pick changes, or has the lock alone.
 
-use super::merge::MergeResult;
+use super::kept_files::KeptFiles;
+use super::merge::{MergePlan, MergeResult, merge_files};
 use super::pick::Pick;
 use super::work::MergeWork;
 use crate::core::Core;
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::{CompactionReason, Event};
 use crate::files::fresh::FreshFiles;
-use crate::manifest::{Edit, TableFiles};
+use crate::files::output::NewFiles;
+use crate::manifest::{Edit, Level, TableFiles};
+use crate::warm;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
+use sst::Version;
 use std::collections::HashSet;
+use std::time::Duration;
 
 /// Does what `pick` says and returns whether levels changed. They do not if there is nothing to do, or if `go_on` returns
 /// false: it receives the bytes that were read and the bytes to read in all, and says whether to go on.
@@ -51,17 +56,102 @@ fn merge(
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<bool> {
     let begin = core.env.machine.clock.now();
-    work.report_begin(core);
-    let below = table.levels[work.to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
+    report_begin(core, &work);
     let boundaries = core.views.boundaries();
-    let Some(MergeResult { outputs, taken_over }) = work.merge(core, below, &boundaries, go_on)? else {
+    let Some(MergeResult { outputs, taken_over }) = merge_work(core, table, &work, &boundaries, go_on)? else {
         return Ok(false);
     };
     let new = outputs.finish(work.to as u8, 0)?;
     core.background.let_others_compact();
     let bytes = new.bytes();
     let taken_over: HashSet<u64> = taken_over.iter().map(|file| file.number).collect();
-    work.install(core, new, &taken_over, begin)?;
+    install_work(core, work, new, &taken_over, begin)?;
     core.env.written.compaction.fetch_add(bytes, Ordering::Relaxed);
     Ok(true)
+}
+
+/// Says that a merge begins.
+pub fn report_begin(core: &Core, work: &MergeWork) {
+    core.env.report(|| Event::CompactionStarted {
+        table: work.table.name.clone(),
+        files: work.inputs.len() as u64,
+        bytes: work.bytes(),
+        to: work.to,
+        reason: work.reason,
+    });
+}
+
+/// The inputs that may stay as they are.
+pub fn kept_files(work: &MergeWork) -> KeptFiles {
+    if takes_over(work.reason) {
+        KeptFiles::among(&work.table, &work.sources, work.file_bytes, work.bottom)
+    } else {
+        KeptFiles::default()
+    }
+}
+
+/// Merges into files that are not part of the table yet. Outputs end where files of the next deeper level that `table` has begin.
+///
+/// # Errors
+///
+/// As [`merge_files`], which also says what `None` means.
+pub fn merge_work(
+    core: &Arc<Core>,
+    table: &TableFiles,
+    work: &MergeWork,
+    boundaries: &[Version],
+    go_on: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<MergeResult>> {
+    let below = table.levels[work.to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
+    let (sources, bottom, file_bytes) = (work.sources.clone(), work.bottom, work.file_bytes);
+    let plan = MergePlan { sources, bottom, file_bytes, below, kept: kept_files(work), rewrite: None, is_run: false };
+    merge_files(core, &work.table, plan, boundaries, go_on)
+}
+
+/// Has `new` files take the place of the inputs, but for those with the numbers `taken_over`, which belong beside the new ones.
+/// The merge began at the time `begin`.
+///
+/// # Errors
+///
+/// As [`Core::install`].
+pub fn install_work(
+    core: &Core,
+    work: MergeWork,
+    new: NewFiles,
+    taken_over: &HashSet<u64>,
+    begin: Duration,
+) -> Result<()> {
+    let (files, bytes) = (new.files.len() as u64, new.bytes());
+    let mut moves = 0;
+    let mut edits = Vec::with_capacity(work.inputs.len() + new.files.len());
+    for &(level, number) in &work.inputs {
+        let (table, from) = (work.table.id, level as u8);
+        if !taken_over.contains(&number) {
+            edits.push(Edit::RemoveFile { table, level: from, number });
+        } else if level != work.to {
+            moves += 1;
+            edits.push(Edit::MoveFile { table, level: from, number, to: work.to as u8 });
+        }
+    }
+    let edits = |added| edits.into_iter().chain::<Vec<Edit>>(added).collect();
+    warm::install::install(core, new, rewritten(work.sources, taken_over), edits, |_| {})?;
+    core.env.written.trivial_moves.fetch_add(moves, Ordering::Relaxed);
+    core.env.written.compactions.fetch_add(1, Ordering::Relaxed);
+    let (table, time) = (|| work.table.name.clone(), core.env.machine.clock.now() - begin);
+    core.env.report(|| Event::CompactionFinished { table: table(), files, bytes, time });
+    Ok(())
+}
+
+/// Whether a compaction for this reason leaves files as they are where it can. The others are there to rewrite what they take.
+fn takes_over(reason: CompactionReason) -> bool {
+    matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
+}
+
+/// The files of `runs` that were not taken over.
+fn rewritten(runs: Vec<Level>, taken_over: &HashSet<u64>) -> Vec<Level> {
+    if taken_over.is_empty() {
+        return runs;
+    }
+    let rest = |run: Level| run.iter().filter(|file| !taken_over.contains(&file.number)).cloned().collect();
+    runs.into_iter().map(|run| Arc::new(rest(run))).filter(|run: &Level| !run.is_empty()).collect()
 }

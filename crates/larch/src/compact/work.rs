@@ -1,21 +1,12 @@
-//! A merge of files that is to be done: how its outputs are made, and the edits that put them in the place of its inputs. It does not
-//! know why it was picked, nor which process merges.
+//! A merge of files that is to be done, as a value: its inputs, and what decides how its outputs are made. It does not know why it was
+//! picked, nor which process merges.
 
-use super::kept_files::KeptFiles;
-use super::merge::{MergePlan, MergeResult, merge_files};
 use super::pick;
-use crate::core::Core;
-use crate::error::Result;
-use crate::event::{CompactionReason, Event};
-use crate::files::output::NewFiles;
-use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
+use crate::event::CompactionReason;
+use crate::manifest::{DbFile, Level, TableFiles, TableInfo};
 use crate::options::LevelOptions;
-use crate::warm;
 use os::sync::Arc;
-use os::sync::atomic::Ordering;
-use sst::{KeyBounds, Version};
-use std::collections::HashSet;
-use std::time::Duration;
+use sst::KeyBounds;
 
 /// A merge of files of one table.
 #[derive(Debug)]
@@ -76,83 +67,4 @@ impl MergeWork {
     pub fn bytes(&self) -> u64 {
         self.files().map(|file| file.bytes()).sum()
     }
-
-    /// The inputs that may stay as they are.
-    pub fn kept(&self) -> KeptFiles {
-        if takes_over(self.reason) {
-            KeptFiles::among(&self.table, &self.sources, self.file_bytes, self.bottom)
-        } else {
-            KeptFiles::default()
-        }
-    }
-
-    /// Merges into files that are not part of the table yet. Outputs end where files of `below` begin, the next deeper level.
-    ///
-    /// # Errors
-    ///
-    /// As [`merge_files`], which also says what `None` means.
-    pub fn merge(
-        &self,
-        core: &Arc<Core>,
-        below: Level,
-        boundaries: &[Version],
-        go_on: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<Option<MergeResult>> {
-        let (sources, bottom, file_bytes) = (self.sources.clone(), self.bottom, self.file_bytes);
-        let plan = MergePlan { sources, bottom, file_bytes, below, kept: self.kept(), rewrite: None, is_run: false };
-        merge_files(core, &self.table, plan, boundaries, go_on)
-    }
-
-    /// Says that it begins.
-    pub fn report_begin(&self, core: &Core) {
-        core.env.report(|| Event::CompactionStarted {
-            table: self.table.name.clone(),
-            files: self.inputs.len() as u64,
-            bytes: self.bytes(),
-            to: self.to,
-            reason: self.reason,
-        });
-    }
-
-    /// Has `new` files take the place of the inputs, but for those with the numbers `taken_over`, which belong beside the new ones.
-    /// The merge began at the time `begin`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Core::install`].
-    pub fn install(self, core: &Core, new: NewFiles, taken_over: &HashSet<u64>, begin: Duration) -> Result<()> {
-        let (files, bytes) = (new.files.len() as u64, new.bytes());
-        let mut moves = 0;
-        let mut edits = Vec::with_capacity(self.inputs.len() + new.files.len());
-        for &(level, number) in &self.inputs {
-            let (table, from) = (self.table.id, level as u8);
-            if !taken_over.contains(&number) {
-                edits.push(Edit::RemoveFile { table, level: from, number });
-            } else if level != self.to {
-                moves += 1;
-                edits.push(Edit::MoveFile { table, level: from, number, to: self.to as u8 });
-            }
-        }
-        let edits = |added| edits.into_iter().chain::<Vec<Edit>>(added).collect();
-        warm::install::install(core, new, rewritten(self.sources, taken_over), edits, |_| {})?;
-        core.env.written.trivial_moves.fetch_add(moves, Ordering::Relaxed);
-        core.env.written.compactions.fetch_add(1, Ordering::Relaxed);
-        let (table, time) = (|| self.table.name.clone(), core.env.machine.clock.now() - begin);
-        core.env.report(|| Event::CompactionFinished { table: table(), files, bytes, time });
-        Ok(())
-    }
-}
-
-/// Whether a compaction for this reason leaves files as they are where it can. The others are there to rewrite what they take.
-pub fn takes_over(reason: CompactionReason) -> bool {
-    matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
-}
-
-/// The files of `runs` that were not taken over.
-fn rewritten(runs: Vec<Level>, taken_over: &HashSet<u64>) -> Vec<Level> {
-    if taken_over.is_empty() {
-        return runs;
-    }
-    let rest = |run: Level| run.iter().filter(|file| !taken_over.contains(&file.number)).cloned().collect();
-    runs.into_iter().map(|run| Arc::new(rest(run))).filter(|run: &Level| !run.is_empty()).collect()
 }

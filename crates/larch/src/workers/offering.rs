@@ -4,6 +4,7 @@ use super::exchange::{Exchange, Exchanged, JobName, NOBODY, Pauses};
 use super::job::OfferedJob;
 use super::offers::{Fate, Offered, Place, Withdrawal};
 use super::result::{self, JobResult};
+use crate::compact::execute::{install_work, report_begin};
 use crate::compact::levels_lock::SharedLevels;
 use crate::compact::pick::Pick;
 use crate::compact::picks::Claimed;
@@ -106,7 +107,7 @@ pub fn offer(
     let Some(job) = job_of(core, &work) else { return Some((claimed, levels)) };
     let (name, bytes) = (job.name(), job.encode());
     let info = work.table.clone();
-    work.report_begin(core);
+    report_begin(core, &work);
     // Before the job is there: a worker may be fast.
     offers.add(Offered { job, work, begin, owner: None, unreadable: None, claimed, levels });
     let path = exchange(core).job(name);
@@ -114,7 +115,7 @@ pub fn offer(
         core.background.wake_offers_after(pauses(core).look);
         return None;
     };
-    let Some(Offered { job, claimed, levels, .. }) = offers.take(name) else { return None };
+    let Offered { job, claimed, levels, .. } = offers.take(name)?;
     // A part of it may be there, or all of it.
     exchange(core).close_job(name);
     if error.kind() == ErrorKind::NotFound {
@@ -251,7 +252,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             let paths = new.files.iter().map(|file| core.env.opener.path(file.number, file.epoch));
             paths.for_each(|path| new.fresh.add(path));
             let bytes = new.bytes();
-            work.install(core, new, &taken_over, begin).map(|()| bytes)
+            install_work(core, work, new, &taken_over, begin).map(|()| bytes)
         });
     // In this order: who examines the table next sees the new files, and no claim.
     drop((claimed, levels));

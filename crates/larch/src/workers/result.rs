@@ -1,6 +1,7 @@
 //! What a worker tells the writer about a compaction: the files that it wrote, or why there are none. It reads and writes no files.
 
 use super::job::OfferedJob;
+use crate::compact::execute::kept_files;
 use crate::compact::work::MergeWork;
 use crate::files::sealed::{seal, unseal};
 use crate::manifest::NewFile;
@@ -124,7 +125,7 @@ pub fn check(
     if numbers.len() < files.len() || numbers.iter().any(|number| !job.numbers.contains(number)) {
         return Err("a file has a number that is not its own".to_owned());
     }
-    let kept = work.kept();
+    let kept = kept_files(work);
     let stay: Vec<_> = work.files().filter(|file| taken_over.contains(&file.number)).collect();
     if stay.len() < taken_over.len() || stay.iter().any(|file| !kept.may_keep(file)) {
         return Err("an input stays that cannot stay".to_owned());

@@ -6,6 +6,7 @@ use super::exchange::{Exchange, Exchanged, JobName, NOBODY, Pauses};
 use super::job::OfferedJob;
 use super::result::JobResult;
 use crate::cancel::{Cancel, Limit};
+use crate::compact::execute::merge_work;
 use crate::compact::merge::MergeResult;
 use crate::compact::work::MergeWork;
 use crate::error::{Error, Result};
@@ -260,7 +261,6 @@ impl CompactionWorker {
         let opener = opener.knowing(files.files_by_number());
         let core = show_files(self.machine.clone(), self.directory.clone(), options, opener, files);
         core.writes.end_numbers_at(job.numbers.end);
-        let below = table.levels[job.to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
         let path = self.exchange().job(job.name());
         let (mut looked, pauses) = (self.machine.clock.now(), Pauses::of(&self.machine));
         let mut go_on = |_, _| {
@@ -272,7 +272,7 @@ impl CompactionWorker {
             }
             true
         };
-        let merged = work.merge(&core, below, &job.boundaries, &mut go_on)?;
+        let merged = merge_work(&core, &table, &work, &job.boundaries, &mut go_on)?;
         let MergeResult { outputs, taken_over } = merged.ok_or(Error::Cancelled(WORK))?;
         let new = outputs.finish(job.to as u8, 0)?;
         done.output_files = new.files.len() as u64;
