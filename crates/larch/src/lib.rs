@@ -148,8 +148,8 @@ pub use indexes::read::{Entries, IndexRow, RangeBy, ScanBy};
 pub use inspect::check::{CheckProgress, CheckReport};
 pub use inspect::dump::{dump, dump_on};
 pub use inspect::explain::{
-    Explained, ExplainedByIndex, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit,
-    Verdict,
+    Explained, ExplainedByIndex, ExplainedFile, ExplainedLevel, ExplainedPages, ExplainedStore, Explanation, PageFound,
+    PageVisit, Verdict,
 };
 pub use inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
 pub use inspect::problem::Problem;
@@ -158,6 +158,7 @@ pub use options::{Durability, Filters, Follow, LevelOptions, TableOptions};
 pub use os::Machine;
 pub use os::real::ThreadPool;
 pub use os::sim::SimDisk;
+pub use os::store;
 pub use pages::{Admit, CacheUsage, PageKind, Reason};
 pub use read::{
     Content, Cursor, Key, PartCursor, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowRef, Scan, Tried, Value,

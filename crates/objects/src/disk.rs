@@ -10,7 +10,7 @@ use crate::local_logs::{LOG, LocalLog, LocalLogs, Uploads};
 use crate::object_file::{NewObject, ObjectFile, name_of};
 use crate::put::{Put, put_once};
 use crate::removals::{REMOVED_AFTER, Removals};
-use os::store::StoredObject;
+use os::store::{Bill, StoredObject};
 use os::sync::Arc;
 use os::{Access, DirectoryEntry, Disk, File, Lock, Store, read_whole};
 use std::io::{self, ErrorKind};
@@ -214,6 +214,10 @@ impl Disk for StoreDisk {
 
     fn keeps_removed(&self) -> Option<Duration> {
         Some(REMOVED_AFTER)
+    }
+
+    fn bill(&self) -> Option<Bill> {
+        self.journal.store().bill()
     }
 
     fn bind(&self, owner: u64) {

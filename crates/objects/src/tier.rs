@@ -18,7 +18,7 @@
 //!
 //! Thread safe. No lock is held while the disk or the store is asked.
 
-use os::store::RangeDone;
+use os::store::{Bill, RangeDone};
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use os::{Access, Buffer, Disk, File, ReadRequest, Reads, Store, StoredObject, Threads, Upload, Urgency};
@@ -466,6 +466,10 @@ impl Store for TieredStore {
 
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>> {
         self.store.list(folder)
+    }
+
+    fn bill(&self) -> Option<Bill> {
+        self.store.bill()
     }
 
     fn bind(&self, database: u64) {

@@ -6,6 +6,7 @@ mod reader;
 pub use file::{BLOCK_BYTES, File, OpenSource, ReadSource};
 pub use reader::FileReader;
 
+use crate::store::Bill;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
@@ -103,6 +104,10 @@ pub trait Disk: Send + Sync + Debug {
     /// How long a file can be read after its writer has removed it, where readers have no other way to keep it than this time. `None`
     /// where a reader can write a lease beside the files.
     fn keeps_removed(&self) -> Option<Duration> {
+        None
+    }
+    /// What the store was asked in which the files are, if they are in one that counts it.
+    fn bill(&self) -> Option<Bill> {
         None
     }
     /// Says what the files belong to, by a number that nothing else has, before files that never change are read. A disk that keeps

@@ -13,6 +13,7 @@ pub use request::{Done, ReadRequest, Urgency};
 pub use usage::{ReadLoad, Usage};
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// What makes reads. Thread safe.
 pub trait Reads: Send + Sync + Debug {
@@ -33,6 +34,10 @@ pub trait Reads: Send + Sync + Debug {
     }
     /// How it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
+    /// How long a short read from far away takes, as measured lately. Zero where reads are near: then it is not measured.
+    fn latency(&self) -> Duration {
+        Duration::ZERO
+    }
     /// What is under way, and what has been.
     fn usage(&self) -> Usage {
         Usage::default()

@@ -8,9 +8,12 @@
 //! A request may fail although the store has done what was asked, and a store may do what was asked after the client has
 //! given up. Only errors of the kinds that [`is_certain`] knows say that nothing has happened and nothing will.
 
+mod bill;
 mod directory;
+mod latency;
 mod reads;
 
+pub use bill::{Bill, Cost, Counts, Price, Requests};
 pub use directory::DirectoryStore;
 pub use reads::StoreReads;
 
@@ -97,6 +100,11 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// The store's. A folder without objects is no error.
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
+
+    /// What it was asked, of those that count it.
+    fn bill(&self) -> Option<Bill> {
+        None
+    }
 
     /// Says what the objects belong to, by a number that nothing else has. A store that keeps what was read near needs it: a name may
     /// have stood for another object once.

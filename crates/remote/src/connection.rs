@@ -108,7 +108,7 @@ impl Connection {
             Some(logs) => StoreDisk::with_local_logs(objects, directory, outside, (real.disk.clone(), logs)),
             None => StoreDisk::new(objects, directory, outside),
         };
-        let reads = Arc::new(StoreReads::new(DEPTH, real.reads.clone()));
+        let reads = Arc::new(StoreReads::new(DEPTH, real.reads.clone(), real.clock.clone()));
         Ok(Connection { store, tier, machine: Machine { disk, reads, ..real }, directory: directory.to_owned() })
     }
 

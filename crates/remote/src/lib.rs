@@ -30,7 +30,7 @@ mod upload;
 mod url;
 
 pub use connection::{Connection, Near};
-pub use counts::{Cost, Counts, Price, Requests};
+pub use os::store::{Bill, Cost, Counts, Price, Requests};
 pub use patience::Patience;
 pub use store::RemoteStore;
 pub use url::{Place, is_url};

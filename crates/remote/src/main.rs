@@ -14,6 +14,9 @@ use std::process::ExitCode;
 /// The store that the command uses.
 static STORE: OnceLock<Arc<RemoteStore>> = OnceLock::new();
 
+/// The prices that the environment says.
+static PRICE: OnceLock<Price> = OnceLock::new();
+
 fn main() -> ExitCode {
     let price = match price() {
         Ok(price) => price,
@@ -22,10 +25,16 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(price) = price {
+        PRICE.get_or_init(|| price);
+    }
     let machine_of: larch_cli::MachineOf = |dir: &Path| {
         let url = dir.to_str().filter(|text| is_url(text))?;
         Some(Near::of_environment().and_then(|near| Connection::of_url(url, &near)).map(|connection| {
             STORE.get_or_init(|| connection.store.clone());
+            if let Some(price) = PRICE.get() {
+                connection.store.set_price(*price);
+            }
             connection.machine
         }))
     };

@@ -3,7 +3,7 @@
 //! Requests run in an event loop of a few threads that this store owns. A caller that waits is woken by the loop; it may be a
 //! thread of any kind, even one of another executor, because it never enters the loop.
 
-use crate::counts::{Counters, Counts, Kind};
+use crate::counts::{Counters, Kind};
 use crate::failure::describe;
 use crate::patience::Patience;
 use crate::upload::RemoteUpload;
@@ -11,9 +11,9 @@ use crate::url::Place;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use os::store::RangeDone;
-use os::sync::Arc;
+use os::store::{Bill, Counts, Price, RangeDone};
 use os::sync::atomic::Ordering;
+use os::sync::{Arc, OnceLock};
 use os::{Store, StoredObject, Upload};
 use std::cell::Cell;
 use std::fmt;
@@ -30,6 +30,7 @@ pub struct RemoteStore {
     shared: Arc<Shared>,
     /// `None` only while it is dropped.
     event_loop: Option<Runtime>,
+    price: OnceLock<Price>,
 }
 
 /// What requests need.
@@ -129,7 +130,7 @@ impl RemoteStore {
         let counts_asked = place.counters.is_none();
         let counters = place.counters.clone().unwrap_or_default();
         let shared = Arc::new(Shared { place, patience, counters, counts_asked });
-        Ok(RemoteStore { shared, event_loop: Some(event_loop) })
+        Ok(RemoteStore { shared, event_loop: Some(event_loop), price: OnceLock::new() })
     }
 
     /// The store that a URL names.
@@ -144,6 +145,11 @@ impl RemoteStore {
     /// What was asked so far.
     pub fn counts(&self) -> Counts {
         self.shared.counters.get()
+    }
+
+    /// Says what requests cost, for [metrics](larch::Metrics::store) and explanations. Only the first call counts.
+    pub fn set_price(&self, price: Price) {
+        self.price.get_or_init(|| price);
     }
 
     fn event_loop(&self) -> &Runtime {
@@ -243,6 +249,10 @@ impl Store for RemoteStore {
                 Err(error) => Err(shared.failed("remove", &key, &error)),
             }
         })
+    }
+
+    fn bill(&self) -> Option<Bill> {
+        Some(Bill { counts: self.counts(), price: self.price.get().copied() })
     }
 
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>> {

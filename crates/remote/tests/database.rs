@@ -8,7 +8,7 @@ mod processes;
 
 use futures_util::StreamExt;
 use larch::Database;
-use larch_remote::{Connection, Near, Patience, Place};
+use larch_remote::{Connection, Near, Patience, Place, Price};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -100,6 +100,44 @@ fn logs_and_blocks_on_this_machine() {
     let before = tier().hits;
     read_all();
     assert!(tier().hits > before, "{:?}", tier());
+}
+
+#[test]
+fn a_read_says_what_it_asked_of_the_store_and_what_that_costs() {
+    let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let writer = connect(&memory).builder().open().expect("it is made");
+    fill(&writer, 50_000, 200);
+    writer.flush().and_then(|()| writer.compact()).expect("the store works");
+    drop(writer);
+    let connection = connect(&memory);
+    connection.store.set_price(Price { thousand_puts: 0.0, thousand_gets: 0.0004, gigabyte_read: 0.09 });
+    let db = connection.builder().read_only(true).open().expect("it is there");
+    let table = db.existing_table("t").expect("the store works").expect("the table is there");
+    let explain = || {
+        let before = connection.store.counts();
+        let explained = table.explain_get(key(17)).expect("the store works");
+        let store = explained.store.expect("the database is in a store");
+        assert_eq!(store.counts, connection.store.counts().since(&before));
+        let cost = store.counts.requests.gets as f64 * 400.0 + store.counts.read_bytes as f64 * 0.09;
+        assert_eq!(store.billionths, Some(cost.round() as u64));
+        (explained.rounds, store.counts.requests.gets, store.counts.read_bytes, explained.to_string())
+    };
+    let (rounds, gets, bytes, text) = explain();
+    assert!(rounds > 0 && gets >= rounds && bytes > 10_000, "{text}");
+    let line = format!("store    {gets} requests, {bytes} bytes read, in {rounds} round trips; cost 0.0000");
+    assert!(text.contains(&line), "{text}");
+    let (rounds, gets, bytes, text) = explain();
+    assert_eq!((rounds, gets, bytes), (0, 0, 0), "it is in memory: {text}");
+    let metrics = db.metrics();
+    let bill = metrics.store.expect("the database is in a store");
+    assert_eq!(bill.counts, connection.store.counts());
+    let lines = [
+        format!("larch_store_requests_total{{kind=\"get\"}} {}", bill.counts.requests.gets),
+        format!("larch_store_read_bytes_total {}", bill.counts.read_bytes),
+        format!("larch_store_cost_billionths_total {}", bill.billionths().expect("there are prices")),
+    ];
+    let text = metrics.to_prometheus();
+    assert!(lines.iter().all(|line| text.contains(line)), "{lines:?} in {text}");
 }
 
 /// The requests of each get, of one thread that has many under way.

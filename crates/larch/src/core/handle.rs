@@ -113,7 +113,7 @@ impl TableHandle {
     pub fn session(&self, reason: Reason) -> Session {
         let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
         let env = &self.core().env;
-        ahead::session(&env.cache, reason, admit).with_reads_in_poll(env.options.reads_in_poll)
+        ahead::session(&env.cache, &*env.machine.reads, reason, admit).with_reads_in_poll(env.options.reads_in_poll)
     }
 
     /// Keeps the version that reads see now.

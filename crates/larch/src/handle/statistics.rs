@@ -74,7 +74,8 @@ impl Statistics {
     }
 
     fn readahead(&self) -> Readahead {
-        ahead::readahead(&self.table.core().env.cache)
+        let env = &self.table.core().env;
+        ahead::readahead(&env.cache, &*env.machine.reads)
     }
 
     /// About how many rows a reader sees in `range`. It reads the way down the index to each end of the range, in each

@@ -791,7 +791,7 @@ impl Table {
         let Some(keys) = bounds::keys(&range) else {
             return Ok(Warmed { is_whole: true, ..Warmed::default() });
         };
-        let mut loader = PageLoader::new(&self.core().env.cache, Reason::Warm, most_bytes, &mut progress);
+        let mut loader = PageLoader::new(&self.core().env, Reason::Warm, most_bytes, &mut progress);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
         Ok(Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole })
     }

@@ -6,7 +6,7 @@ use crate::cancel::Limit;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::{TableFiles, TableInfo};
-use crate::read::ahead::ahead_bytes;
+use crate::read::ahead;
 use os::sync::Arc;
 use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::{FileReport, Sst};
@@ -100,8 +100,7 @@ pub fn check_file(
     tell: &mut dyn FnMut(u64),
 ) -> Result<Result<FileReport, pages::Error>> {
     // Each file gets a session of its own, because a session that failed cannot be used again.
-    let session =
-        Session::new(&core.env.cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(&core.env.cache));
+    let session = ahead::session(&core.env.cache, &*core.env.machine.reads, Reason::Check, Admit::Pass);
     let source = Limited { session: &session, limit };
     let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
     // If the limit is over, the error of the session only says that it has ended the check.

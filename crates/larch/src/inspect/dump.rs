@@ -9,7 +9,7 @@ use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
 use crate::manifest::{Edit, IndexInfo, NewFile, TableFiles};
 use crate::options::TableOptions;
-use crate::read::ahead::ahead_bytes;
+use crate::read::ahead::near_bytes;
 use crate::write::batch::Op;
 use os::sync::Arc;
 use os::{Access, Machine};
@@ -85,9 +85,9 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
 /// Memory for pages, in bytes: for the largest page, uncompressed, a node of each level, and the readahead.
 const CACHE_BYTES: u64 = 32 << 20;
 
-/// A session that leaves nothing in `cache`, and reads ahead as a range does.
+/// A session that leaves nothing in `cache`, and reads ahead as a range does where reads are near.
 fn one_time_session(cache: &Arc<PageCache>) -> Session {
-    Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(cache))
+    Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(near_bytes(cache))
 }
 
 /// Prints the files of a table, from the newest to the oldest.

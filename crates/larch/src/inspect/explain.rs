@@ -27,10 +27,13 @@ use sst::{Direction, SoughtKey, Version};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Bound;
+use store::StoreWatch;
 
+mod store;
 mod text;
 
 pub use pages::notes::PageFound;
+pub use store::ExplainedStore;
 
 /// What a read did, from [`Table::explain_get`] and [`Table::explain_scan`]. It can be printed as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +51,10 @@ pub struct Explanation {
     pub files: Vec<ExplainedFile>,
     /// Every level that has files, from level 0 down: how many files were visited, and why the others were not.
     pub levels: Vec<ExplainedLevel>,
-    /// How often it waited for the disk.
+    /// How often it waited for the disk; on a store these are round trips.
     pub rounds: u64,
+    /// What the store was asked meanwhile, if the database is in one.
+    pub store: Option<ExplainedStore>,
     /// The first thousand pages that it used, in order.
     pub visits: Vec<PageVisit>,
     /// How many pages it used after those.
@@ -262,6 +267,7 @@ impl Table {
 
     fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &PartList) -> Result<Explanation> {
         let (cache, at) = (&self.core().env.cache, table.at);
+        let watch = StoreWatch::begin(&*self.core().env.machine.disk);
         let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
         let mut read = PointRead::new(table, key);
         let (answer, memory_rows, decided) = match retry(&session, || read.answer(&session))? {
@@ -274,6 +280,7 @@ impl Table {
                 (Explained::Found { value_bytes }, u64::from(is_memory), Verdict::Row)
             }
         };
+        let store = watch.end();
         let sought = SoughtKey::new(key);
         let is_silent = |answer: &Answer<'_>| matches!(answer, Answer::Silent);
         let mut is_open = true;
@@ -285,13 +292,14 @@ impl Table {
         let visited = session.notes().map_or(0, |notes| notes.files().len());
         // Sources are searched until one decides, so the last one visited has decided.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
-        Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows }))
+        Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows, store }))
     }
 
     /// Looks `keys` up together, as a read by an index does, and returns what this took.
     fn explain_rows_of(&self, keys: &[Vec<u8>], wanted: &PartList, pin: &Arc<PinnedVersion>) -> Result<Explanation> {
         Reader::new(self.inner(), Some(pin), *wanted).look(|table| {
             let (cache, at) = (&self.core().env.cache, table.at);
+            let watch = StoreWatch::begin(&*self.core().env.machine.disk);
             let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
             let candidates = |files: &TableFiles| {
                 let files = keys.iter().flat_map(|key| files.files_with_key(key));
@@ -313,7 +321,7 @@ impl Table {
             let (memtables, memory_rows) =
                 (table.memtables().count() as u64, keys.iter().filter(in_memory).count() as u64);
             let answer = Explained::Rows { rows, value_bytes };
-            let outcome = ReadOutcome { version: at, answer, memtables, memory_rows };
+            let outcome = ReadOutcome { version: at, answer, memtables, memory_rows, store: watch.end() };
             Ok(known.explain(&session, |_| Verdict::Walked, outcome))
         })
     }
@@ -335,6 +343,7 @@ impl Table {
             let known = Known::new(table, |files| numbers_between(files, low, high));
             (table.memtables().count() as u64, view.generation, known)
         };
+        let watch = StoreWatch::begin(&*self.core().env.machine.disk);
         let session = Session::new(&self.core().env.cache, Reason::Scan, Admit::Keep).with_notes();
         let rows = RangeRows::new(session, self.inner(), wanted, pin, range);
         let mut scan = rows.limit(limit.unwrap_or(u64::MAX));
@@ -352,7 +361,8 @@ impl Table {
             }
         }
         let answer = Explained::Rows { rows, value_bytes };
-        Ok(known.explain(scan.session(), |_| Verdict::Walked, ReadOutcome { version, answer, memtables, memory_rows }))
+        let outcome = ReadOutcome { version, answer, memtables, memory_rows, store: watch.end() };
+        Ok(known.explain(scan.session(), |_| Verdict::Walked, outcome))
     }
 }
 
@@ -453,6 +463,7 @@ struct ReadOutcome {
     answer: Explained,
     memtables: u64,
     memory_rows: u64,
+    store: Option<ExplainedStore>,
 }
 
 /// What is known of the files that a read may have visited. It holds no references to the files.
@@ -518,8 +529,8 @@ impl Known {
         let visited: HashSet<u64> = files.iter().map(|file| file.number).collect();
         let (levels, rounds) = (self.levels(&visited), session.rounds());
         let (visits, visits_left_out) = (self.visits(notes), notes.visits_left_out());
-        let ReadOutcome { version, answer, memtables, memory_rows } = read;
-        Explanation { version, answer, memtables, memory_rows, files, levels, rounds, visits, visits_left_out }
+        let ReadOutcome { version, answer, memtables, memory_rows, store } = read;
+        Explanation { version, answer, memtables, memory_rows, files, levels, rounds, store, visits, visits_left_out }
     }
 
     fn levels(&self, visited: &HashSet<u64>) -> Vec<ExplainedLevel> {

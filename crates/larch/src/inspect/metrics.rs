@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::event::StallReason;
 use crate::manifest::{LEVELS, TableInfo};
 use cached::Cached;
+use os::store::Bill;
 use os::sync::atomic::{AtomicU64, Ordering};
 use pages::PageKind;
 use pages::cache::CacheUsage;
@@ -113,6 +114,9 @@ pub struct Metrics {
     pub files: u64,
     /// The length of these files, in bytes.
     pub file_bytes: u64,
+    /// What the store was asked since it was opened, if the database is in one that counts it, and what that costs if its prices are
+    /// known.
+    pub store: Option<Bill>,
 }
 
 impl Metrics {
@@ -175,6 +179,7 @@ impl Metrics {
             pinned_versions: core.views.snapshots.count(),
             files: files.len() as u64,
             file_bytes: files.values().sum(),
+            store: core.env.machine.disk.bill(),
         }
     }
 

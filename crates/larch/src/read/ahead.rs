@@ -1,24 +1,58 @@
 //! How far a walk through many files reads ahead. It does not know what is read.
+//!
+//! On a disk a window of an eighth of the cache is more than the disk has under way at once. What is far away gives many bytes
+//! in the time that one request takes, and all of these have to be under way for a scan to be as fast as the way there: so the
+//! windows widen with the latency, see [`widened`].
 
+use os::Reads;
 use os::sync::Arc;
 use pages::{Admit, PageCache, Reason, Session};
 use sst::Readahead;
+use std::time::Duration;
 
 /// The most bytes that the files of a range ask for ahead together, besides the limit of an eighth of the cache. It is
 /// enough for a scan to use the full bandwidth of a disk.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
+/// A connection to a store gives about so many bytes in a second: what it gives in the time that a request takes anyway, makes the
+/// request twice as long.
+const CONNECTION_BYTES: u64 = 64 << 20;
+
+/// A machine takes about so many bytes in a second, over many connections.
+const MACHINE_BYTES: u64 = 1 << 30;
+
 /// How far a range reads ahead in `cache`.
-pub(crate) fn readahead(cache: &PageCache) -> Readahead {
-    Readahead::growing(ahead_bytes(cache))
+pub(crate) fn readahead(cache: &PageCache, reads: &dyn Reads) -> Readahead {
+    let high_bytes = ahead_bytes(cache, reads);
+    let second_bytes = bytes_in(reads.latency(), CONNECTION_BYTES);
+    Readahead::growing(high_bytes).then(second_bytes.min(high_bytes / 4))
 }
 
 /// A session for a read in `cache`. It may read as far ahead as a range does, whatever it admits.
-pub(crate) fn session(cache: &Arc<PageCache>, reason: Reason, admit: Admit) -> Session {
-    Session::new(cache, reason, admit).with_ahead_bytes(ahead_bytes(cache))
+pub(crate) fn session(cache: &Arc<PageCache>, reads: &dyn Reads, reason: Reason, admit: Admit) -> Session {
+    Session::new(cache, reason, admit).with_ahead_bytes(ahead_bytes(cache, reads))
 }
 
 /// The memory for what one reader asks for ahead in `cache`.
-pub(crate) fn ahead_bytes(cache: &PageCache) -> u64 {
+pub(crate) fn ahead_bytes(cache: &PageCache, reads: &dyn Reads) -> u64 {
+    widened(reads, near_bytes(cache), cache.budget_bytes() / 4)
+}
+
+/// As [`ahead_bytes`], of reads that are near.
+pub(crate) fn near_bytes(cache: &PageCache) -> u64 {
     MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8)
 }
+
+/// `near_bytes`, which are enough where reads are near; elsewhere twice what a machine takes in the time that a read takes, so that one
+/// half is on its way while the other half is used, but at most `most_bytes`.
+pub(crate) fn widened(reads: &dyn Reads, near_bytes: u64, most_bytes: u64) -> u64 {
+    near_bytes.max(bytes_in(reads.latency(), 2 * MACHINE_BYTES).min(most_bytes))
+}
+
+/// The bytes that come in a time.
+fn bytes_in(time: Duration, bytes_per_second: u64) -> u64 {
+    (time.as_nanos() * u128::from(bytes_per_second) / 1_000_000_000).try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -257,8 +257,7 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFi
     }
     rest.files = new();
     let mut go_on = |_| !core.background.is_closing();
-    let mut loader =
-        PageLoader::new(&core.env.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
+    let mut loader = PageLoader::new(&core.env, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
     let Rest { files, data, .. } = &mut rest;
     let mut keys: Vec<RowKeys> = files.iter().map(|_| RowKeys::default()).collect();
     for (tree, of_tree) in KEYED.into_iter().zip(&heat.trees) {
@@ -292,7 +291,7 @@ impl Rest {
         let count = hottest_first(&mut data, data_bytes);
         data.truncate(count);
         let mut go_on = |_| !core.background.is_closing();
-        let mut loader = PageLoader::new(&core.env.cache, Reason::Compaction, data_bytes, &mut go_on);
+        let mut loader = PageLoader::new(&core.env, Reason::Compaction, data_bytes, &mut go_on);
         load(&mut loader, &files, data);
     }
 }

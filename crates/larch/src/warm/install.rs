@@ -77,7 +77,7 @@ fn load_kept_early(core: &Core, new: &[NewFile]) {
     let most_bytes = cache.most_kept_bytes().saturating_sub(cache.kept_bytes());
     let mut go_on = |_| !core.background.is_closing();
     // A page that cannot be read is reported to the reader that needs it.
-    PageLoader::new(cache, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
+    PageLoader::new(&core.env, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
 /// Loads new files of a flush before they are installed if their tables are read, as many pages as the cache has free room for. It
@@ -93,7 +93,7 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
     let cache = &core.env.cache;
     let mut go_on = |_| !core.background.is_closing() && cache.free_bytes() > 0 && !is_awaited(core);
     // A page that cannot be read is reported to the reader that needs it.
-    PageLoader::new(cache, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
+    PageLoader::new(&core.env, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
 /// Loads new files of a flush of another process, as many pages as the cache has free room for; index pages also in the place of other
@@ -101,7 +101,7 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
 pub fn load_flushed(core: &Core, files: &[Arc<DbFile>], go_on: &mut dyn FnMut(u64) -> bool) {
     let cache = &core.env.cache;
     let free_bytes = cache.free_bytes();
-    let mut loader = PageLoader::new(cache, Reason::Warm, free_bytes.max(cache.budget_bytes() / 16), go_on);
+    let mut loader = PageLoader::new(&core.env, Reason::Warm, free_bytes.max(cache.budget_bytes() / 16), go_on);
     // A page that cannot be read is reported to the reader that needs it.
     if loader.nodes(files, &KeyRange::ALL).is_ok_and(|is_whole| is_whole) {
         loader.most_bytes = free_bytes;

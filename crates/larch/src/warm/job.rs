@@ -42,7 +42,7 @@ fn load_kept_tables(core: &Core) -> Result<()> {
     let files: Vec<Arc<DbFile>> = tables.flat_map(|table| table.files()).map(|(_, file)| file.clone()).collect();
     drop(view);
     let mut go_on = |_| !core.background.is_closing();
-    PageLoader::new(&core.env.cache, Reason::Warm, core.env.cache.most_kept_bytes(), &mut go_on)
+    PageLoader::new(&core.env, Reason::Warm, core.env.cache.most_kept_bytes(), &mut go_on)
         .files(&files, &KeyRange::ALL)?;
     Ok(())
 }

@@ -3,16 +3,18 @@
 //!
 //! A page that was loaded this way stays in memory like a proven page, until the eviction policy finds that it was not used.
 
+use crate::core::environment::Environment;
 use crate::error::Result;
 use crate::manifest::DbFile;
+use crate::read::ahead;
 use os::sync::Arc;
-use pages::{Address, Admit, Loaded, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
+use pages::{Address, Admit, Loaded, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};
 use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
 
 /// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache gives a
-/// sixteenth of its budget.
+/// sixteenth of its budget. Where reads are far away, it is more, up to an eighth of the budget: after each piece it waits once.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// What [`Table::warm`](crate::Table::warm) loaded.
@@ -68,11 +70,13 @@ pub struct PageLoader<'p> {
 
 impl<'p> PageLoader<'p> {
     /// Loads at most `most_bytes` of pages. After each read `progress` receives how many bytes are in memory so far.
-    pub fn new(cache: &Arc<PageCache>, reason: Reason, most_bytes: u64, progress: Progress<'p>) -> Self {
+    pub fn new(env: &Environment, reason: Reason, most_bytes: u64, progress: Progress<'p>) -> Self {
+        let (cache, budget_bytes) = (&env.cache, env.cache.budget_bytes());
+        let near_bytes = PIECE_BYTES.min(budget_bytes / 16);
         Self {
             session: Session::new(cache, reason, Admit::Keep),
             loaded: Loaded::new(cache),
-            piece_bytes: PIECE_BYTES.min(cache.budget_bytes() / 16),
+            piece_bytes: ahead::widened(&*env.machine.reads, near_bytes, budget_bytes / 8),
             most_bytes,
             bytes: 0,
             has_skipped: false,

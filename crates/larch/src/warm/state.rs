@@ -204,7 +204,7 @@ pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> 
         .flat_map(|table| table.files())
         .map(|(_, file)| ((file.number, file.epoch), file))
         .collect();
-    let mut loader = PageLoader::new(&env.cache, Reason::Warm, env.cache.free_bytes(), progress);
+    let mut loader = PageLoader::new(env, Reason::Warm, env.cache.free_bytes(), progress);
     let is_whole = load_pages(&mut loader, &state, &files);
     let warmed = Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole };
     Restored { warmed, is_refused: false }

@@ -5,12 +5,14 @@
 //! disk, and a run is longer.
 
 use super::StoreObject;
+use super::latency::Latency;
 use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
 use crate::io::run::{JoinLimits, ReadRun, join_within};
 use crate::sync::{Arc, Mutex};
-use crate::{ReadRequest, Reads, Usage};
+use crate::{Clock, ReadRequest, Reads, Usage};
 use std::fmt;
 use std::io::{self, ErrorKind};
+use std::time::Duration;
 
 /// A connection gives some 50 to 100 MB/s after a round trip of 20 ms: a gap takes a millisecond, a run twenty.
 const JOINED: JoinLimits = JoinLimits { run_bytes: 1 << 20, gap_bytes: 64 << 10 };
@@ -37,21 +39,23 @@ struct StoreReadsShared {
     state: Mutex<StoreReadsState>,
     /// Reads of files that are no objects.
     others: Arc<dyn Reads>,
+    clock: Arc<dyn Clock>,
 }
 
 struct StoreReadsState {
     queue: Queue<ReadRun>,
     /// Whether a thread begins reads. Others leave theirs to it, so that a store whose reads end at once does not recurse.
     is_beginning: bool,
+    latency: Latency,
 }
 
 impl StoreReads {
     /// At most `depth` requests under way, 2 or more. Reads of files that are no objects go to `others`.
-    pub fn new(depth: usize, others: Arc<dyn Reads>) -> StoreReads {
+    pub fn new(depth: usize, others: Arc<dyn Reads>, clock: Arc<dyn Clock>) -> StoreReads {
         let queue = Queue::new(limits(depth.max(2)));
         let elsewhere = queue.elsewhere();
-        let state = Mutex::new(StoreReadsState { queue, is_beginning: false });
-        StoreReads { shared: Arc::new(StoreReadsShared { state, others }), elsewhere }
+        let state = Mutex::new(StoreReadsState { queue, is_beginning: false, latency: Latency::default() });
+        StoreReads { shared: Arc::new(StoreReadsShared { state, others, clock }), elsewhere }
     }
 }
 
@@ -74,7 +78,13 @@ impl Reads for StoreReads {
     }
 
     fn make(&self, read: ReadRequest) {
+        let (begin, bytes) = (self.shared.clock.now(), read.buffer.len());
         self.elsewhere.make(read);
+        self.shared.note(begin, bytes);
+    }
+
+    fn latency(&self) -> Duration {
+        self.shared.state.lock().latency.get()
     }
 
     fn name(&self) -> &'static str {
@@ -83,6 +93,14 @@ impl Reads for StoreReads {
 
     fn usage(&self) -> Usage {
         self.shared.state.lock().queue.usage()
+    }
+}
+
+impl StoreReadsShared {
+    /// A read of so many bytes has ended.
+    fn note(&self, begin: Duration, bytes: usize) {
+        let time = self.clock.now().saturating_sub(begin);
+        self.state.lock().latency.note(time, bytes);
     }
 }
 
@@ -121,8 +139,11 @@ fn begin_one(shared: &Arc<StoreReadsShared>, begun: Begun<ReadRun>) {
 fn begin_object(shared: &Arc<StoreReadsShared>, object: &StoreObject, begun: Begun<ReadRun>) {
     let start = begun.item.first.offset;
     let range = start..start + begun.item.bytes() as u64;
-    let shared = Arc::clone(shared);
+    let (shared, begin_time) = (Arc::clone(shared), shared.clock.now());
     let done = Box::new(move |read: io::Result<&[u8]>| {
+        if let Ok(bytes) = read {
+            shared.note(begin_time, bytes.len());
+        }
         let run = shared.state.lock().queue.over(begun);
         match read {
             Ok(bytes) => run.fill(bytes),

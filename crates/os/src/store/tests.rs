@@ -223,7 +223,7 @@ fn read(source: &Arc<dyn ReadSource>, offset: u64, bytes: usize, ended: &Arc<Mut
 #[test]
 fn neighbours_are_one_request_and_each_read_gets_its_bytes() {
     let store = Arc::new(HeldStore::default());
-    let reads = StoreReads::new(8, Arc::new(CallerReads));
+    let reads = StoreReads::new(8, Arc::new(CallerReads), Arc::new(SimClock::new()));
     let source = object(store.clone());
     let ended = Arc::new(Mutex::new(Vec::new()));
     let offsets = [40_960, 0, 8192, 4096, 20 << 20, OBJECT_BYTES - 4096];
@@ -242,7 +242,7 @@ fn neighbours_are_one_request_and_each_read_gets_its_bytes() {
 #[test]
 fn many_are_under_way_up_to_the_depth_and_all_of_them_end() {
     let store = Arc::new(HeldStore::default());
-    let reads = StoreReads::new(16, Arc::new(CallerReads));
+    let reads = StoreReads::new(16, Arc::new(CallerReads), Arc::new(SimClock::new()));
     let source = object(store.clone());
     let ended = Arc::new(Mutex::new(Vec::new()));
     // Too far from each other to be joined.
@@ -263,7 +263,7 @@ fn reads_that_end_at_once_do_not_recurse() {
     let mut upload = client.create("sst/1").expect("there is no trouble");
     let bytes: Vec<u8> = (0..OBJECT_BYTES).map(byte).collect();
     upload.write(&bytes).and_then(|()| upload.finish()).expect("there is no trouble");
-    let reads = StoreReads::new(2, Arc::new(CallerReads));
+    let reads = StoreReads::new(2, Arc::new(CallerReads), Arc::new(SimClock::new()));
     let source = object(client);
     let ended = Arc::new(Mutex::new(Vec::new()));
     let offsets = (0..100_000).map(|place| place % 200 * (200 << 10));
@@ -276,7 +276,7 @@ fn files_that_are_no_objects_are_read_by_others() {
     let disk = SimDisk::new(1);
     let file = crate::Disk::open(&*disk, Path::new("f"), crate::Access::Create).expect("the disk is empty");
     file.append(&(0..9000).map(byte).collect::<Vec<u8>>()).expect("there is room");
-    let reads = StoreReads::new(4, Arc::new(CallerReads));
+    let reads = StoreReads::new(4, Arc::new(CallerReads), Arc::new(SimClock::new()));
     let outcome = Arc::new(Mutex::new(None));
     let noted = outcome.clone();
     let request = ReadRequest {

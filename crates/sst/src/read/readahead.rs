@@ -41,22 +41,31 @@ const LEAST_CHILD_BYTES: u64 = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Readahead {
     start_bytes: u64,
+    /// The window after the first that is not nothing.
+    second_bytes: u64,
     high_bytes: u64,
 }
 
 impl Readahead {
     /// Not at all.
-    pub const NONE: Self = Self { start_bytes: 0, high_bytes: 0 };
+    pub const NONE: Self = Self { start_bytes: 0, second_bytes: 0, high_bytes: 0 };
 
     /// `bytes` from the first missing page on, for reading everything.
     pub fn full(bytes: u64) -> Self {
-        Self { start_bytes: bytes, high_bytes: bytes }
+        Self { start_bytes: bytes, second_bytes: bytes, high_bytes: bytes }
     }
 
     /// Nothing at the first missing page, then a page, then twice as much each time, at most `high_bytes`: a short
     /// range asks for no more than it has read already.
     pub fn growing(high_bytes: u64) -> Self {
-        Self { start_bytes: 0, high_bytes }
+        Self { start_bytes: 0, second_bytes: 0, high_bytes }
+    }
+
+    /// As [`Readahead::growing`], but after the first page that was asked for ahead come at least `second_bytes`, where these take
+    /// hardly longer than a page does.
+    #[must_use]
+    pub fn then(self, second_bytes: u64) -> Self {
+        Self { second_bytes, ..self }
     }
 
     /// The share of one of several trees that are read side by side, which has `bytes` of their `all_bytes`: so all of
@@ -70,7 +79,11 @@ impl Readahead {
             let part = u128::from(whole) * u128::from(bytes) / u128::from(all_bytes.max(1));
             (part as u64).clamp(whole.min(LEAST_SHARE_BYTES), whole)
         };
-        Self { start_bytes: scale(self.start_bytes), high_bytes: scale(self.high_bytes) }
+        Self {
+            start_bytes: scale(self.start_bytes),
+            second_bytes: scale(self.second_bytes),
+            high_bytes: scale(self.high_bytes),
+        }
     }
 
     /// Whether nothing is asked ahead.
@@ -94,7 +107,8 @@ impl Readahead {
 
     /// The window after one of `window_bytes`.
     pub(super) fn after(&self, window_bytes: u64) -> u64 {
-        window_bytes.saturating_mul(2).max(FIRST_BYTES).min(self.high_bytes)
+        let least_bytes = if window_bytes == 0 { FIRST_BYTES } else { self.second_bytes.max(FIRST_BYTES) };
+        window_bytes.saturating_mul(2).max(least_bytes).min(self.high_bytes)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Prints an explanation as text for people. It does not know how the explanation was made.
 
-use super::{Explained, ExplainedFile, ExplainedPages, Explanation, PageVisit, Verdict};
+use super::{Explained, ExplainedFile, ExplainedPages, ExplainedStore, Explanation, PageVisit, Verdict};
 use std::fmt;
 
 impl fmt::Display for Explanation {
@@ -11,6 +11,12 @@ impl fmt::Display for Explanation {
         let (reads, bytes) = (of(self.page_reads(), "page"), of(self.read_bytes(), "byte"));
         let rounds = of(self.rounds, "round");
         writeln!(f, "disk     {reads} read, {bytes}, in {rounds} of waiting; {} found in memory", self.page_hits())?;
+        if let Some(ExplainedStore { counts, billionths }) = &self.store {
+            let (requests, bytes) = (of(counts.requests.total(), "request"), of(counts.read_bytes, "byte"));
+            write!(f, "store    {requests}, {bytes} read, in {}", of(self.rounds, "round trip"))?;
+            let cost = billionths.map(|billionths| format!("; cost {:.9}", billionths as f64 / 1e9));
+            writeln!(f, "{}", cost.unwrap_or_default())?;
+        }
         for level in &self.levels {
             write!(f, "level {}  {}, {} visited", level.level, of(level.files, "file"), level.visited)?;
             if level.outside_bounds > 0 {

@@ -5,6 +5,7 @@
 //! values, labels tell them apart.
 
 use super::Metrics;
+use os::store::{Counts, Requests};
 use pages::PageKind;
 use pages::counters::{Pages, Reason};
 use std::fmt::Write;
@@ -95,6 +96,7 @@ impl Metrics {
         families.extend(self.read_families());
         families.extend(self.write_families());
         families.extend(self.state_families());
+        families.extend(self.store_families());
         families
     }
 
@@ -221,6 +223,30 @@ impl Metrics {
             gauge("files", "Files of all tables.", self.files),
             gauge("file_bytes", "Bytes of the files of all tables.", self.file_bytes),
         ]
+    }
+
+    /// Nothing if the database is not in a store.
+    fn store_families(&self) -> Vec<Family> {
+        let Some(bill) = &self.store else { return Vec::new() };
+        let Counts { requests: Requests { puts, gets, lists, deletes }, retries, read_bytes, written_bytes } =
+            bill.counts;
+        let requests = [("put", puts), ("get", gets), ("list", lists), ("delete", deletes)];
+        let mut families = vec![
+            Family {
+                name: "store_requests",
+                help: "Requests to the store, by kind, with those that were made again.",
+                kind: MetricKind::Counter,
+                samples: requests.map(|(kind, requests)| Sample::labelled(&[("kind", kind)], requests)).into(),
+            },
+            counter("store_retries", "Requests to the store that were made again after an error.", retries),
+            counter("store_read_bytes", "Bytes of objects read from the store.", read_bytes),
+            counter("store_written_bytes", "Bytes of objects written to the store.", written_bytes),
+        ];
+        if let Some(billionths) = bill.billionths() {
+            let help = "What the store was asked, in billionths of the currency of its prices.";
+            families.push(counter("store_cost_billionths", help, billionths));
+        }
+        families
     }
 
     /// A count of pages by reason and kind, without the zeros.

@@ -183,7 +183,7 @@ impl RangeRows {
         let points = points.map_err(|error| core.outdated(error, at))?;
         let table = TableHandle::new(handle.clone(), table.clone());
         let part = |bounds| {
-            let session = session(&core.env.cache, Reason::Scan, own_session.admit());
+            let session = session(&core.env.cache, &*core.env.machine.reads, Reason::Scan, own_session.admit());
             let session = session.with_reads_in_poll(core.env.options.reads_in_poll);
             let read = self.read.as_ref().and_then(|read| read.another(&bounds));
             Self::new(session, &table, *wanted, pin.clone(), bounds).within(own.clone(), read)
@@ -678,7 +678,9 @@ impl Search<'_> {
     fn begin(&self, limit: &RowLimit) -> Result<End> {
         let session = &self.loader.session;
         // A range that uses a precharge asks for all that it needs; readahead would also read pages beyond the limit.
-        let readahead = if limit.uses_precharge() { Readahead::NONE } else { readahead(session.cache()) };
+        let env = &self.loader.handle.core().env;
+        let ahead = || readahead(&env.cache, &*env.machine.reads);
+        let readahead = if limit.uses_precharge() { Readahead::NONE } else { ahead() };
         // This turns the near and the far bound into the low and the high one.
         let bounds = self.direction.near_far((self.near, self.far));
         let table = self.table()?;

@@ -1,0 +1,144 @@
+//! How many requests were made of a store, how many bytes went, and what they cost at a price. It does not know who makes them.
+
+use std::fmt;
+
+/// Requests by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Objects, parts of objects, and beginnings and ends of uploads in parts.
+    pub puts: u64,
+    /// Ranges of objects, and what is known of objects.
+    pub gets: u64,
+    /// Pages of listings.
+    pub lists: u64,
+    /// Objects removed.
+    pub deletes: u64,
+}
+
+/// What a store was asked since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests: those that were sent, where the store is spoken to by HTTP, with every attempt; else those that were asked for.
+    pub requests: Requests,
+    /// Attempts after the first that were made because of an error. Some stores make others, which are in `requests` only.
+    pub retries: u64,
+    /// Bytes of objects read.
+    pub read_bytes: u64,
+    /// Bytes of objects written.
+    pub written_bytes: u64,
+}
+
+/// What a store costs, in any currency. Storage itself is not in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// A thousand puts or listings.
+    pub thousand_puts: f64,
+    /// A thousand gets.
+    pub thousand_gets: f64,
+    /// A gigabyte (10^9 bytes) read, where it leaves the provider.
+    pub gigabyte_read: f64,
+}
+
+impl Price {
+    /// S3 Standard in the region us-east-1 in 2026, in dollars, read from within the region.
+    pub const S3_STANDARD: Price = Price { thousand_puts: 0.005, thousand_gets: 0.0004, gigabyte_read: 0.0 };
+}
+
+/// What requests have cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Puts and listings.
+    pub puts: f64,
+    /// Gets.
+    pub gets: f64,
+    /// Bytes read.
+    pub bytes: f64,
+}
+
+impl Cost {
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.puts + self.gets + self.bytes
+    }
+}
+
+/// What a store was asked since it was opened, and what that costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bill {
+    /// What it was asked.
+    pub counts: Counts,
+    /// Its prices, if they are known.
+    pub price: Option<Price>,
+}
+
+impl Bill {
+    /// The cost of it in billionths of the currency of the prices; `None` if these are not known.
+    pub fn billionths(&self) -> Option<u64> {
+        Some((self.counts.cost(&self.price?).total() * 1e9).round() as u64)
+    }
+}
+
+impl Requests {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.puts + self.gets + self.lists + self.deletes
+    }
+}
+
+impl Counts {
+    /// What all of it costs at a price. Deletes are free with the providers that we know.
+    pub fn cost(&self, price: &Price) -> Cost {
+        let thousands = |count: u64| count as f64 / 1000.0;
+        Cost {
+            puts: thousands(self.requests.puts + self.requests.lists) * price.thousand_puts,
+            gets: thousands(self.requests.gets) * price.thousand_gets,
+            bytes: self.read_bytes as f64 / 1e9 * price.gigabyte_read,
+        }
+    }
+
+    /// What was asked since `earlier`.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let (now, then) = (&self.requests, &earlier.requests);
+        Counts {
+            requests: Requests {
+                puts: now.puts - then.puts,
+                gets: now.gets - then.gets,
+                lists: now.lists - then.lists,
+                deletes: now.deletes - then.deletes,
+            },
+            retries: self.retries - earlier.retries,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            written_bytes: self.written_bytes - earlier.written_bytes,
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Requests { puts, gets, lists, deletes } = self.requests;
+        write!(
+            f,
+            "{puts} puts, {gets} gets, {lists} lists, {deletes} deletes, {} retries; {} bytes read, {} written",
+            self.retries, self.read_bytes, self.written_bytes
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_requests_and_bytes_at_their_price() {
+        let requests = Requests { puts: 2000, gets: 10_000, lists: 1000, deletes: 7 };
+        let counts = Counts { requests, retries: 3, read_bytes: 5_000_000_000, written_bytes: 1 };
+        let price = Price { thousand_puts: 0.005, thousand_gets: 0.0004, gigabyte_read: 0.09 };
+        let cost = counts.cost(&price);
+        assert!((cost.puts - 0.015).abs() < 1e-9 && (cost.gets - 0.004).abs() < 1e-9, "{cost:?}");
+        assert!((cost.total() - 0.469).abs() < 1e-9, "{cost:?}");
+        assert_eq!(counts.since(&counts), Counts::default());
+        assert_eq!(requests.total(), 13_007);
+        assert_eq!(Bill { counts, price: Some(price) }.billionths(), Some(469_000_000));
+        assert_eq!(Bill { counts, price: None }.billionths(), None);
+    }
+}

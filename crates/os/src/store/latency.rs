@@ -1,0 +1,88 @@
+//! How long short reads of a store take, as measured lately. It does not know what is read.
+//!
+//! Reads are taken in groups of [`GROUP`]. What counts is the mean of the better one of the last two groups: reads that wait
+//! for a busy store, or for a connection, do not make the store look far for long. Long reads count as far as they are short:
+//! the time that their bytes take is taken off.
+
+use std::time::Duration;
+
+/// Before anything is measured a store is taken to be in another building: one that is near is known after the first reads.
+const ASSUMED: Duration = Duration::from_millis(10);
+
+const GROUP: u32 = 32;
+
+/// Bytes that a connection gives in a second, of which a read does not know how many it had to itself.
+const BYTES_PER_SECOND: u64 = 64 << 20;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Latency {
+    /// The mean of the group before.
+    before: Option<Duration>,
+    sum: Duration,
+    count: u32,
+}
+
+impl Latency {
+    /// A read of so many bytes took so long.
+    pub fn note(&mut self, time: Duration, bytes: usize) {
+        let transfer = Duration::from_nanos((bytes as u64).saturating_mul(1_000_000_000 / BYTES_PER_SECOND));
+        // All of it is not transfer: a connection may be faster than assumed.
+        self.sum += time.saturating_sub(transfer).max(time / 4);
+        self.count += 1;
+        if self.count == GROUP {
+            *self = Latency { before: Some(self.sum / GROUP), ..Latency::default() };
+        }
+    }
+
+    /// What a short read takes.
+    pub fn get(&self) -> Duration {
+        let now = (self.count > 0).then(|| self.sum / self.count);
+        match (self.before, now) {
+            (Some(before), Some(now)) if self.count >= GROUP / 4 => before.min(now),
+            (before, now) => before.or(now).unwrap_or(ASSUMED),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_store_is_as_far_as_its_last_reads() {
+        let mut latency = Latency::default();
+        assert_eq!(latency.get(), ASSUMED);
+        latency.note(millis(3), 0);
+        assert_eq!(latency.get(), millis(3));
+        (0..100).for_each(|_| latency.note(millis(30), 0));
+        assert_eq!(latency.get(), millis(30), "it has gone away");
+        (0..100).for_each(|_| latency.note(millis(1), 0));
+        assert_eq!(latency.get(), millis(1), "it has come near");
+    }
+
+    #[test]
+    fn a_busy_moment_does_not_count() {
+        let mut latency = Latency::default();
+        (0..64).for_each(|_| latency.note(millis(5), 0));
+        (0..20).for_each(|_| latency.note(millis(500), 0));
+        assert_eq!(latency.get(), millis(5));
+    }
+
+    #[test]
+    fn the_bytes_of_a_long_read_do_not_make_it_far() {
+        let mut latency = Latency::default();
+        // 1 MiB of a connection that gives 64 MiB in a second, 5 ms away.
+        latency.note(millis(5) + Duration::from_micros(15_625), 1 << 20);
+        let measured = latency.get();
+        assert!(measured >= millis(5) && measured < millis(7), "{measured:?}");
+        // A much faster connection: what is measured is part of the time, and not nothing.
+        let mut latency = Latency::default();
+        latency.note(millis(8), 1 << 20);
+        assert_eq!(latency.get(), millis(2));
+    }
+}
