@@ -112,6 +112,12 @@ const CHECKPOINT_EXAMPLES: &str = "\
 Examples:
   larch checkpoint db copy && larch scan copy people";
 
+const BRANCH_EXAMPLES: &str = "\
+Examples:
+  larch branch s3://bucket/production s3://bucket/trial
+  larch branches s3://bucket/production
+  larch drop-database s3://bucket/trial";
+
 const BACKUP_EXAMPLES: &str = "\
 Examples:
   larch backup db /mnt/disk/backups --keep 30
@@ -451,6 +457,18 @@ pub enum Command {
     Restore(Restore),
     /// Read every byte of all backups in a directory, and say what is missing or damaged
     VerifyBackup(InspectBackups),
+    /// Make a second database of one in a store, which shares its files; also beside a process that writes
+    ///
+    /// It has every commit that was durable in the store when the command began, and both are written to from then on. Nothing but the
+    /// manifest and logs is copied. A branch that nobody writes to is a checkpoint.
+    #[command(after_help = BRANCH_EXAMPLES)]
+    Branch(Branch),
+    /// List the branches of a database in a store that may need files of it
+    Branches(InspectBranches),
+    /// Remove a database in a store, with all its files; refused while branches need them
+    ///
+    /// A process that writes to it is told with its next write.
+    DropDatabase(DropDatabase),
     /// Say what a database shows that another process writes to, each time when there is more, until ^C
     ///
     /// Any reading command with --follow sees the same: every commit of the writer, some milliseconds after it.
@@ -632,6 +650,35 @@ pub struct Checkpoint {
     #[arg(value_parser = local)]
     pub dest: PathBuf,
     /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Branch {
+    /// URL of the database
+    pub dir: PathBuf,
+    /// URL of the branch, in the same bucket, where no database is yet
+    pub new: PathBuf,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct InspectBranches {
+    /// URL of the database
+    pub dir: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DropDatabase {
+    /// URL of the database
+    pub dir: PathBuf,
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

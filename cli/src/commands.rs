@@ -2,6 +2,7 @@
 
 pub mod alter;
 pub mod backup;
+pub mod branch;
 pub mod build_files;
 pub mod check;
 pub mod checkpoint;

@@ -34,6 +34,7 @@ mod schema;
 mod size;
 mod storage;
 
+pub use commands::branch::{BranchFound, Branched, Branching};
 pub use commands::sql::{OpenBuilder, Query, QueryFormat, RunQuery, SqlExecutor, SqlProcesses, SqlScheduler};
 pub use failure::Failure;
 pub use output::Output;
@@ -72,6 +73,8 @@ pub struct Additions {
     pub sql_processes: Option<SqlProcesses>,
     /// Databases that are not in directories of this machine: what DIR names is on the disk of the machine that this gives.
     pub machine_of: Option<MachineOf>,
+    /// What `larch branch` and the commands beside it do.
+    pub branching: Option<Branching>,
 }
 
 /// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
@@ -81,7 +84,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
 
 /// As [`main`], in a binary with `additions`.
 pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
-    let Additions { query, sql_processes, machine_of } = additions;
+    let Additions { query, sql_processes, machine_of, branching } = additions;
     if let Some(machine_of) = machine_of {
         places::set(machine_of);
     }
@@ -128,6 +131,9 @@ pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
         Command::Restore(args) => commands::restore::run(&common, &args),
         Command::VerifyBackup(args) => commands::verify_backup::run(&args),
         Command::CompactionWorker(args) => commands::compaction_worker::run(&common, &args),
+        Command::Branch(args) => commands::branch::branch(&args, branching),
+        Command::Branches(args) => commands::branch::list(&args, branching),
+        Command::DropDatabase(args) => commands::branch::drop_database(&args, branching),
         Command::Follow(args) => commands::follow::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),

@@ -4,10 +4,12 @@
 //! without asking whether they are there. Files in the directory `workers` within it are objects, too, each of which is put whole. All
 //! other files grow, and are in the journal. Second names of files, and other directories, are refused.
 
+use crate::branches::Branches;
 use crate::grown_file::GrownFile;
-use crate::journal::{CUTS, Cuts, Journal, Outside};
+use crate::journal::{CUTS, Cuts, Journal, Outside, PARENTS};
 use crate::local_logs::{LOG, LocalLog, LocalLogs, Uploads};
-use crate::object_file::{NewObject, ObjectFile, name_of};
+use crate::object_file::{NewObject, ObjectFile};
+use crate::parents::ParentsOf;
 use crate::put::{Put, put_once};
 use crate::removals::{REMOVED_AFTER, Removals};
 use os::store::{Bill, StoredObject};
@@ -18,13 +20,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The directory, and the folder, of what processes put for each other.
-const EXCHANGE: &str = "workers";
+pub(crate) const EXCHANGE: &str = "workers";
 
 /// A disk of one directory in a store.
 #[derive(Debug)]
 pub struct StoreDisk {
     removals: Arc<Removals>,
     journal: Arc<Journal>,
+    /// The databases of which this one was made.
+    parents: Arc<ParentsOf>,
     directory: PathBuf,
     /// Logs on this machine, whose syncs do not wait for the store.
     logs: Option<LocalLogs>,
@@ -57,9 +61,16 @@ impl StoreDisk {
         outside: Outside,
         logs: Option<LocalLogs>,
     ) -> Arc<StoreDisk> {
-        let journal = Arc::new(Journal::new(store, outside, cuts));
-        let (removals, uploads) = (Removals::new(&journal), Uploads::new(&journal));
-        Arc::new(StoreDisk { removals, journal, directory: directory.to_owned(), logs, uploads })
+        StoreDisk::of_journal(Journal::new(store, outside, cuts), directory, logs)
+    }
+
+    /// The files of a journal.
+    pub(crate) fn of_journal(journal: Journal, directory: &Path, logs: Option<LocalLogs>) -> Arc<StoreDisk> {
+        let (journal, directory) = (Arc::new(journal), directory.to_owned());
+        let parents = Arc::new(ParentsOf::new(&journal));
+        let removals = Removals::new(&journal, Branches::new(&journal, &parents));
+        let uploads = Uploads::new(&journal);
+        Arc::new(StoreDisk { removals, journal, parents, directory, logs, uploads })
     }
 
     #[cfg(test)]
@@ -77,6 +88,14 @@ impl StoreDisk {
     /// The logs on this machine, if the file is a log and there are such.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
         self.logs.as_ref().filter(|_| name.ends_with(LOG))
+    }
+
+    /// Makes an object.
+    fn create_object(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        if self.parents.get()?.having(name).is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        Ok(Arc::new(NewObject::create(&self.journal, name)?))
     }
 
     /// Makes a file that grows.
@@ -99,6 +118,17 @@ impl StoreDisk {
             Some(local) => Arc::new(LocalLog { grown, local, uploads: self.uploads.clone() }),
             None => Arc::new(grown),
         })
+    }
+
+    /// The files that grow. That which says where SSTs lie is none that the engine knows.
+    fn grown_entries(&self) -> impl Iterator<Item = DirectoryEntry> + use<> {
+        let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);
+        files.map(|(name, bytes)| DirectoryEntry { name, bytes })
+    }
+
+    /// The object that an SST is, here or with a parent.
+    fn object_of(&self, name: &str) -> io::Result<String> {
+        Ok(self.parents.get()?.object_of(name))
     }
 
     /// The object of a file that processes put for each other; `None` if `path` is another file.
@@ -134,11 +164,9 @@ impl Disk for StoreDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
         let name = self.name("open", path)?;
         let opened = match (is_object(name), access) {
-            (true, Access::Create | Access::CreateDirect) => {
-                NewObject::create(&self.journal, name).map(|file| Arc::new(file) as Arc<dyn File>)
-            }
+            (true, Access::Create | Access::CreateDirect) => self.create_object(name),
             (true, Access::Read | Access::ReadDirect) => {
-                Ok(Arc::new(ObjectFile::new(&self.journal, name)) as Arc<dyn File>)
+                self.object_of(name).map(|object| Arc::new(ObjectFile::new(&self.journal, &object)) as Arc<dyn File>)
             }
             (true, Access::Write) => {
                 Err(io::Error::new(ErrorKind::Unsupported, "an object of a store is not written to again"))
@@ -169,7 +197,7 @@ impl Disk for StoreDisk {
         }
         let name = self.name("remove", path)?;
         let removed = if is_object(name) {
-            self.removals.add(name_of(name))
+            self.removals.add(name)
         } else {
             self.logs(name).map_or(Ok(()), |logs| logs.remove(name)).and_then(|()| self.journal.remove(name))
         };
@@ -193,8 +221,11 @@ impl Disk for StoreDisk {
                 let (_, name) = object.name.rsplit_once('/')?;
                 Some(DirectoryEntry { name: name.to_owned(), bytes: object.bytes })
             });
-            let grown = self.journal.list_files().into_iter().map(|(name, bytes)| DirectoryEntry { name, bytes });
-            let mut entries: Vec<DirectoryEntry> = objects.chain(grown).collect();
+            let grown = self.grown_entries();
+            let parents = self.parents.get()?;
+            let lying = parents.0.iter().flat_map(|parent| &parent.files);
+            let lying = lying.map(|(name, bytes)| DirectoryEntry { name: name.clone(), bytes: *bytes });
+            let mut entries: Vec<DirectoryEntry> = objects.chain(lying).chain(grown).collect();
             entries.sort_by(|a, b| a.name.cmp(&b.name));
             Ok(entries)
         });
@@ -206,8 +237,7 @@ impl Disk for StoreDisk {
             return Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect());
         }
         self.journal.refresh().map_err(|error| cannot("list", directory, error))?;
-        let grown = self.journal.list_files().into_iter().filter(|(name, _)| name.ends_with(ending));
-        let mut entries: Vec<_> = grown.map(|(name, bytes)| DirectoryEntry { name, bytes }).collect();
+        let mut entries: Vec<_> = self.grown_entries().filter(|entry| entry.name.ends_with(ending)).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
@@ -229,7 +259,10 @@ impl Disk for StoreDisk {
             return Ok(true);
         }
         let object = match self.exchanged(path) {
-            None => Some(self.name("look for", path)?).filter(|name| is_object(name)).map(name_of),
+            None => match Some(self.name("look for", path)?).filter(|name| is_object(name)) {
+                Some(name) => Some(self.object_of(name).map_err(|error| cannot("look for", path, error))?),
+                None => None,
+            },
             exchanged => exchanged,
         };
         let found = match object {

@@ -17,15 +17,19 @@
 //! - The sheets in which writers took over stay for a week: the writer before finds them wherever it stopped. A writer that has
 //!   put none for half of [`KEPT`] looks for a later sheet before it puts its next one, and after a put that took as long: so it
 //!   puts none into a gap, whatever the clocks of other machines say.
+//! - A guest, who makes a branch, puts a sheet by the same rules, and changes nothing but the list of branches. It takes nothing from
+//!   the writer, who goes on after it.
 //!
 //! Thread safe. One put is under way at a time; what is written meanwhile goes with the next one, which is how commits share a
 //! sheet. No lock is held while the store is asked, but for that of putting.
 
 mod bringing;
+mod guests;
 mod sheet;
 mod table;
 
 pub use bringing::LeftFile;
+pub use table::{Branch, PARENTS, Table};
 
 use crate::again::Again;
 use crate::put::{Put, put_once};
@@ -38,7 +42,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::mpsc;
 use std::time::Duration;
-use table::{Change, Extent, Holder, Table};
+use table::{Change, Extent, Holder};
 
 /// The folder of the sheets.
 const FOLDER: &str = "journal";
@@ -128,6 +132,8 @@ struct State {
     useless: BTreeMap<u64, Duration>,
     /// The sheets that are there, as far as the writer knows.
     sheets: BTreeSet<u64>,
+    /// Branches of the table that need nothing any more.
+    gone_branches: BTreeSet<u64>,
 }
 
 /// The end of a file that is not in a sheet: the file is cut at `from` and goes on with `bytes`.
@@ -332,15 +338,23 @@ impl Journal {
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
-    /// Looks for sheets from `next` on. If there is one, another writer has put it, and nothing may be put any more.
+    /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are passed.
     fn look_for_others(&self, next: u64) -> io::Result<()> {
-        let found = self.list()?.range(next..).next().copied();
-        let bytes = found.map(|number| self.get(number)).transpose()?.flatten().unwrap_or_default();
-        let state = &mut *self.state.lock();
-        if let Some(number) = found {
-            state.failed = Some(fenced(state.table.epoch(), number, &bytes));
+        let found = self.list()?.split_off(&next);
+        for (expected, number) in (next..).zip(found) {
+            let bytes = self.get_there(number)?.unwrap_or_default();
+            let guest = guests::of_guest(number, &bytes).filter(|_| number == expected);
+            let state = &mut *self.state.lock();
+            match guest {
+                Some(guest) => state.pass(&guest),
+                // Sheets that are missing were removed by another writer.
+                None => {
+                    state.failed = Some(fenced(state.table.epoch(), number, &bytes));
+                    break;
+                }
+            }
         }
-        state.check()
+        self.state.lock().check()
     }
 
     /// Ends the writing, once what was written is put if that can be.
@@ -436,7 +450,7 @@ impl Journal {
             let state = self.state.lock();
             (state.is_writer, state.table.clone(), state.next, state.last_list)
         };
-        if is_writer {
+        if is_writer || next == guests::NO_NEXT {
             return Ok(());
         }
         let now = self.outside.clock.now();
@@ -475,6 +489,11 @@ impl Journal {
         let names = if state.is_writer { &state.names } else { &state.table.names };
         let names = names.iter().filter(|(name, _)| !bringing::is_passing(name));
         names.map(|(name, file)| (name.clone(), state.len(*file))).collect()
+    }
+
+    /// Whether the journal was read.
+    pub fn is_known(&self) -> bool {
+        self.state.lock().next != 0
     }
 
     /// How many files the table has.
@@ -656,9 +675,14 @@ impl Journal {
             state.changes
         };
         let _putting = self.putting.lock();
-        let Some(NextSheet { number, bytes, changes }) = self.next_sheet(wanted)? else { return Ok(()) };
+        let Some(NextSheet { mut number, mut bytes, changes }) = self.next_sheet(wanted)? else { return Ok(()) };
         let begin = self.outside.clock.now();
-        let mut outcome = self.put(number, &bytes);
+        let mut outcome = loop {
+            let outcome = self.put(number, &bytes);
+            let Ok(Put::Taken(found)) = &outcome else { break outcome };
+            let Some(guest) = guests::of_guest(number, found) else { break outcome };
+            (number, bytes) = self.make_room(&bytes, &guest);
+        };
         if matches!(outcome, Ok(Put::Own)) && self.outside.clock.now() > begin + UNSEEN {
             outcome = self.look_for_others(number + 1).map(|()| Put::Own);
         }
@@ -707,6 +731,9 @@ impl Journal {
             if file != state.table.names.get(&name).copied() {
                 writer.name(&name, file);
             }
+        }
+        for id in std::mem::take(&mut state.gone_branches) {
+            writer.branch(id, None);
         }
         let mut files: Vec<u64> = state.pending.keys().copied().collect();
         files.sort_unstable();
@@ -772,7 +799,8 @@ fn apply(table: &mut Table, number: u64, changes: &[Change]) -> io::Result<()> {
 
 fn apply_sheet(table: &mut Table, number: u64, bytes: &[u8]) -> io::Result<()> {
     let sheet = decode_as(number, bytes)?;
-    if !sheet.changes.iter().any(|change| matches!(change, Change::Begin(_))) && sheet.epoch != table.epoch() {
+    let is_begin = sheet.changes.iter().any(|change| matches!(change, Change::Begin(_)));
+    if !is_begin && !sheet.is_of_guest() && sheet.epoch != table.epoch() {
         return Err(corrupt(number, &format!("it is of epoch {}, after one of epoch {}", sheet.epoch, table.epoch())));
     }
     apply(table, number, &sheet.changes)

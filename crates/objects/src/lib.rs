@@ -12,11 +12,14 @@
 //! anything is durable. `docs/format/store.md` describes the bytes, decision 74 why it is so.
 
 mod again;
+mod branches;
+mod branching;
 mod disk;
 mod grown_file;
 mod journal;
 mod local_logs;
 mod object_file;
+mod parents;
 mod put;
 mod removals;
 mod tier;
@@ -24,6 +27,8 @@ mod tier;
 #[cfg(fuzzing)]
 pub use journal::check_sheet;
 
+pub use branches::MADE_WITHIN;
+pub use branching::{BranchInfo, BranchReport, DropReport, SstsOf, branch, branches, drop_database};
 pub use disk::StoreDisk;
 pub use journal::{ASKS_AGAIN_AFTER, KEPT, Outside};
 pub use removals::REMOVED_AFTER;

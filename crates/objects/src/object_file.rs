@@ -108,8 +108,8 @@ pub struct ObjectFile {
 }
 
 impl ObjectFile {
-    pub fn new(journal: &Arc<Journal>, file: &str) -> ObjectFile {
-        let object = StoreObject { store: journal.store().clone(), name: name_of(file).into() };
+    pub fn new(journal: &Arc<Journal>, object: &str) -> ObjectFile {
+        let object = StoreObject { store: journal.store().clone(), name: object.into() };
         ObjectFile { journal: journal.clone(), object, len: OnceLock::new() }
     }
 }

@@ -1,9 +1,12 @@
-//! Objects that wait to be removed, because followers may still read them. It does not know why nobody else needs them.
+//! SSTs that wait to be removed, because followers may still read them, or branches may need them. It does not know why this database
+//! does not need them any more.
 //!
 //! A timer removes what is due, so a writer that has nothing to do removes, too. Thread safe. No lock is held while the store is
 //! asked.
 
+use crate::branches::Branches;
 use crate::journal::Journal;
+use crate::object_file::name_of;
 use os::sync::{Arc, Mutex, OnceLock, Weak};
 use os::{Job, Polled, Priority, Worker};
 use std::collections::VecDeque;
@@ -14,12 +17,15 @@ use std::time::Duration;
 /// database removes at once what still waits. What a writer that died has left is removed like this by the next one.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
-/// The objects that wait.
+/// The files that wait.
 #[derive(Debug)]
 pub struct Removals {
     journal: Arc<Journal>,
+    branches: Branches,
     /// With the times when they are due, from the first on.
     waiting: Mutex<VecDeque<(Duration, String)>>,
+    /// Those that were due and that no branch needs.
+    free: Mutex<VecDeque<String>>,
     /// Set once, before anything waits.
     worker: OnceLock<Box<dyn Worker>>,
 }
@@ -40,9 +46,9 @@ impl Job for RemovalJob {
 }
 
 impl Removals {
-    pub fn new(journal: &Arc<Journal>) -> Arc<Removals> {
-        let (waiting, worker) = (Mutex::default(), OnceLock::new());
-        let removals = Arc::new(Removals { journal: journal.clone(), waiting, worker });
+    pub fn new(journal: &Arc<Journal>, branches: Branches) -> Arc<Removals> {
+        let (waiting, free, worker) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        let removals = Arc::new(Removals { journal: journal.clone(), branches, waiting, free, worker });
         let job = Arc::new(RemovalJob(Arc::downgrade(&removals)));
         removals.worker.get_or_init(|| journal.outside.threads.sleeping_worker(Priority::Low, job));
         removals
@@ -52,14 +58,14 @@ impl Removals {
         self.journal.outside.clock.now()
     }
 
-    /// Has an object removed later.
+    /// Has an SST removed later.
     ///
     /// # Errors
     ///
     /// This process does not write, or knows that another has taken over: it removes nothing.
-    pub fn add(&self, object: String) -> io::Result<()> {
+    pub fn add(&self, file: &str) -> io::Result<()> {
         self.journal.check_writer()?;
-        self.waiting.lock().push_back((self.now() + REMOVED_AFTER, object));
+        self.waiting.lock().push_back((self.now() + REMOVED_AFTER, file.to_owned()));
         self.set_timer();
         self.drive();
         Ok(())
@@ -74,27 +80,61 @@ impl Removals {
 
     /// Removes all that waits, if it can be removed now. The next writer has the rest removed.
     pub fn remove_all(&self) {
-        while self.remove_one(Duration::MAX) {}
+        if self.journal.check_writer().is_ok() {
+            self.divide_due(Duration::MAX);
+            while self.remove_free() {}
+        }
         self.waiting.lock().clear();
+        self.free.lock().clear();
     }
 
-    /// Removes the first object if it is due at `now`. One that cannot be removed waits once more, behind the others: then it
-    /// returns false, because the cause is mostly the same for all.
+    /// Removes the first file that is due at `now`; false if there is none that can be removed.
     fn remove_one(&self, now: Duration) -> bool {
         if self.journal.check_writer().is_err() {
             return false;
         }
-        let Some((due, object)) = self.waiting.lock().pop_front_if(|(due, _)| *due <= now) else { return false };
-        let removed = self.journal.store().remove(&object);
+        if self.free.lock().is_empty() {
+            self.divide_due(now);
+        }
+        self.remove_free()
+    }
+
+    /// Finds out which of the files that are due can be removed. The others wait once more, behind those that are not due.
+    fn divide_due(&self, now: Duration) {
+        let due: Vec<String> = {
+            let waiting = &mut *self.waiting.lock();
+            std::iter::from_fn(|| waiting.pop_front_if(|(due, _)| *due <= now)).map(|(_, file)| file).collect()
+        };
+        if due.is_empty() {
+            return;
+        }
+        // If it is unknown what branches need, they may need all.
+        let (free, kept) = self.branches.divide(due.clone()).unwrap_or((Vec::new(), due));
+        self.free.lock().extend(free);
+        let again = now.saturating_add(REMOVED_AFTER);
+        self.waiting.lock().extend(kept.into_iter().map(|file| (again, file)));
+    }
+
+    /// Removes the first file that can be removed. If it cannot be now, it waits once more: then it returns false, because the cause
+    /// is mostly the same for all.
+    fn remove_free(&self) -> bool {
+        let Some(file) = self.free.lock().pop_front() else { return false };
+        let removed = self.journal.store().remove(&name_of(&file));
         let is_gone = removed.map_or_else(|error| error.kind() == ErrorKind::NotFound, |()| true);
         if !is_gone {
-            self.waiting.lock().push_back((due.saturating_add(REMOVED_AFTER), object));
+            let files = std::iter::once(file).chain(std::mem::take(&mut *self.free.lock()));
+            let again = self.now() + REMOVED_AFTER;
+            self.waiting.lock().extend(files.map(|file| (again, file)));
         }
         is_gone
     }
 
     /// Has the job polled when the first object is due.
     fn set_timer(&self) {
+        if self.journal.check_writer().is_err() {
+            // It will not remove anything any more.
+            return;
+        }
         let first = self.waiting.lock().front().map(|(due, _)| *due);
         if let (Some(due), Some(worker)) = (first, self.worker.get()) {
             worker.wake_after(due.saturating_sub(self.now()));

@@ -36,8 +36,14 @@ const KEY_BYTES: usize = 32;
 /// Blocks that wait to be written. What comes beside them is not kept.
 const MOST_WAITING_BYTES: u64 = 16 << 20;
 
-/// Only files that never change are kept.
-const KEPT_FOLDER: &str = "sst/";
+/// Only files that never change are kept: those in this folder of a database.
+const KEPT_FOLDER: &str = "sst";
+
+/// Whether blocks of an object are kept. Its name, which is in the checksum, is another in each database.
+fn is_kept(object: &str) -> bool {
+    let folder = object.rsplit_once('/').map_or("", |(folder, _)| folder);
+    folder.rsplit('/').next() == Some(KEPT_FOLDER)
+}
 
 /// What a tier is made of.
 #[derive(Clone, Debug)]
@@ -422,7 +428,7 @@ impl Store for TieredStore {
 
     fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
         let database = self.tier.database.load(Ordering::Relaxed);
-        if !name.starts_with(KEPT_FOLDER) || range.is_empty() || database == 0 {
+        if !is_kept(name) || range.is_empty() || database == 0 {
             return self.store.begin_read(name, range, done);
         }
         let object = TierObject { database, name: name.to_owned() };

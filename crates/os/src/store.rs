@@ -10,11 +10,13 @@
 
 mod bill;
 mod directory;
+mod folder;
 mod latency;
 mod reads;
 
 pub use bill::{Bill, Cost, Counts, Price, Requests};
 pub use directory::DirectoryStore;
+pub use folder::FolderStore;
 pub use reads::StoreReads;
 
 use crate::sync::Arc;
@@ -35,8 +37,9 @@ pub struct StoredObject {
 /// ends before. It must neither wait nor take long.
 pub type RangeDone = Box<dyn FnOnce(io::Result<&[u8]>) + Send>;
 
-/// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. An error names the
-/// object and the cause, and shows no credentials.
+/// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. Where the objects are those
+/// of a folder within a larger store, a name that begins with `/` names any object of that. An error names the object and the
+/// cause, and shows no credentials.
 pub trait Store: Send + Sync + Debug {
     /// Begins an object, which is written from front to back. The caller gives no name twice.
     ///

@@ -2,12 +2,12 @@
 
 use crate::{Patience, Place, RemoteStore};
 use larch::{Builder, Database, Machine};
-use objects::{Outside, StoreDisk, TierOptions, TieredStore};
-use os::Store;
+use objects::{BranchInfo, BranchReport, DropReport, Outside, StoreDisk, TierOptions, TieredStore};
 use os::store::StoreReads;
 use os::sync::Arc;
+use os::{DirectoryEntry, Store};
 use std::env;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Requests under way for reads. A process with 5 ms of latency makes 50,000 reads a second with it.
@@ -85,12 +85,7 @@ impl Connection {
 
     fn new(store: RemoteStore, directory: &Path, near: &Near) -> io::Result<Connection> {
         let (store, real) = (Arc::new(store), Machine::real());
-        let outside = Outside {
-            clock: real.clock.clone(),
-            random: real.random.clone(),
-            threads: real.threads.clone(),
-            who: who(),
-        };
+        let outside = outside(&real);
         let tier = match &near.tier {
             Some((directory, budget_bytes)) => {
                 let options = TierOptions {
@@ -115,6 +110,73 @@ impl Connection {
     /// A builder of the database. Opened for writing, it takes over from the process that writes to it.
     pub fn builder(&self) -> Builder {
         Database::builder(&self.directory).machine(self.machine.clone()).reserve_bytes(0)
+    }
+
+    /// Makes a database at the place `to` of this one, which shares its files: with all commits that were durable in the store when
+    /// the call began. Both are written to from then on. Nothing but the manifest and logs is copied. Neither need be open; a process that
+    /// writes to this one goes on. One that is open here should be synced before, if its commits are to be in the branch.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no database here; `AlreadyExists` if there is one at `to`; `InvalidInput` if `to` is in another bucket;
+    /// the store's. If it ends before the branch is there, this database keeps all its files for an hour.
+    pub fn branch(&self, to: &Place) -> io::Result<BranchReport> {
+        let from = self.store.place();
+        if from.bucket != to.bucket {
+            let why = format!("a branch lies in the bucket of its origin: {} is not {}", to.bucket, from.bucket);
+            return Err(io::Error::new(ErrorKind::InvalidInput, why));
+        }
+        let machine = Machine { reads: Machine::real().reads, ..self.machine.clone() };
+        let ssts_of = |disk: &Arc<StoreDisk>| {
+            let machine = Machine { disk: disk.clone(), ..machine.clone() };
+            let seen = Database::builder(&self.directory).machine(machine).read_only(true).open();
+            let files = seen.map_err(io::Error::other)?.sst_files().into_iter();
+            Ok(files.map(|(name, bytes)| DirectoryEntry { name, bytes }).collect())
+        };
+        let places = (from.prefix.as_ref(), to.prefix.as_ref());
+        objects::branch(&self.objects(), &outside(&self.machine), places, &self.directory, &ssts_of)
+            .map_err(|error| self.named(error))
+    }
+
+    /// The branches of this database that may need files of it.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if nothing is here; the store's.
+    pub fn branches(&self) -> io::Result<Vec<BranchInfo>> {
+        let prefix = self.store.place().prefix.as_ref();
+        objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
+    }
+
+    /// Removes this database with all its files. A process that writes to it is told with its next write.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if nothing is here; `DirectoryNotEmpty` if branches need files of it; the store's. If it was begun, the next call goes
+    /// on.
+    pub fn drop_database(&self) -> io::Result<DropReport> {
+        let prefix = self.store.place().prefix.as_ref();
+        objects::drop_database(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
+    }
+
+    /// The objects of the whole bucket, by names that begin with `/`.
+    fn objects(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    /// An error with the bucket that the prefixes in it are of.
+    fn named(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("in {}: {error}", self.store.place().bucket))
+    }
+}
+
+/// What a journal needs of a machine.
+fn outside(machine: &Machine) -> Outside {
+    Outside {
+        clock: machine.clock.clone(),
+        random: machine.random.clone(),
+        threads: machine.threads.clone(),
+        who: who(),
     }
 }
 

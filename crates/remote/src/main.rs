@@ -4,7 +4,8 @@
 //! blocks, `LARCH_TIER_BYTES` the most that these take. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of
 //! a gigabyte read, with commas between; then the command says at its end what it has asked of the store and what that costs.
 
-use larch_remote::{Connection, Near, Price, RemoteStore, is_url};
+use larch_cli::{BranchFound, Branched, Branching};
+use larch_remote::{Connection, Near, Place, Price, RemoteStore, is_url};
 use os::sync::{Arc, OnceLock};
 use std::env;
 use std::io::{self, ErrorKind};
@@ -30,21 +31,49 @@ fn main() -> ExitCode {
     }
     let machine_of: larch_cli::MachineOf = |dir: &Path| {
         let url = dir.to_str().filter(|text| is_url(text))?;
-        Some(Near::of_environment().and_then(|near| Connection::of_url(url, &near)).map(|connection| {
-            STORE.get_or_init(|| connection.store.clone());
-            if let Some(price) = PRICE.get() {
-                connection.store.set_price(*price);
-            }
-            connection.machine
-        }))
+        Some(Near::of_environment().and_then(|near| connect(url, &near)).map(|connection| connection.machine))
     };
-    let additions = larch_cli::Additions { machine_of: Some(machine_of), ..larch_cli::Additions::default() };
+    let branching = Branching { branch, branches, drop_database };
+    let additions = larch_cli::Additions {
+        machine_of: Some(machine_of),
+        branching: Some(branching),
+        ..larch_cli::Additions::default()
+    };
     let ended = larch_cli::main_with(larch_cli::STORES, additions);
     if let (Some(price), Some(store)) = (price, STORE.get()) {
         let counts = store.counts();
         eprintln!("larch: {counts}; cost {:.6}", counts.cost(&price).total());
     }
     ended
+}
+
+/// Connects, and takes notice of the store of which the command says at its end what it was asked.
+fn connect(url: &str, near: &Near) -> io::Result<Connection> {
+    let connection = Connection::of_url(url, near)?;
+    STORE.get_or_init(|| connection.store.clone());
+    if let Some(price) = PRICE.get() {
+        connection.store.set_price(*price);
+    }
+    Ok(connection)
+}
+
+fn branch(from: &str, to: &str) -> io::Result<Branched> {
+    let report = connect(from, &Near::default())?.branch(&Place::of_url(to)?)?;
+    Ok(Branched { files: report.files, bytes: report.bytes, copied_bytes: report.copied_bytes })
+}
+
+fn branches(url: &str) -> io::Result<Vec<BranchFound>> {
+    let connection = connect(url, &Near::default())?;
+    let bucket = &connection.store.place().bucket;
+    let found = connection.branches()?.into_iter();
+    Ok(found
+        .map(|info| BranchFound { place: format!("{bucket}/{}", info.prefix), since: info.since, files: info.files })
+        .collect())
+}
+
+fn drop_database(url: &str) -> io::Result<(u64, u64)> {
+    let report = connect(url, &Near::default())?.drop_database()?;
+    Ok((report.files, report.bytes))
 }
 
 fn wrong(why: String) -> io::Error {

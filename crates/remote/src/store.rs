@@ -43,9 +43,11 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The key of an object.
+    /// The key of an object. A name that begins with `/` begins at the root of the bucket.
     pub fn key(&self, name: &str) -> Path {
-        Path::from_iter(self.place.prefix.parts().chain(Path::from(name).parts()))
+        let root = Path::default();
+        let (folder, name) = name.strip_prefix('/').map_or((&self.place.prefix, name), |name| (&root, name));
+        Path::from_iter(folder.parts().chain(Path::from(name).parts()))
     }
 
     /// Counts a request, unless what is sent is counted.
@@ -140,6 +142,11 @@ impl RemoteStore {
     /// As [`Place::of_url`] and [`RemoteStore::new`].
     pub fn of_url(url: &str) -> io::Result<RemoteStore> {
         RemoteStore::new(Place::of_url(url)?, Patience::default())
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.shared.place
     }
 
     /// What was asked so far.

@@ -19,6 +19,7 @@ use crate::indexes::keys::{Extractors, IndexKeys};
 use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::metrics::Metrics;
 use crate::inspect::problem::Problem;
+use crate::manifest::db_file::sst_name;
 use crate::options::{Durability, Follow, LevelOptions, Options, TableOptions};
 use crate::read::Reader;
 use crate::release::Release;
@@ -854,6 +855,15 @@ impl Database {
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
         let core = self.core();
         backup::backup(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
+    }
+
+    /// The SSTs that the newest files of all tables are, by their names in the directory, with their lengths in bytes. Whoever copies
+    /// a database that nobody writes to needs these and the files that are no SSTs.
+    pub fn sst_files(&self) -> Vec<(String, u64)> {
+        let files = self.core().views.newest().files.files_by_number();
+        let mut files: Vec<_> = files.values().map(|file| (sst_name(file.number, file.epoch), file.bytes())).collect();
+        files.sort_unstable();
+        files
     }
 
     /// Reads every page of every file from disk and compares the pages with their checksums, with each other and with

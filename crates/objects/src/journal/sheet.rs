@@ -10,17 +10,34 @@
 //! name:    4u8 | name text | 0u8              the name stands for no file
 //! name:    5u8 | name text | file u64
 //! ```
+//!
+//! A sheet that has to do with branches has another magic. It has one of these, or the name `PARENTS`:
+//!
+//! ```text
+//! branch:  6u8 | id u64                    it needs nothing any more
+//! branch:  7u8 | id u64 | branch           branch: sheet u64 | since u64 | prefix text
+//! table:   8u8 | as 1u8 | branches u32 | { id u64 | branch }
+//! ```
 
-use super::table::{Change, Extent, Holder, Table};
+use super::table::{Branch, Change, Extent, Holder, PARENTS, Table};
 use std::collections::BTreeMap;
 
 const MAGIC: [u8; 8] = *b"LARCHJS1";
+
+/// That of a sheet which a reader must not take who does not know branches: it would remove or miss files.
+const MAGIC_OF_BRANCHES: [u8; 8] = *b"LARCHJS2";
 
 const TABLE: u8 = 1;
 const BEGIN: u8 = 2;
 const WRITE: u8 = 3;
 const NO_FILE: u8 = 4;
 const FILE: u8 = 5;
+const NO_BRANCH: u8 = 6;
+const BRANCH: u8 = 7;
+const TABLE_WITH_BRANCHES: u8 = 8;
+
+/// The epoch of the sheet of a guest, who makes a branch. No writer has it.
+pub const GUEST: u64 = 0;
 
 /// A sheet that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +53,11 @@ impl Sheet {
     pub fn has_table(&self) -> bool {
         matches!(self.changes.first(), Some(Change::Table(_)))
     }
+
+    /// Whether it was put by one who makes a branch: the writer goes on after it.
+    pub fn is_of_guest(&self) -> bool {
+        self.epoch == GUEST
+    }
 }
 
 /// Writes a sheet.
@@ -43,6 +65,7 @@ impl Sheet {
 pub struct SheetWriter {
     bytes: Vec<u8>,
     changes: Vec<Change>,
+    magic: [u8; 8],
 }
 
 /// Where the number of changes is.
@@ -56,7 +79,7 @@ impl SheetWriter {
             bytes.extend(value.to_le_bytes());
         }
         bytes.extend([0; 4]);
-        SheetWriter { bytes, changes: Vec::new() }
+        SheetWriter { bytes, changes: Vec::new(), magic: MAGIC }
     }
 
     fn u8(&mut self, value: u8) {
@@ -85,7 +108,11 @@ impl SheetWriter {
     /// The table before the changes that follow. It comes first.
     pub fn table(&mut self, table: &Table) {
         assert!(self.changes.is_empty(), "the table comes first");
-        self.u8(TABLE);
+        let has_branches = !table.branches.is_empty();
+        if has_branches || table.names.contains_key(PARENTS) {
+            self.magic = MAGIC_OF_BRANCHES;
+        }
+        self.u8(if has_branches { TABLE_WITH_BRANCHES } else { TABLE });
         self.u32(table.names.len());
         for (name, file) in &table.names {
             self.text(name);
@@ -111,7 +138,31 @@ impl SheetWriter {
             self.u64(*sheet);
             self.u64(*since);
         }
+        if has_branches {
+            self.u32(table.branches.len());
+            for (id, branch) in &table.branches {
+                self.u64(*id);
+                self.put_branch(branch);
+            }
+        }
         self.changes.push(Change::Table(table.clone()));
+    }
+
+    fn put_branch(&mut self, branch: &Branch) {
+        self.u64(branch.sheet);
+        self.u64(branch.since);
+        self.text(&branch.prefix);
+    }
+
+    /// A branch is to be made, or needs nothing any more.
+    pub fn branch(&mut self, id: u64, branch: Option<&Branch>) {
+        self.magic = MAGIC_OF_BRANCHES;
+        self.u8(if branch.is_some() { BRANCH } else { NO_BRANCH });
+        self.u64(id);
+        if let Some(branch) = branch {
+            self.put_branch(branch);
+        }
+        self.changes.push(Change::Branch { id, branch: branch.cloned() });
     }
 
     /// A writer takes over.
@@ -134,6 +185,9 @@ impl SheetWriter {
 
     /// A name stands for a file, or for none.
     pub fn name(&mut self, name: &str, file: Option<u64>) {
+        if name == PARENTS {
+            self.magic = MAGIC_OF_BRANCHES;
+        }
         self.u8(if file.is_some() { FILE } else { NO_FILE });
         self.text(name);
         if let Some(file) = file {
@@ -145,6 +199,7 @@ impl SheetWriter {
     /// The bytes of the sheet, and its changes.
     pub fn finish(mut self) -> (Vec<u8>, Vec<Change>) {
         let count = u32::try_from(self.changes.len()).expect("a sheet is smaller than 4 GiB");
+        self.bytes[..MAGIC.len()].copy_from_slice(&self.magic);
         self.bytes[COUNT_AT..COUNT_AT + 4].copy_from_slice(&count.to_le_bytes());
         let crc = crc_fast::crc32_iscsi(&self.bytes);
         self.bytes.extend(crc.to_le_bytes());
@@ -161,7 +216,7 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
         return Err(format!("{} bytes are too few for a sheet", bytes.len()));
     };
-    if !body.starts_with(&MAGIC) {
+    if !body.starts_with(&MAGIC) && !body.starts_with(&MAGIC_OF_BRANCHES) {
         return Err("it does not begin as a sheet does, or a newer release has written it".to_owned());
     }
     if crc_fast::crc32_iscsi(body) != u32::from_le_bytes(*crc) {
@@ -177,6 +232,9 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
         let change = reader.change()?;
         if place > 0 && matches!(change, Change::Table(_)) {
             return Err("a table comes after other changes".to_owned());
+        }
+        if epoch == GUEST && !matches!(change, Change::Table(_) | Change::Branch { .. }) {
+            return Err("a guest has changed files".to_owned());
         }
         changes.push(change);
     }
@@ -224,6 +282,16 @@ impl<'b> SheetReader<'b> {
     fn change(&mut self) -> Result<Change, String> {
         match self.u8()? {
             TABLE => self.table().map(Change::Table),
+            TABLE_WITH_BRANCHES => {
+                let mut table = self.table()?;
+                for _ in 0..self.u32()? {
+                    table.branches.insert(self.u64()?, self.branch()?);
+                }
+                if table.branches.is_empty() {
+                    return Err("its table has no branches".to_owned());
+                }
+                Ok(Change::Table(table))
+            }
             BEGIN => self.holder().map(Change::Begin),
             WRITE => {
                 let (file, from, bytes) = (self.u64()?, self.u64()?, self.u32()?);
@@ -234,8 +302,14 @@ impl<'b> SheetReader<'b> {
             }
             NO_FILE => Ok(Change::Name { name: self.text()?, file: None }),
             FILE => Ok(Change::Name { name: self.text()?, file: Some(self.u64()?) }),
+            NO_BRANCH => Ok(Change::Branch { id: self.u64()?, branch: None }),
+            BRANCH => Ok(Change::Branch { id: self.u64()?, branch: Some(self.branch()?) }),
             other => Err(format!("there is no change of kind {other}")),
         }
+    }
+
+    fn branch(&mut self) -> Result<Branch, String> {
+        Ok(Branch { sheet: self.u64()?, since: self.u64()?, prefix: self.text()? })
     }
 
     fn table(&mut self) -> Result<Table, String> {
@@ -267,7 +341,7 @@ impl<'b> SheetReader<'b> {
         for _ in 0..self.u32()? {
             begins.insert(self.u64()?, self.u64()?);
         }
-        Ok(Table { names, files, holder, begins })
+        Ok(Table { names, files, holder, begins, branches: BTreeMap::new() })
     }
 }
 

@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How long the sheets in which writers took over stay: a week.
 const BEGINS_KEPT_SECONDS: u64 = 7 * 24 * 3600;
 
+/// The file of a branch that says which of its files lie with other databases.
+pub const PARENTS: &str = "PARENTS";
+
 /// Where a run of bytes of a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
@@ -38,6 +41,17 @@ pub struct Holder {
     pub who: String,
 }
 
+/// A database that was made of this one, and may need SSTs that lie here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Where it lies in the store.
+    pub prefix: String,
+    /// The number of the sheet there with which it begins, if nobody was faster. It says which files it needs.
+    pub sheet: u64,
+    /// When it was asked for: seconds since the Unix epoch, by the clock of whoever did.
+    pub since: u64,
+}
+
 /// One change of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -49,6 +63,8 @@ pub enum Change {
     Write { file: u64, from: u64, at: u32, bytes: u32 },
     /// The name stands for this file, or for none.
     Name { name: String, file: Option<u64> },
+    /// A branch is to be made, or needs nothing any more.
+    Branch { id: u64, branch: Option<Branch> },
 }
 
 /// All files that grow.
@@ -61,6 +77,8 @@ pub struct Table {
     pub holder: Option<Holder>,
     /// The sheets in which writers took over within a week before the last, and when, in seconds since the Unix epoch.
     pub begins: BTreeMap<u64, u64>,
+    /// Databases that were made of this one, by random numbers.
+    pub branches: BTreeMap<u64, Branch>,
 }
 
 impl Table {
@@ -110,6 +128,12 @@ impl Table {
                 }
                 Change::Name { name, file: None } => {
                     self.names.remove(name);
+                }
+                Change::Branch { id, branch: Some(branch) } => {
+                    self.branches.insert(*id, branch.clone());
+                }
+                Change::Branch { id, branch: None } => {
+                    self.branches.remove(id);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What all stores promise, and how reads of objects are made.
 
-use super::{DirectoryStore, RangeDone, Store, StoreObject, StoreReads, StoredObject, Upload};
+use super::{DirectoryStore, FolderStore, RangeDone, Store, StoreObject, StoreReads, StoredObject, Upload};
 use crate::disk::{File, ReadSource};
 use crate::io::CallerReads;
 use crate::sim::{SimClock, SimDisk, SimStore};
@@ -56,6 +56,23 @@ fn a_directory_is_a_store() {
 #[test]
 fn a_simulated_store_is_one() {
     check(&*SimStore::new(1, Arc::new(SimClock::new())).client());
+}
+
+#[test]
+fn a_folder_of_a_store_is_a_store_from_which_the_others_are_seen() {
+    let store = SimStore::new(1, Arc::new(SimClock::new()));
+    let folder = |name: &str| Arc::new(FolderStore::new(store.client(), name));
+    check(&*folder("a"));
+    let (one, other) = (folder("a/b"), folder("c"));
+    one.put_if_absent("sst/1", b"one").expect("the name is free");
+    assert_eq!(kind(other.get("sst/1")), ErrorKind::NotFound);
+    assert_eq!(other.get("/a/b/sst/1").expect("it is there"), b"one");
+    let within = FolderStore::new(other, "/a/b");
+    assert_eq!(within.get("sst/1").expect("it is there"), b"one");
+    assert_eq!(within.get("/a/b/sst/1").expect("it is there"), b"one");
+    assert_eq!(within.list("sst").expect("the store works"), [StoredObject { name: "sst/1".to_owned(), bytes: 3 }]);
+    let whole = FolderStore::new(folder("c"), "/");
+    assert_eq!(whole.list("a/b/sst").expect("the store works")[0].name, "a/b/sst/1");
 }
 
 #[test]

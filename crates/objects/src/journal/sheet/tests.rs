@@ -1,7 +1,7 @@
 //! What is written is read, and nothing else is.
 
 use super::{Sheet, SheetWriter, decode};
-use crate::journal::table::{Change, Extent, Holder, Table};
+use crate::journal::table::{Branch, Change, Extent, Holder, PARENTS, Table};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -22,6 +22,41 @@ fn sheet() -> (Vec<u8>, Sheet) {
     writer.name("b.log", None);
     let (bytes, changes) = writer.finish();
     (bytes, Sheet { number: 7, epoch: 4, changes })
+}
+
+fn branch(prefix: &str) -> Branch {
+    Branch { prefix: prefix.to_owned(), sheet: 5, since: 1_700_000_000 }
+}
+
+#[test]
+fn sheets_of_branches_are_read_and_no_older_release_takes_them() {
+    let is_new = |bytes: &[u8]| bytes.starts_with(b"LARCHJS2");
+    assert!(!is_new(&sheet().0), "what has nothing to do with branches is as before");
+    let mut table = Table::default();
+    table.names.insert("CURRENT".to_owned(), 9);
+    table.branches.insert(77, branch("a b/c"));
+    let mut guest = SheetWriter::new(7, super::GUEST, [1, 2]);
+    guest.table(&table);
+    guest.branch(78, Some(&branch("d")));
+    let (bytes, changes) = guest.finish();
+    let sheet = decode(&bytes).expect("it was just written");
+    assert!(is_new(&bytes) && sheet.is_of_guest() && sheet.changes == changes);
+    table.apply(7, &sheet.changes).expect("the changes follow each other");
+    assert_eq!(table.branches.into_iter().collect::<Vec<_>>(), [(77, branch("a b/c")), (78, branch("d"))]);
+    let with = |change: &dyn Fn(&mut SheetWriter)| {
+        let mut writer = SheetWriter::new(7, 4, [1, 2]);
+        change(&mut writer);
+        let (bytes, changes) = writer.finish();
+        assert_eq!(decode(&bytes).map(|sheet| sheet.changes), Ok(changes));
+        is_new(&bytes)
+    };
+    let mut of_branch = Table::default();
+    of_branch.names.insert(PARENTS.to_owned(), 9);
+    assert!(with(&|writer| writer.branch(78, None)) && with(&|writer| writer.name(PARENTS, Some(9))));
+    assert!(with(&|writer| writer.table(&of_branch)) && !with(&|writer| writer.table(&Table::default())));
+    let mut guest = SheetWriter::new(7, super::GUEST, [1, 2]);
+    guest.name("CURRENT", None);
+    assert!(decode(&guest.finish().0).is_err(), "a guest changes no files");
 }
 
 #[test]

@@ -1,0 +1,280 @@
+//! Makes a branch of a database: a second database in the same store, which shares the SSTs of the first. It does not know which SSTs a
+//! database has; whoever calls it does.
+//!
+//! ```text
+//! 1  the journal of the branch is looked at: it has no files, and ends before sheet n
+//! 2  a sheet in the journal of each database that has files of the branch: a branch is made at this prefix, with sheet n
+//! 3  what the journal of the origin said before that sheet is read: the manifest and the logs
+//! 4  sheet n of the branch: these files, and PARENTS, which says where its SSTs lie
+//! ```
+//!
+//! After step 2 no writer removes an SST that the manifest of step 3 has: it reads the sheet of step 2 before it can say in a sheet that it
+//! does not need the file any more. Step 4 succeeds only if nobody has put sheet n. So whoever wants to know whether the branch will be
+//! there puts that sheet himself, or finds it.
+//!
+//! | what ends in between | what is left |
+//! |---|---|
+//! | before step 2 | nothing |
+//! | before step 4 | databases that keep all SSTs for a branch that is not there. Their writers make sure after an hour that it is not made |
+//! | after step 4 | the branch |
+
+use crate::branches::{Needs, journal_at, needs, parents_in, settled_needs};
+use crate::disk::{EXCHANGE, StoreDisk};
+use crate::journal::{Branch, Journal, Outside, PARENTS};
+use crate::parents::Parent;
+use os::sync::Arc;
+use os::{DirectoryEntry, Store};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::Duration;
+
+/// The most bytes in files that grow, which are copied to one sheet.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// How often a branch is begun again, because sheets were removed while they were read.
+const ATTEMPTS: u32 = 3;
+
+/// What says which SSTs the database on a disk has: their names and lengths. The disk is of one moment, and read only.
+pub type SstsOf<'f> = &'f dyn Fn(&Arc<StoreDisk>) -> io::Result<Vec<DirectoryEntry>>;
+
+/// A database that was made of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchReport {
+    /// SSTs that it shares.
+    pub files: u64,
+    /// The bytes in them.
+    pub bytes: u64,
+    /// Bytes of the manifest and of logs, which were copied.
+    pub copied_bytes: u64,
+}
+
+/// A branch that a database has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchInfo {
+    /// Where it lies in the store.
+    pub prefix: String,
+    /// When it was asked for, since the start of 1970.
+    pub since: Duration,
+    /// How many SSTs of the database it needs, and the bytes in them. `None` if it is not there yet: it is being made, or was not
+    /// finished.
+    pub files: Option<(u64, u64)>,
+}
+
+/// What was removed with a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DropReport {
+    /// SSTs of its own.
+    pub files: u64,
+    /// The bytes in them.
+    pub bytes: u64,
+}
+
+fn error(kind: ErrorKind, why: String) -> io::Error {
+    io::Error::new(kind, why)
+}
+
+fn no_database(prefix: &str) -> io::Error {
+    error(ErrorKind::NotFound, format!("there is no database at {prefix}"))
+}
+
+/// Makes a database at the prefix `to` of that at `from`: with all commits that were durable in the store when the call began. `store`
+/// understands names that begin with `/`. `directory` is what the disk given to `ssts_of` is called.
+///
+/// # Errors
+///
+/// `NotFound` if there is no database at `from`; `AlreadyExists` if there is something at `to`; the store's; that of `ssts_of`.
+pub fn branch(
+    store: &Arc<dyn Store>,
+    outside: &Outside,
+    (from, to): (&str, &str),
+    directory: &Path,
+    ssts_of: SstsOf<'_>,
+) -> io::Result<BranchReport> {
+    let mut attempt = 1;
+    loop {
+        let branching = Branching { store, outside, from, to, directory };
+        match branching.make(ssts_of) {
+            // A sheet was removed while it was read, or files have gone to another parent.
+            Err(error) if error.kind() == ErrorKind::Interrupted && attempt < ATTEMPTS => attempt += 1,
+            outcome => return outcome,
+        }
+    }
+}
+
+struct Branching<'b> {
+    store: &'b Arc<dyn Store>,
+    outside: &'b Outside,
+    from: &'b str,
+    to: &'b str,
+    directory: &'b Path,
+}
+
+impl Branching<'_> {
+    fn make(&self, ssts_of: SstsOf<'_>) -> io::Result<BranchReport> {
+        let Branching { store, outside, from, to, directory } = *self;
+        if from == to || to.contains(['\n', '\r']) {
+            return Err(error(ErrorKind::InvalidInput, format!("a branch of {from} cannot lie at {to:?}")));
+        }
+        let (target, origin) = (journal_at(store, outside, to), journal_at(store, outside, from));
+        let (before, sheet) = target.newest()?;
+        if !before.names.is_empty() {
+            let why = format!("there is a database at {to} already; drop it, or choose another place");
+            return Err(error(ErrorKind::AlreadyExists, why));
+        }
+        let (seen, _) = origin.newest()?;
+        if seen.names.is_empty() {
+            return Err(no_database(from));
+        }
+        let branch = Branch { prefix: to.to_owned(), sheet, since: outside.clock.wall().as_secs() };
+        // Those further up come first: what the origin needs of them then, it still needs when the branch is known there.
+        let mut parents = parents_in(&origin, &seen).map_err(|error| self.again(error))?;
+        for parent in &mut parents.0 {
+            parent.id = outside.random.next_u64();
+            journal_at(store, outside, &parent.prefix).add_branch(parent.id, &branch)?;
+        }
+        let id = outside.random.next_u64();
+        let table = origin.add_branch(id, &branch).map_err(|error| self.again(error))?;
+        if table.names.is_empty() {
+            return Err(no_database(from));
+        }
+        let contents = origin.contents(&table).map_err(|error| self.again(error))?;
+        let copied_bytes: u64 = contents.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        if copied_bytes > MOST_BYTES {
+            let why = format!(
+                "the manifest and the logs of {from} have {copied_bytes} bytes, and {MOST_BYTES} are the most that a branch \
+                 begins with; have its writer flush"
+            );
+            return Err(error(ErrorKind::FileTooLarge, why));
+        }
+        let lying = parents_in(&origin, &table).map_err(|error| self.again(error))?;
+        let fixed = Journal::fixed(store.clone(), outside.clone(), table.clone(), &contents);
+        let ssts = ssts_of(&StoreDisk::of_journal(fixed, directory, None))?;
+        let mut report = BranchReport { copied_bytes, ..BranchReport::default() };
+        parents.0.iter_mut().for_each(|parent| parent.files.clear());
+        parents.0.push(Parent { id, prefix: from.to_owned(), files: BTreeMap::new() });
+        for DirectoryEntry { name, bytes } in ssts {
+            report.files += 1;
+            report.bytes += bytes;
+            let prefix = lying.having(&name).map_or(from, |parent| &parent.prefix);
+            let Some(parent) = parents.0.iter_mut().find(|parent| parent.prefix == prefix) else {
+                // The origin was dropped and made again meanwhile.
+                return Err(self.again(ErrorKind::NotFound.into()));
+            };
+            parent.files.insert(name, bytes);
+        }
+        let mut files: Vec<_> = contents.into_iter().filter(|(name, _)| name != PARENTS).collect();
+        files.extend(parents.encode().map(|bytes| (PARENTS.to_owned(), bytes)));
+        target.begin_at(sheet, &before, table.epoch(), &files).map_err(|cause| match cause.kind() {
+            ErrorKind::AlreadyExists => {
+                error(ErrorKind::AlreadyExists, format!("another process has begun a database at {to} meanwhile"))
+            }
+            _ => cause,
+        })?;
+        Ok(report)
+    }
+
+    /// Has a branch begun again if what is missing was removed while it was read.
+    fn again(&self, cause: io::Error) -> io::Error {
+        if cause.kind() != ErrorKind::NotFound {
+            return cause;
+        }
+        error(ErrorKind::Interrupted, format!("the database at {} was changed too fast to be read: {cause}", self.from))
+    }
+}
+
+/// The branches of the database at a prefix that may need files of it. Those that need nothing any more are left out.
+///
+/// # Errors
+///
+/// A journal cannot be read.
+pub fn branches(store: &Arc<dyn Store>, outside: &Outside, of: &str) -> io::Result<Vec<BranchInfo>> {
+    let (table, next) = journal_at(store, outside, of).newest()?;
+    if next == 1 {
+        return Err(no_database(of));
+    }
+    needing(&table.branches, |id, branch| needs(store, outside, id, branch))
+}
+
+fn needing(
+    branches: &BTreeMap<u64, Branch>,
+    needs: impl Fn(u64, &Branch) -> io::Result<Needs>,
+) -> io::Result<Vec<BranchInfo>> {
+    let mut found = Vec::new();
+    for (id, branch) in branches {
+        let files = match needs(*id, branch)? {
+            Needs::All => None,
+            Needs::These(files) => Some((files.len() as u64, files.values().sum())),
+            Needs::Nothing => continue,
+        };
+        found.push(BranchInfo { prefix: branch.prefix.clone(), since: Duration::from_secs(branch.since), files });
+    }
+    Ok(found)
+}
+
+/// Drops the database at a prefix, with all its SSTs: its writer is fenced, and what it needs of others it does not need any more. Sheets
+/// in which writers took over within a week stay, and the last one; so nobody writes to it who does not know.
+///
+/// # Errors
+///
+/// `NotFound` if nothing is there; `DirectoryNotEmpty` if branches need files of it; the store's. If it was begun, the next call goes on.
+pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io::Result<DropReport> {
+    let journal = journal_at(store, outside, at);
+    let (table, next) = journal.newest()?;
+    if next == 1 {
+        return Err(no_database(at));
+    }
+    // A writer is not fenced in vain.
+    refuse_if_needed(store, outside, at, &table.branches, "")?;
+    journal.take_over(|_| Ok(Vec::new()))?;
+    let dropped = journal.drop_files().and_then(|()| {
+        // A branch that was made of it before its files had no names any more needs its SSTs.
+        loop {
+            let branches = journal.branches();
+            refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
+            // Now all branches are known that were added before those were read.
+            journal.put_now()?;
+            if journal.branches() == branches {
+                break;
+            }
+        }
+        remove_objects(&journal)
+    });
+    journal.release();
+    dropped
+}
+
+fn refuse_if_needed(
+    store: &Arc<dyn Store>,
+    outside: &Outside,
+    at: &str,
+    branches: &BTreeMap<u64, Branch>,
+    before: &str,
+) -> io::Result<()> {
+    let needing = needing(branches, |id, branch| settled_needs(store, outside, id, branch))?;
+    if needing.is_empty() {
+        return Ok(());
+    }
+    let texts = needing.iter().map(|branch| match branch.files {
+        Some((files, bytes)) => format!("{} needs {files} of its files with {bytes} bytes", branch.prefix),
+        None => format!("{} is being made, or is given up an hour after it was begun", branch.prefix),
+    });
+    let texts: Vec<String> = texts.collect();
+    let why = format!("{before}branches of {at} need it: {}; drop these first, and then {at} again", texts.join(", "));
+    Err(error(ErrorKind::DirectoryNotEmpty, why))
+}
+
+/// Removes the objects of a database that was dropped.
+fn remove_objects(journal: &Journal) -> io::Result<DropReport> {
+    let mut report = DropReport::default();
+    for object in journal.again().ask(|| journal.store().list(crate::object_file::FOLDER))? {
+        journal.again().ask(|| journal.store().remove(&object.name))?;
+        report.files += 1;
+        report.bytes += object.bytes;
+    }
+    for object in journal.again().ask(|| journal.store().list(EXCHANGE))? {
+        journal.again().ask(|| journal.store().remove(&object.name))?;
+    }
+    journal.remove_sheets_before_begin()?;
+    Ok(report)
+}
