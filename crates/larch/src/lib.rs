@@ -113,6 +113,11 @@ mod warm;
 mod workers;
 mod write;
 
+/// What a store was asked, and what that costs: [`Metrics::store`].
+pub mod bill {
+    pub use os::store::{Bill, Cost, Counts, Price, Requests};
+}
+
 pub use background::trouble::{FailedWork, Trouble};
 use pages::gauge;
 
@@ -158,7 +163,6 @@ pub use options::{Durability, Filters, Follow, LevelOptions, TableOptions};
 pub use os::Machine;
 pub use os::real::ThreadPool;
 pub use os::sim::SimDisk;
-pub use os::store;
 pub use pages::{Admit, CacheUsage, PageKind, Reason};
 pub use read::{
     Content, Cursor, Key, PartCursor, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowRef, Scan, Tried, Value,
