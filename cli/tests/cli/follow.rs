@@ -6,33 +6,44 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout};
 
 /// A process that writes the rows `0`, `1`, `2`, … one by one, each when the one before it is acknowledged.
-struct Writer {
+pub struct Writer {
     child: Child,
     stdin: ChildStdin,
     keys: BufReader<ChildStdout>,
 }
 
 /// The key of a row. Keys of later rows come later.
-fn key(number: u64) -> String {
+pub fn key(number: u64) -> String {
     format!("{number:08}")
 }
 
 impl Writer {
     fn start(session: &Session) -> Self {
+        Self::start_with(session, &[])
+    }
+
+    /// As [`Writer::start`], with more arguments.
+    pub fn start_with(session: &Session, more: &[&str]) -> Self {
         let args = ["load", "db", "t", "--batch", "1", "--durability", "buffered", "--write-buffer", "64KiB"];
-        let mut child = session.start(&args);
+        let mut child = session.start(&[&args[..], more].concat());
         let stdin = child.stdin.take().expect("it was asked for");
         let keys = BufReader::new(child.stdout.take().expect("it was asked for"));
         Self { child, stdin, keys }
     }
 
     /// Writes row `number`, and returns when it is acknowledged.
-    fn write(&mut self, number: u64) {
+    pub fn write(&mut self, number: u64) {
         let (key, filler) = (key(number), "x".repeat(300));
         self.stdin.write_all(format!("{key}\t{filler}\n").as_bytes()).expect("it reads");
         let mut line = String::new();
         self.keys.read_line(&mut line).expect("keys are text");
         assert_eq!(line.trim_end(), key);
+    }
+
+    /// Ends it, once all rows are written.
+    pub fn end(self) {
+        drop(self.stdin);
+        assert!(self.child.wait_with_output().expect("it was started").status.success());
     }
 
     fn kill(mut self) {
@@ -42,7 +53,7 @@ impl Writer {
 }
 
 /// The keys that a scan has printed.
-fn keys(scanned: &str) -> Vec<&str> {
+pub fn keys(scanned: &str) -> Vec<&str> {
     scanned.lines().map(|line| line.split('\t').next().expect("a line has a key")).collect()
 }
 
@@ -73,8 +84,7 @@ fn a_read_that_follows_sees_every_acknowledged_row_and_a_prefix() {
             writer.kill();
             kills += 1;
         } else {
-            drop(writer.stdin);
-            assert!(writer.child.wait_with_output().expect("it was started").status.success());
+            writer.end();
         }
         let scanned = session.run(&["scan", "db", "t", "--follow"]).ok();
         assert!(keys(&scanned).iter().copied().eq((0..next).map(key)), "the writer is gone, its rows are not");
@@ -106,8 +116,7 @@ fn a_follower_that_is_killed_leaves_nothing_behind_once_the_writer_works() {
         number += 1;
         assert!(number < 50_000, "the lease of a dead follower is removed");
     }
-    drop(writer.stdin);
-    assert!(writer.child.wait_with_output().expect("it was started").status.success());
+    writer.end();
     session.is_sound();
 }
 

@@ -19,6 +19,7 @@ mod bench_stops;
 mod bench_tpcc;
 mod bench_workers;
 mod built;
+mod compaction_worker;
 mod copies;
 mod explain;
 mod follow;
