@@ -109,6 +109,8 @@ pub struct Branches {
     known: Mutex<HashMap<u64, Known>>,
     /// Whether a branch was read since a sheet was put.
     has_read: AtomicBool,
+    /// One thread at a time asks: what one has read is not safe for another before a sheet is put.
+    dividing: Mutex<()>,
 }
 
 /// What is known of a branch, and since when.
@@ -120,8 +122,9 @@ struct Known {
 
 impl Branches {
     pub fn new(journal: &Arc<Journal>, parents: &Arc<ParentsOf>) -> Branches {
+        let (journal, parents) = (journal.clone(), parents.clone());
         let (known, has_read) = (Mutex::default(), AtomicBool::new(false));
-        Branches { journal: journal.clone(), parents: parents.clone(), known, has_read }
+        Branches { journal, parents, known, has_read, dividing: Mutex::new(()) }
     }
 
     /// Of SSTs that the manifest does not have any more, those that can be removed, and those that branches may need.
@@ -131,6 +134,9 @@ impl Branches {
     ///
     /// This process is not the writer any more; its parents cannot be read.
     pub fn divide(&self, files: Vec<String>) -> io::Result<(Vec<String>, Vec<String>)> {
+        let _dividing = self.dividing.lock();
+        // What is read from now on is new enough, however long this takes.
+        let begin = self.journal.outside.clock.now();
         let parents = self.parents.get()?;
         let (others, own): (BTreeSet<_>, BTreeSet<_>) =
             files.into_iter().partition(|file| parents.having(file).is_some());
@@ -138,7 +144,8 @@ impl Branches {
             self.parents.release(&others)?;
         }
         loop {
-            let (kept, free): (Vec<String>, Vec<String>) = own.iter().cloned().partition(|file| self.may_need(file));
+            let (kept, free): (Vec<String>, Vec<String>) =
+                own.iter().cloned().partition(|file| self.may_need(file, begin));
             if !self.has_read.swap(false, Ordering::Relaxed) {
                 return Ok((free, kept));
             }
@@ -147,8 +154,8 @@ impl Branches {
         }
     }
 
-    fn may_need(&self, file: &str) -> bool {
-        self.journal.branches().iter().any(|(id, branch)| match &*self.needs(*id, branch, file) {
+    fn may_need(&self, file: &str, now: Duration) -> bool {
+        self.journal.branches().iter().any(|(id, branch)| match &*self.needs(*id, branch, file, now) {
             Needs::All => true,
             Needs::These(files) => files.contains_key(file),
             Needs::Nothing => {
@@ -158,9 +165,8 @@ impl Branches {
         })
     }
 
-    /// What a branch needs; read again if it keeps this file, and that was not done lately.
-    fn needs(&self, id: u64, branch: &Branch, file: &str) -> Arc<Needs> {
-        let now = self.journal.outside.clock.now();
+    /// What a branch needs; read again if it keeps this file, and that was not done lately before `now`.
+    fn needs(&self, id: u64, branch: &Branch, file: &str, now: Duration) -> Arc<Needs> {
         let known = self.known.lock().get(&id).cloned();
         let is_enough = |known: &Known| match &*known.needs {
             Needs::These(files) if !files.contains_key(file) => true,

@@ -22,6 +22,7 @@ use crate::branches::{Needs, journal_at, needs, parents_in, settled_needs};
 use crate::disk::{EXCHANGE, StoreDisk};
 use crate::journal::{Branch, Journal, Outside, PARENTS};
 use crate::parents::Parent;
+use os::store::StoredObject;
 use os::sync::Arc;
 use os::{DirectoryEntry, Store};
 use std::collections::BTreeMap;
@@ -229,16 +230,18 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
     journal.take_over(|_| Ok(Vec::new()))?;
     let dropped = journal.drop_files().and_then(|()| {
         // A branch that was made of it before its files had no names any more needs its SSTs.
-        loop {
+        let objects = loop {
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
-            // Now all branches are known that were added before those were read.
+            let objects = objects_of(&journal)?;
+            // Now all branches are known that were added before those were read. And the objects are those of this database: one that
+            // was made in its place before they were listed has put a sheet, which this put would have met.
             journal.put_now()?;
             if journal.branches() == branches {
-                break;
+                break objects;
             }
-        }
-        remove_objects(&journal)
+        };
+        remove_objects(&journal, objects)
     });
     journal.release();
     dropped
@@ -264,15 +267,17 @@ fn refuse_if_needed(
     Err(error(ErrorKind::DirectoryNotEmpty, why))
 }
 
+/// The SSTs of a database, and what its writer and workers have put for each other.
+fn objects_of(journal: &Journal) -> io::Result<[Vec<StoredObject>; 2]> {
+    let list = |folder| journal.again().ask(|| journal.store().list(folder));
+    Ok([list(crate::object_file::FOLDER)?, list(EXCHANGE)?])
+}
+
 /// Removes the objects of a database that was dropped.
-fn remove_objects(journal: &Journal) -> io::Result<DropReport> {
-    let mut report = DropReport::default();
-    for object in journal.again().ask(|| journal.store().list(crate::object_file::FOLDER))? {
-        journal.again().ask(|| journal.store().remove(&object.name))?;
-        report.files += 1;
-        report.bytes += object.bytes;
-    }
-    for object in journal.again().ask(|| journal.store().list(EXCHANGE))? {
+fn remove_objects(journal: &Journal, [files, exchanged]: [Vec<StoredObject>; 2]) -> io::Result<DropReport> {
+    let bytes = files.iter().map(|object| object.bytes).sum();
+    let report = DropReport { files: files.len() as u64, bytes };
+    for object in files.iter().chain(&exchanged) {
         journal.again().ask(|| journal.store().remove(&object.name))?;
     }
     journal.remove_sheets_before_begin()?;

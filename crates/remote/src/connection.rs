@@ -19,12 +19,12 @@ const TIER_BYTES: u64 = 4 << 30;
 /// What of a database is on this machine, too.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// A directory, of this database alone, in which logs lie: a commit that is synced is on this machine, and in the store about
+    /// A directory in which logs lie, in one of its own for each database: a commit that is synced is on this machine, and in the store about
     /// two puts later. If another machine takes over, it does not have the last commits; what it has is a prefix of all. Without it
     /// a commit that is synced is in the store.
     pub logs: Option<PathBuf>,
-    /// A directory, of this database alone, in which blocks are kept that were read from the store; and the most that they take,
-    /// in bytes.
+    /// A directory in which blocks are kept that were read from the store, in one of its own for each database; and the most that those
+    /// of one take, in bytes.
     pub tier: Option<(PathBuf, u64)>,
 }
 
@@ -62,6 +62,12 @@ pub struct Connection {
     directory: PathBuf,
 }
 
+/// A name for a file that stands for a place: databases at two places never have the same, also if one is a branch of the other.
+fn name_of(place: &Place) -> String {
+    let text = format!("{}/{}", place.bucket, place.prefix);
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
 impl Connection {
     /// Connects to what a URL names: `s3://bucket/prefix`, `gs://…`, `az://…`, `file:///directory`.
     ///
@@ -86,6 +92,7 @@ impl Connection {
     fn new(store: RemoteStore, directory: &Path, near: &Near) -> io::Result<Connection> {
         let (store, real) = (Arc::new(store), Machine::real());
         let outside = outside(&real);
+        let own = name_of(store.place());
         let tier = match &near.tier {
             Some((directory, budget_bytes)) => {
                 let options = TierOptions {
@@ -94,13 +101,15 @@ impl Connection {
                     threads: real.threads.clone(),
                     budget_bytes: *budget_bytes,
                 };
-                Some(Arc::new(TieredStore::open(store.clone(), directory, options)?))
+                Some(Arc::new(TieredStore::open(store.clone(), &directory.join(&own), options)?))
             }
             None => None,
         };
         let objects: Arc<dyn Store> = tier.clone().map_or(store.clone() as Arc<dyn Store>, |tier| tier);
         let disk = match &near.logs {
-            Some(logs) => StoreDisk::with_local_logs(objects, directory, outside, (real.disk.clone(), logs)),
+            Some(logs) => {
+                StoreDisk::with_local_logs(objects, directory, outside, (real.disk.clone(), &logs.join(&own)))
+            }
             None => StoreDisk::new(objects, directory, outside),
         };
         let reads = Arc::new(StoreReads::new(DEPTH, real.reads.clone(), real.clock.clone()));

@@ -47,7 +47,9 @@ impl Shared {
     pub fn key(&self, name: &str) -> Path {
         let root = Path::default();
         let (folder, name) = name.strip_prefix('/').map_or((&self.place.prefix, name), |name| (&root, name));
-        Path::from_iter(folder.parts().chain(Path::from(name).parts()))
+        // The name of an object that was listed is a path already; encoding it again would make another one.
+        let name = Path::parse(name).unwrap_or_else(|_| Path::from(name));
+        Path::from_iter(folder.parts().chain(name.parts()))
     }
 
     /// Counts a request, unless what is sent is counted.

@@ -57,7 +57,11 @@ impl Place {
             )));
         }
         let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
-        let bucket = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
+        // Where the bucket is the beginning of the path, and not the host, it is what the path of the object leaves out.
+        let segments: Vec<&str> = url.path().split('/').filter(|segment| !segment.is_empty()).collect();
+        let before = segments.len().saturating_sub(path.parts().count());
+        let place = segments[..before].iter().map(|segment| format!("/{segment}")).collect::<String>();
+        let bucket = format!("{}://{}{place}", url.scheme(), url.host_str().unwrap_or_default());
         let failed = |error: object_store::Error| {
             io::Error::new(kind_of(&error), format!("cannot open {bucket}: {}", without_queries(&error.to_string())))
         };

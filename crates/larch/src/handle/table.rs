@@ -102,6 +102,16 @@ impl Table {
         &self.inner.identity
     }
 
+    /// The random number that its database got when it was made. Copies and branches of the database have it, too.
+    pub fn database_id(&self) -> u64 {
+        self.core().views.newest().files.database
+    }
+
+    /// The number of the table, which no other table of its database ever has.
+    pub fn number(&self) -> u32 {
+        self.identity().id.0
+    }
+
     /// The name of the table.
     pub fn name(&self) -> &str {
         &self.identity().name

@@ -21,6 +21,9 @@ const CONNECTION_BYTES: u64 = 64 << 20;
 /// A machine takes about so many bytes in a second, over many connections.
 const MACHINE_BYTES: u64 = 1 << 30;
 
+/// The other side of the earth, and the time that a store takes itself.
+const FARTHEST: Duration = Duration::from_millis(500);
+
 /// How far a range reads ahead in `cache`.
 pub(crate) fn readahead(cache: &PageCache, reads: &dyn Reads) -> Readahead {
     let high_bytes = ahead_bytes(cache, reads);
@@ -49,9 +52,11 @@ pub(crate) fn widened(reads: &dyn Reads, near_bytes: u64, most_bytes: u64) -> u6
     near_bytes.max(bytes_in(reads.latency(), 2 * MACHINE_BYTES).min(most_bytes))
 }
 
-/// The bytes that come in a time.
+/// The bytes that come in a time. What takes longer than [`FARTHEST`] is busy rather than far, and more requests make it busier.
+#[inline]
 fn bytes_in(time: Duration, bytes_per_second: u64) -> u64 {
-    (time.as_nanos() * u128::from(bytes_per_second) / 1_000_000_000).try_into().unwrap_or(u64::MAX)
+    // Each read asks for it, so it is one multiplication and no division of 128 bits. It is less than a second.
+    u64::from(time.min(FARTHEST).subsec_nanos()) * bytes_per_second / 1_000_000_000
 }
 
 #[cfg(test)]

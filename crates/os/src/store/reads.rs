@@ -8,6 +8,7 @@ use super::StoreObject;
 use super::latency::Latency;
 use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
 use crate::io::run::{JoinLimits, ReadRun, join_within};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 use crate::{Clock, ReadRequest, Reads, Usage};
 use std::fmt;
@@ -37,6 +38,8 @@ pub struct StoreReads {
 
 struct StoreReadsShared {
     state: Mutex<StoreReadsState>,
+    /// What the latency in `state` says, in nanoseconds, so that who asks for it waits for no lock.
+    latency_nanos: AtomicU64,
     /// Reads of files that are no objects.
     others: Arc<dyn Reads>,
     clock: Arc<dyn Clock>,
@@ -55,7 +58,8 @@ impl StoreReads {
         let queue = Queue::new(limits(depth.max(2)));
         let elsewhere = queue.elsewhere();
         let state = Mutex::new(StoreReadsState { queue, is_beginning: false, latency: Latency::default() });
-        StoreReads { shared: Arc::new(StoreReadsShared { state, others, clock }), elsewhere }
+        let latency_nanos = AtomicU64::new(nanos(Latency::default().get()));
+        StoreReads { shared: Arc::new(StoreReadsShared { state, latency_nanos, others, clock }), elsewhere }
     }
 }
 
@@ -84,7 +88,7 @@ impl Reads for StoreReads {
     }
 
     fn latency(&self) -> Duration {
-        self.shared.state.lock().latency.get()
+        Duration::from_nanos(self.shared.latency_nanos.load(Ordering::Relaxed))
     }
 
     fn name(&self) -> &'static str {
@@ -100,8 +104,14 @@ impl StoreReadsShared {
     /// A read of so many bytes has ended.
     fn note(&self, begin: Duration, bytes: usize) {
         let time = self.clock.now().saturating_sub(begin);
-        self.state.lock().latency.note(time, bytes);
+        let mut state = self.state.lock();
+        state.latency.note(time, bytes);
+        self.latency_nanos.store(nanos(state.latency.get()), Ordering::Relaxed);
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Begins all that may begin now.
