@@ -110,6 +110,11 @@ impl Databases {
         Ok(shown)
     }
 
+    /// Opens the database at a place anew when it is asked for next.
+    pub fn forget(&self, place: &str) {
+        self.shown.lock().remove(place);
+    }
+
     /// What was read so far, by place.
     pub fn reads(&self) -> Vec<Reads> {
         let all = self.shown.lock();

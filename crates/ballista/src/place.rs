@@ -1,12 +1,12 @@
 //! A table with the place and the version of its database, which another process can find by them. It reads no row.
 
-use crate::databases::{Databases, Shown};
+use crate::databases::{Databases, MOVED_ON, Shown};
 use crate::failure::external;
 use crate::scan::PlacedScan;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{internal_err, plan_err};
+use datafusion::common::{exec_err, internal_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -29,6 +29,9 @@ pub struct TableSpec {
     pub place: Place,
     /// The name of the table in the database.
     pub table: String,
+    /// Its number there, and that of the database: a table may get the name of another without a new version, and another database may
+    /// be in the directory.
+    pub identity: (u64, u32),
     /// Its columns, as [`larch_datafusion::Columns`] writes them.
     pub columns: String,
 }
@@ -55,20 +58,29 @@ impl PlacedTable {
     ///
     /// As [`Databases::at`]; the database has no such table.
     pub fn of_spec(spec: &TableSpec, databases: &Databases) -> Result<Self> {
-        let TableSpec { place, table: name, columns } = spec;
+        let TableSpec { place, table: name, identity, columns } = spec;
         let (shown, snapshot) = databases.at(place)?;
         let Some(table) = shown.database.existing_table(name).map_err(external)? else {
             return plan_err!("{} has no table {name} at version {}", place.database, place.version);
         };
         let columns = columns.parse().map_err(external)?;
         let table = LarchTable::new(&snapshot, &table, columns).map_err(external)?;
+        if table.identity().0 != identity.0 {
+            // The next query opens what is there now.
+            databases.forget(&place.database);
+            return exec_err!("{} is another database for this process than for the one that asks", place.database);
+        }
+        if table.identity() != *identity {
+            return exec_err!("table {name} of {}, as the query saw it, {MOVED_ON}; ask again", place.database);
+        }
         Ok(Self { place: place.clone(), table, shown: Some(shown) })
     }
 
     /// What is sent of it.
     pub fn spec(&self) -> TableSpec {
         let table = &self.table;
-        TableSpec { place: self.place.clone(), table: table.name().to_owned(), columns: table.columns().to_string() }
+        let (place, name, columns) = (self.place.clone(), table.name().to_owned(), table.columns().to_string());
+        TableSpec { place, table: name, identity: table.identity(), columns }
     }
 
     /// Where it is.

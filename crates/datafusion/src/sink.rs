@@ -249,6 +249,9 @@ impl ExecutionPlan for BuildExec {
     }
 }
 
+/// The file that makes a directory of built files count, see `docs/format/built.md`.
+const LIST: &str = "LIST";
+
 /// Builds a shard of each stream beside the others. Returns how many rows there were.
 async fn build(
     shards: Vec<SendableRecordBatchStream>,
@@ -262,7 +265,7 @@ async fn build(
     let mut adding = JoinSet::new();
     for (number, rows) in shards.into_iter().enumerate() {
         let (writer, table) = (writer.clone(), table.clone());
-        let shard = directory.join(format!("{number:05}"));
+        let shard = directory.join(shard_name(number));
         adding.spawn(async move {
             let sort_bytes = (SORT_BYTES / count as u64).max(MIN_SORT_BYTES);
             let begun = wait(move || {
@@ -276,15 +279,33 @@ async fn build(
     while let Some(shard) = adding.join_next().await {
         added.push(shard.map_err(external)??);
     }
-    let mut total = 0;
-    for (files, rows) in added {
-        total += rows;
-        // One with no rows is removed when the builder is dropped.
-        if rows > 0 {
-            wait(move || files.finish(&mut |_, _| ()).map_err(external)).await?;
+    let total = added.iter().map(|(_, rows)| rows).sum();
+    // One thread finishes all, so that a query which is ended meanwhile does not leave a part of them.
+    wait(move || {
+        for (files, rows) in added {
+            // One with no rows is removed when the builder is dropped.
+            let finished = if rows > 0 { files.finish(&mut |_, _| ()).map_err(external).map(drop) } else { Ok(()) };
+            if let Err(error) = finished {
+                take_back(&directory, count);
+                return Err(error);
+            }
         }
-    }
+        Ok(())
+    })
+    .await?;
     Ok(total)
+}
+
+/// Makes shards that were finished count no more, because one of them could not be.
+fn take_back(directory: &Path, shards: usize) {
+    for shard in 0..shards {
+        // One that was not finished has no list. If a list stays, the error of the query says that this is no result.
+        Machine::real().disk.remove(&directory.join(shard_name(shard)).join(LIST)).ok();
+    }
+}
+
+fn shard_name(number: usize) -> String {
+    format!("{number:05}")
 }
 
 /// Makes the directory, which must have nothing in it.

@@ -86,6 +86,11 @@ impl LarchTable {
         &self.source.columns
     }
 
+    /// The numbers of its database and of the table in it. A name may stand for another table one day, and these do not.
+    pub fn identity(&self) -> (u64, u32) {
+        (self.source.table.database_id(), self.source.table.number())
+    }
+
     /// The name of the table in the database.
     pub fn name(&self) -> &str {
         self.source.table.name()

@@ -4,8 +4,8 @@ use crate::columns::{BadColumns, Columns, Field, Form, Source, Step, data_type};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
-    Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    DataType, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use rows::{BadValue, Declaration, FieldValue, Kind};
 use std::borrow::Cow;
@@ -83,6 +83,11 @@ impl RowWriter {
                  leave this one out",
                 other.name()
             )));
+        }
+        if query.fields().len() != wanted.fields().len() {
+            return Err(BadColumns::new(
+                "two columns of the query have one name; give each another one with AS".to_owned(),
+            ));
         }
         let mut targets =
             columns.sources().iter().map(|source| Target::new(source, query)).collect::<Result<Vec<_>, _>>()?;
@@ -173,8 +178,21 @@ impl Target {
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |((column, kind), name): ((&usize, &Kind), &String)| {
             let array = batch.column(*column);
-            let cast = cast_with_options(array, &data_type(*kind), &options);
-            cast.map_err(|error| Unwritable { column: name.clone(), what: error.to_string() })
+            let bad = |what: String| Unwritable { column: name.clone(), what };
+            let cast = |array: &ArrayRef, wanted: &DataType| {
+                cast_with_options(array, wanted, &options).map_err(|error| bad(error.to_string()))
+            };
+            let (given, wanted) = (array.data_type(), data_type(*kind));
+            let written = cast(array, &wanted)?;
+            // A number becomes another one if its fraction has no room.
+            if given.is_numeric()
+                && wanted.is_numeric()
+                && *given != wanted
+                && cast(&written, given)?.as_ref() != array.as_ref()
+            {
+                return Err(bad(format!("a number of type {given} has digits for which {wanted} has no room")));
+            }
+            Ok(written)
         };
         self.columns.iter().zip(&self.kinds).zip(&self.names).map(cast).collect()
     }
