@@ -460,14 +460,14 @@ pub enum Command {
     /// Make a second database of one in a store, which shares its files; also beside a process that writes
     ///
     /// It has every commit that was durable in the store when the command began, and both are written to from then on. Nothing but the
-    /// manifest and logs is copied. A branch that nobody writes to is a checkpoint.
+    /// manifest and logs is copied. A branch that no process writes to serves as a checkpoint.
     #[command(after_help = BRANCH_EXAMPLES)]
     Branch(Branch),
     /// List the branches of a database in a store that may need files of it
     Branches(InspectBranches),
     /// Remove a database in a store, with all its files; refused while branches need them
     ///
-    /// A process that writes to it is told with its next write.
+    /// If a process still writes to it, that process gets an error at its next write.
     DropDatabase(DropDatabase),
     /// Say what a database shows that another process writes to, each time when there is more, until ^C
     ///

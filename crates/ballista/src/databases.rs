@@ -45,11 +45,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it looks meanwhile, and whether there is a new version.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// The databases that a process has open.
+/// The databases that a process has open. One that is slow to open keeps only those waiting who ask for it.
 pub struct Databases {
     open: Open,
-    shown: Mutex<BTreeMap<String, Arc<Shown>>>,
+    shown: Mutex<BTreeMap<String, Arc<Slot>>>,
 }
+
+/// A place for a database, locked while it is opened.
+type Slot = Mutex<Option<Arc<Shown>>>;
 
 /// A database that is open.
 pub struct Shown {
@@ -91,7 +94,8 @@ impl Databases {
     ///
     /// # Errors
     ///
-    /// The database cannot be opened, does not get as far as this version, or is further by now.
+    /// The database cannot be opened; this process does not see the version in time; or it sees a later version and has kept no snapshot
+    /// of this one.
     pub fn at(&self, place: &Place) -> Result<(Arc<Shown>, Snapshot)> {
         let shown = self.shown(&place.database)?;
         let snapshot = shown.at(place)?;
@@ -99,15 +103,25 @@ impl Databases {
     }
 
     fn shown(&self, place: &str) -> Result<Arc<Shown>> {
-        let mut all = self.shown.lock();
-        if let Some(shown) = all.get(place) {
+        let slot = self.shown.lock().entry(place.to_owned()).or_default().clone();
+        let mut opened = slot.lock();
+        if let Some(shown) = &*opened {
             return Ok(shown.clone());
         }
         let database = (self.open)(place)?;
         let shown = Arc::new(Shown { database, moments: Mutex::default(), partitions: AtomicU64::new(0) });
         shown.look();
-        all.insert(place.to_owned(), shown.clone());
+        *opened = Some(shown.clone());
         Ok(shown)
+    }
+
+    /// The databases that are open. It forgets places at which none could be opened.
+    fn opened(&self) -> Vec<(String, Arc<Shown>)> {
+        let mut all = self.shown.lock();
+        let is_empty = |slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.lock().is_none();
+        all.retain(|_, slot| !is_empty(slot));
+        let opened = |(place, slot): (&String, &Arc<Slot>)| Some((place.clone(), slot.try_lock()?.clone()?));
+        all.iter().filter_map(opened).collect()
     }
 
     /// Opens the database at a place anew when it is asked for next.
@@ -117,23 +131,23 @@ impl Databases {
 
     /// What was read so far, by place.
     pub fn reads(&self) -> Vec<Reads> {
-        let all = self.shown.lock();
-        all.iter().map(|(place, shown)| shown.reads(place)).collect()
+        self.opened().iter().map(|(place, shown)| shown.reads(place)).collect()
     }
 
     /// Takes notice of new versions, again and again, as long as something else holds the databases.
     pub async fn watch(databases: Weak<Self>) {
         while let Some(databases) = databases.upgrade() {
-            let all: Vec<Arc<Shown>> = databases.shown.lock().values().cloned().collect();
+            let all = databases.opened();
             drop(databases);
-            all.iter().for_each(|shown| shown.look());
+            all.iter().for_each(|(_, shown)| shown.look());
+            // The engine does not say when a follower shows new files, so it is asked.
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
 impl Shown {
-    /// Takes a snapshot if there is a new version, and gives up those that nobody will ask for.
+    /// Takes a snapshot if there is a new version, and drops the snapshots whose time is over.
     fn look(&self) {
         let now = Machine::real().clock.now();
         let mut moments = self.moments.lock();

@@ -27,7 +27,7 @@ pub struct Options {
     pub work: PathBuf,
 }
 
-/// Does tasks until the process is told to stop, or this is dropped.
+/// Does the tasks that the scheduler sends, until the scheduler asks the executor to stop or the future is dropped.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
     }
 }
 
-/// A port that nobody has. Somebody may take it before it is used.
+/// The number of a port that was free a moment ago. Another process may take the port before the executor binds it.
 async fn free_port(address: IpAddr) -> Result<u16> {
     let listener = TcpListener::bind((address, 0)).await.map_err(BallistaError::IoError)?;
     Ok(listener.local_addr().map_err(BallistaError::IoError)?.port())

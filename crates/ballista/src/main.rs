@@ -90,7 +90,7 @@ fn databases(open: &OpenBuilder) -> Arc<Databases> {
     }))
 }
 
-/// Runs a process until it fails, is told to stop or, if it `stops_with_input`, the standard input ends.
+/// Runs `work` until it fails, until ^C or, if it `stops_with_input`, until the standard input ends.
 fn until_stopped(
     threads: Option<usize>,
     stops_with_input: bool,

@@ -53,6 +53,7 @@ pub async fn serve(
     let ready = async move {
         say(Said::Listens(address));
         while !watched.is_ready() {
+            // Ballista does not say when an executor registers, so it is asked.
             tokio::time::sleep(PAUSE).await;
         }
         say(Said::Ready);

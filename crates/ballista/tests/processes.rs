@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const ROWS: u32 = 40_000;
 
-/// What `larch sql` is told of the tables.
+/// The statements that declare the columns of both tables; each query begins with them.
 const TABLES: &str = "CREATE OR REPLACE EXTERNAL TABLE orders STORED AS LARCH LOCATION 'orders' OPTIONS ('columns' \
     'key.tuple(id u32), value.tuple(shop u16, amount u64), part(1) note bytes'); \
     CREATE OR REPLACE EXTERNAL TABLE shops STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \

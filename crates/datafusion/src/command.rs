@@ -21,7 +21,7 @@ use larch::Snapshot;
 use larch_cli::{Failure, Output, Query, QueryFormat};
 use std::sync::Arc;
 
-/// How often statements are begun again with the newest rows.
+/// How often statements are begun, each time but the first with the newest rows.
 const ATTEMPTS: u32 = 5;
 
 /// Other processes that answer queries.
@@ -67,7 +67,7 @@ pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Fa
     let runtime = with_threads(runtime, query.threads).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Input(format!("no threads for the query: {error}; try again")))?;
     let mut output = Output::new();
-    for _ in 1..ATTEMPTS {
+    for _ in 0..ATTEMPTS {
         match runtime.block_on(answer(query, elsewhere, &mut output)) {
             Err(Stopped::Early) => query.database.catch_up()?,
             Err(Stopped::Failed(failure)) => return Err(failure),

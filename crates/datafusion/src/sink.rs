@@ -249,9 +249,6 @@ impl ExecutionPlan for BuildExec {
     }
 }
 
-/// The file that makes a directory of built files count, see `docs/format/built.md`.
-const LIST: &str = "LIST";
-
 /// Builds a shard of each stream beside the others. Returns how many rows there were.
 async fn build(
     shards: Vec<SendableRecordBatchStream>,
@@ -296,11 +293,11 @@ async fn build(
     Ok(total)
 }
 
-/// Makes shards that were finished count no more, because one of them could not be.
+/// Removes the shards that were finished, because one of them could not be.
 fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
-        // One that was not finished has no list. If a list stays, the error of the query says that this is no result.
-        Machine::real().disk.remove(&directory.join(shard_name(shard)).join(LIST)).ok();
+        // One that was not finished is no directory of built files. If one stays, the error of the query says that this is no result.
+        larch::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }
 

@@ -157,7 +157,7 @@ impl Connection {
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
     }
 
-    /// Removes this database with all its files. A process that writes to it is told with its next write.
+    /// Removes this database with all its files. If a process still writes to it, that process gets an error at its next write.
     ///
     /// # Errors
     ///

@@ -55,6 +55,15 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn a_query_with_two_columns_of_one_name_is_refused() {
+    let batch = batch();
+    let twice: Vec<_> = batch.schema().fields().iter().chain([&batch.schema().fields()[1]]).cloned().collect();
+    let columns = "key.tuple(a u16), value.tuple(b string?, c f64?, d bool)".parse().expect("columns");
+    let error = RowWriter::new(&columns, &Schema::new(twice)).expect_err("b is there twice").to_string();
+    assert!(error.contains("one name"), "{error}");
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_the_name_of_the_column() {
     for (columns, expected) in [
         ("key.tuple(a u8), value.tuple(b string?, c f64?, d bool)", "a: "),
@@ -62,6 +71,7 @@ fn what_does_not_fit_is_refused_with_the_name_of_the_column() {
         ("key b string, value.tuple(a u16, c f64?, d bool)", "b: NULL is only for a field"),
         ("key.tuple(a u16), value.tuple(b string?, c f64?)", "the query has a column d"),
         ("key.tuple(a u16), value.tuple(b string?, c f64?, d bool, e u8)", "the query has no column e"),
+        ("key.tuple(a u16), value.tuple(b string?, c i64?, d bool)", "c: a number of type Float64 has digits"),
         ("value.tuple(a u16, b string?, c f64?, d bool)", "the table has no key"),
         ("key.tuple(a u16), value.split(',')(b string, c f64, d bool)", "not written"),
         ("key.tuple(a u16), value.json(b string \"$[0]\", c f64, d bool)", "b: a member that is written"),

@@ -4,6 +4,8 @@
 use super::list::{BuiltFile, BuiltList, LIST};
 use crate::error::{Error, Result};
 use crate::files::sealed;
+use crate::manifest::log::UNFINISHED;
+use crate::open::LOCK;
 use crate::options::TableOptions;
 use os::{Access, Disk, Machine};
 use sst::format::features::Unreadable;
@@ -73,6 +75,30 @@ impl BuiltFiles {
     /// The length of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.list.bytes()
+    }
+
+    /// Removes the directory with its files, which nothing has taken in, or only by second names or copies.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses. Once the list is gone the directory is an unfinished one, which the next building of files there clears.
+    pub fn remove(&self) -> Result<()> {
+        self.remove_on(&*Machine::real().disk)
+    }
+
+    pub(super) fn remove_on(&self, disk: &dyn Disk) -> Result<()> {
+        let directory = &self.directory;
+        let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
+        let lock = directory.join(LOCK);
+        // Who holds it may remove it.
+        let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
+        let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
+        disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;
+        disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        self.list.files.iter().try_for_each(|file| remove(&self.path(file)))?;
+        remove(&unfinished)?;
+        remove(&lock)?;
+        disk.remove_dir(directory).map_err(|error| Error::io("remove directory", directory, error))
     }
 
     /// The path of a file of the list.

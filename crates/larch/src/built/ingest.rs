@@ -10,7 +10,7 @@
 //! Commits go on until the last step. A crash before it leaves files that no manifest names, which the next open removes.
 
 use super::directory::BuiltFiles;
-use super::list::{BuiltFile, LIST};
+use super::list::BuiltFile;
 use crate::cancel::Limit;
 use crate::copies::copied_file::{copy_whole, share_file};
 use crate::core::Core;
@@ -19,8 +19,6 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::inspect::check::check_file;
 use crate::manifest::TableInfo;
-use crate::manifest::log::UNFINISHED;
-use crate::open::LOCK;
 use crate::release::Format;
 use crate::tables::define::note_other_options;
 use crate::tables::import::check_table;
@@ -120,7 +118,7 @@ pub fn ingest(
     let name = || table.identity.name.clone();
     core.env.report(|| Event::Imported { table: name(), files: report.files, bytes: report.bytes });
     if options.remove {
-        let failed = |shard: &BuiltFiles| Some((shard.directory.clone(), remove(core, shard).err()?.to_string()));
+        let failed = |shard: &BuiltFiles| Some((shard.directory.clone(), shard.remove_on(&**disk).err()?.to_string()));
         report.not_removed = shards.iter().filter_map(failed).collect();
     }
     Ok(report)
@@ -227,21 +225,4 @@ impl Placing<'_> {
         let why = "its bytes do not have the checksum that the list says".to_owned();
         Err(Error::BadBuiltFiles { file: path, why })
     }
-}
-
-/// Removes the directory of files that a table has. Without its list it is an unfinished one, which the next building of files there
-/// clears, so that goes first.
-fn remove(core: &Core, shard: &BuiltFiles) -> Result<()> {
-    let (disk, directory) = (&core.env.machine.disk, &shard.directory);
-    let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
-    let lock = directory.join(LOCK);
-    // Who holds it may remove it.
-    let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
-    let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
-    disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;
-    disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
-    shard.list.files.iter().try_for_each(|file| remove(&shard.path(file)))?;
-    remove(&unfinished)?;
-    remove(&lock)?;
-    disk.remove_dir(directory).map_err(|error| Error::io("remove directory", directory, error))
 }

@@ -46,7 +46,7 @@ impl LevelsLock {
         self.state.lock().waiting > 0
     }
 
-    /// Whether nobody has it.
+    /// Whether no compaction shares the lock and no change has it alone.
     #[cfg(test)]
     pub fn is_free(&self) -> bool {
         let state = self.state.lock();

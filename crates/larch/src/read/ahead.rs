@@ -26,19 +26,20 @@ const FARTHEST: Duration = Duration::from_millis(500);
 
 /// How far a range reads ahead in `cache`.
 pub(crate) fn readahead(cache: &PageCache, reads: &dyn Reads) -> Readahead {
-    let high_bytes = ahead_bytes(cache, reads);
-    let second_bytes = bytes_in(reads.latency(), CONNECTION_BYTES);
+    let latency = reads.latency();
+    let high_bytes = ahead_bytes(cache, latency);
+    let second_bytes = bytes_in(latency, CONNECTION_BYTES);
     Readahead::growing(high_bytes).then(second_bytes.min(high_bytes / 4))
 }
 
 /// A session for a read in `cache`. It may read as far ahead as a range does, whatever it admits.
 pub(crate) fn session(cache: &Arc<PageCache>, reads: &dyn Reads, reason: Reason, admit: Admit) -> Session {
-    Session::new(cache, reason, admit).with_ahead_bytes(ahead_bytes(cache, reads))
+    Session::new(cache, reason, admit).with_ahead_bytes(ahead_bytes(cache, reads.latency()))
 }
 
-/// The memory for what one reader asks for ahead in `cache`.
-pub(crate) fn ahead_bytes(cache: &PageCache, reads: &dyn Reads) -> u64 {
-    widened(reads, near_bytes(cache), cache.budget_bytes() / 4)
+/// The memory for what one reader asks for ahead in `cache`, of reads that take `latency`.
+fn ahead_bytes(cache: &PageCache, latency: Duration) -> u64 {
+    widened(latency, near_bytes(cache), cache.budget_bytes() / 4)
 }
 
 /// As [`ahead_bytes`], of reads that are near.
@@ -48,14 +49,19 @@ pub(crate) fn near_bytes(cache: &PageCache) -> u64 {
 
 /// `near_bytes`, which are enough where reads are near; elsewhere twice what a machine takes in the time that a read takes, so that one
 /// half is on its way while the other half is used, but at most `most_bytes`.
-pub(crate) fn widened(reads: &dyn Reads, near_bytes: u64, most_bytes: u64) -> u64 {
-    near_bytes.max(bytes_in(reads.latency(), 2 * MACHINE_BYTES).min(most_bytes))
+#[inline]
+pub(crate) fn widened(latency: Duration, near_bytes: u64, most_bytes: u64) -> u64 {
+    // Each get asks, and most reads are near.
+    if latency.is_zero() {
+        return near_bytes;
+    }
+    near_bytes.max(bytes_in(latency, 2 * MACHINE_BYTES).min(most_bytes))
 }
 
 /// The bytes that come in a time. What takes longer than [`FARTHEST`] is busy rather than far, and more requests make it busier.
 #[inline]
 fn bytes_in(time: Duration, bytes_per_second: u64) -> u64 {
-    // Each read asks for it, so it is one multiplication and no division of 128 bits. It is less than a second.
+    // It is less than a second, so that no division of 128 bits is needed.
     u64::from(time.min(FARTHEST).subsec_nanos()) * bytes_per_second / 1_000_000_000
 }
 

@@ -76,7 +76,7 @@ impl<'p> PageLoader<'p> {
         Self {
             session: Session::new(cache, reason, Admit::Keep),
             loaded: Loaded::new(cache),
-            piece_bytes: ahead::widened(&*env.machine.reads, near_bytes, budget_bytes / 8),
+            piece_bytes: ahead::widened(env.machine.reads.latency(), near_bytes, budget_bytes / 8),
             most_bytes,
             bytes: 0,
             has_skipped: false,

@@ -145,11 +145,12 @@ fn take_level(left: &mut &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::files::sealed::tests::expect_damage_found;
 
-    fn job() -> OfferedJob {
+    /// A job, for the tests of what is said about jobs.
+    pub fn job() -> OfferedJob {
         OfferedJob {
             database: 7,
             epoch: 9,

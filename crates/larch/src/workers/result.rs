@@ -155,27 +155,8 @@ pub fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::CompactionReason;
     use crate::files::sealed::tests::expect_damage_found;
-    use crate::follow::position::Position;
-    use crate::manifest::TableId;
-
-    fn job() -> OfferedJob {
-        OfferedJob {
-            database: 7,
-            epoch: 9,
-            numbers: 52..90,
-            position: Position::default(),
-            table: TableId(3),
-            to: 6,
-            reason: CompactionReason::Level0,
-            bottom: true,
-            file_bytes: 1,
-            boundaries: Vec::new(),
-            inputs: vec![(0, 40)],
-            compat: String::new(),
-        }
-    }
+    use crate::workers::job::tests::job;
 
     #[test]
     fn a_result_is_read_as_it_was_written_and_damage_is_found() {

@@ -58,7 +58,7 @@ pub struct CompactedJob {
     pub output_bytes: u64,
     /// How long it took.
     pub time: Duration,
-    /// Why it failed, if it did. Then the writer does it, and no file is left.
+    /// Why it failed, if it did. Then the writer does it, and removes the files that this worker could not remove.
     pub error: Option<Error>,
 }
 

@@ -166,7 +166,7 @@ fn windows_widen_up_to_a_quarter_of_the_cache() {
     let db = builder(&machine).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
     let cache = &table.core().env.cache;
-    let bytes = |micros| ahead_bytes(cache, &*FarReads::new(Duration::from_micros(micros)));
+    let bytes = |micros| ahead_bytes(cache, Duration::from_micros(micros));
     assert_eq!((bytes(0), bytes(100)), (8 << 20, 8 << 20), "an eighth");
     assert_eq!(bytes(5_000), MACHINE_BYTES / 100, "twice what comes in 5 ms");
     assert_eq!(bytes(1_000_000), 16 << 20);
