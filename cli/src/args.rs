@@ -2,7 +2,7 @@
 
 use crate::commands::sql::QueryFormat;
 use crate::failure::{Failure, Result};
-use crate::places;
+use crate::places::{self, Stored};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
@@ -269,7 +269,7 @@ impl Common {
             .compaction_workers(self.compaction_workers)
             .extractors(extractors::of);
         let builder = builder.durability(durability);
-        let builder = match places::machine(dir)? {
+        let builder = match places::machine(dir, Stored::Database)? {
             // A store has room.
             Some(machine) => builder.machine(machine).reserve_bytes(0),
             None => builder,
@@ -687,8 +687,7 @@ pub struct DropDatabase {
 pub struct Backup {
     /// Directory of the database
     pub dir: PathBuf,
-    /// Directory of its backups; made if it does not exist
-    #[arg(value_parser = local)]
+    /// Directory of its backups, or a URL in a store; made if it does not exist
     pub dest: PathBuf,
     /// Then remove all backups but the newest N, and the files that only they have
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -700,8 +699,7 @@ pub struct Backup {
 
 #[derive(Debug, Args)]
 pub struct InspectBackups {
-    /// Directory of backups
-    #[arg(value_parser = local)]
+    /// Directory of backups, or a URL in a store
     pub dest: PathBuf,
     /// Print as JSON
     #[arg(long)]
@@ -710,10 +708,9 @@ pub struct InspectBackups {
 
 #[derive(Debug, Args)]
 pub struct Restore {
-    /// Directory of backups
-    #[arg(value_parser = local)]
+    /// Directory of backups, or a URL in a store
     pub dest: PathBuf,
-    /// Directory of the database, which does not exist yet or is empty
+    /// Directory of the database, or a URL in a store, which does not exist yet or is empty
     pub dir: PathBuf,
     /// Number of the backup [default: the newest]
     #[arg(long, value_name = "N")]
@@ -723,14 +720,15 @@ pub struct Restore {
     pub json: bool,
 }
 
-/// A directory for copies or for built files. What looks like an address of another machine is refused, so that it can become one.
+/// A directory for checkpoints or for built files. What looks like a URL of a store is refused, so that it can become one.
 fn local(text: &str) -> Result<PathBuf, String> {
-    match text.split_once("://") {
-        Some((scheme, _)) if !scheme.contains('/') => Err(format!(
-            "{scheme}:// cannot hold copies or built files; name a directory (write ./{text} if it is one)"
-        )),
-        _ => Ok(PathBuf::from(text)),
+    if places::is_url(Path::new(text)) {
+        return Err(format!(
+            "checkpoints and built files lie in directories; name one (write ./{text} if it is one). In a store, larch branch makes \
+             what a checkpoint is, and larch restore makes a database of a backup"
+        ));
     }
+    Ok(PathBuf::from(text))
 }
 
 #[derive(Debug, Args)]

@@ -40,7 +40,7 @@ pub use failure::Failure;
 pub use output::Output;
 
 use args::{Command, IndexCommand, Measured};
-pub use places::MachineOf;
+pub use places::{MachineOf, Stored};
 
 /// The stores that need no other engine.
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
@@ -71,7 +71,8 @@ pub struct Additions {
     pub query: Option<RunQuery>,
     /// What `larch sql-scheduler` and `larch sql-executor` run: a query engine in several processes.
     pub sql_processes: Option<SqlProcesses>,
-    /// Databases that are not in directories of this machine: what DIR names is on the disk of the machine that this gives.
+    /// Databases and backups that are not in directories of this machine: what DIR or DEST names is on the disk of the machine that
+    /// this gives.
     pub machine_of: Option<MachineOf>,
     /// What `larch branch` and the commands beside it do.
     pub branching: Option<Branching>,

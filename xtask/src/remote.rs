@@ -19,11 +19,38 @@ const TESTS: Step = Step { name: "tests without servers", arguments: &["test"] }
 /// One after the other: each starts a server.
 const MOTO: Step = Step {
     name: "tests on moto",
-    arguments: &["test", "--test", "servers", "--test", "killed", "--", "--ignored", "--test-threads=1", "moto"],
+    arguments: &[
+        "test",
+        "--test",
+        "servers",
+        "--test",
+        "killed",
+        "--test",
+        "branches",
+        "--test",
+        "backups",
+        "--",
+        "--ignored",
+        "--test-threads=1",
+        "moto",
+    ],
 };
 const SERVERS: Step = Step {
     name: "tests on moto and MinIO",
-    arguments: &["test", "--test", "servers", "--test", "killed", "--", "--ignored", "--test-threads=1"],
+    arguments: &[
+        "test",
+        "--test",
+        "servers",
+        "--test",
+        "killed",
+        "--test",
+        "branches",
+        "--test",
+        "backups",
+        "--",
+        "--ignored",
+        "--test-threads=1",
+    ],
 };
 
 /// Does what `arguments` say.

@@ -5,12 +5,14 @@ use crate::database;
 use crate::failure::Result;
 use crate::interrupt;
 use crate::output::Output;
+use crate::places::{self, Stored};
 use crate::progress::Progress;
 use crate::size;
 use larch::{BackupInfo, Backups};
 use os::Machine;
 use row_access::time::Timestamp;
 use serde::Serialize;
+use std::path::Path;
 
 /// What the backup consists of, and what it has added.
 #[derive(Serialize)]
@@ -26,6 +28,15 @@ struct Report {
     seconds: f64,
 }
 
+/// The backups in a directory or in a store.
+pub fn backups_at(dest: &Path) -> Result<Backups> {
+    let backups = Backups::at(dest);
+    Ok(match places::machine(dest, Stored::Backups)? {
+        Some(machine) => backups.on(&machine),
+        None => backups,
+    })
+}
+
 /// Runs `larch backup`.
 pub fn run(common: &Common, args: &Backup) -> Result<()> {
     let database = database::open_to_copy(&args.dir, common)?;
@@ -33,10 +44,11 @@ pub fn run(common: &Common, args: &Backup) -> Result<()> {
     let started = clock.now();
     let mut progress = Progress::bytes("copying", 0);
     let cancel = interrupt::cancels();
-    let made = database.until(&cancel).backup(&args.dest, &mut |done, total| progress.set_of(done, total));
+    let backups = backups_at(&args.dest)?.until(&cancel);
+    let made = database.backup_to(&backups, &mut |done, total| progress.set_of(done, total));
     drop(progress);
     let made = made?;
-    let removed = args.keep.map_or(Ok(Vec::new()), |count| Backups::at(&args.dest).keep(count))?;
+    let removed = args.keep.map_or(Ok(Vec::new()), |count| backups.keep(count))?;
     let time = clock.now().saturating_sub(started);
     let report = Report {
         backup: made.number,
@@ -85,7 +97,7 @@ struct Listed {
 /// Runs `larch backups`.
 pub fn list(args: &InspectBackups) -> Result<()> {
     let mut output = Output::new();
-    for BackupInfo { number, version, time, files, bytes, damage, .. } in Backups::at(&args.dest).list()? {
+    for BackupInfo { number, version, time, files, bytes, damage, .. } in backups_at(&args.dest)?.list()? {
         let time = Timestamp(i64::try_from(time.as_micros()).unwrap_or(i64::MAX)).text();
         let listed = Listed { backup: number, damage, version: version.0, time, files, bytes };
         if args.json { output.json(&listed)? } else { output.line(text(&listed))? }

@@ -4,6 +4,7 @@
 use crate::args::{Branch, DropDatabase, InspectBranches};
 use crate::failure::{Failure, Result};
 use crate::output::Output;
+use crate::places::no_stores;
 use crate::size;
 use os::Machine;
 use row_access::time::Timestamp;
@@ -81,12 +82,7 @@ fn at_url(url: &Path, branching: Option<Branching>) -> Result<(&str, Branching)>
         );
         return Err(Failure::Usage(why));
     };
-    let branching = branching.ok_or_else(|| {
-        Failure::Usage(
-            "this binary knows no stores: build the one of crates/remote, see docs/guide/store.md".to_owned(),
-        )
-    })?;
-    Ok((text, branching))
+    Ok((text, branching.ok_or_else(no_stores)?))
 }
 
 fn failed(error: io::Error) -> Failure {

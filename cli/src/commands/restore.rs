@@ -1,12 +1,13 @@
 //! `larch restore`: a database of a backup.
 
+use super::backup::backups_at;
 use crate::args::{Common, Restore};
 use crate::failure::Result;
 use crate::interrupt;
 use crate::output::Output;
+use crate::places::{self, Stored};
 use crate::progress::Progress;
 use crate::size;
-use larch::Backups;
 use os::Machine;
 use serde::Serialize;
 
@@ -26,8 +27,10 @@ pub fn run(common: &Common, args: &Restore) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::bytes("restoring", 0);
-    let backups = Backups::at(&args.dest).until(&interrupt::cancels());
-    let restored = backups.restore(args.backup, &args.dir, &mut |done, total| progress.set_of(done, total));
+    let backups = backups_at(&args.dest)?.until(&interrupt::cancels());
+    let machine = places::machine(&args.dir, Stored::Database)?.unwrap_or_else(Machine::real);
+    let restored =
+        backups.restore_on(&machine, args.backup, &args.dir, &mut |done, total| progress.set_of(done, total));
     drop(progress);
     let (restored, time) = (restored?, clock.now().saturating_sub(started));
     let report = Report {

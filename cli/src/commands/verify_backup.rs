@@ -1,12 +1,12 @@
-//! `larch verify-backup`: whether all backups in a directory can be restored.
+//! `larch verify-backup`: whether all backups in a directory or in a store can be restored.
 
+use super::backup::backups_at;
 use crate::args::InspectBackups;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
-use larch::Backups;
 use os::Machine;
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub fn run(args: &InspectBackups) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::bytes("verifying", 0);
-    let backups = Backups::at(&args.dest).until(&interrupt::cancels());
+    let backups = backups_at(&args.dest)?.until(&interrupt::cancels());
     let found = backups.verify(&mut |done, total| progress.set_of(done, total));
     drop(progress);
     let (found, time) = (found?, clock.now().saturating_sub(started));
@@ -64,7 +64,7 @@ pub fn run(args: &InspectBackups) -> Result<()> {
     }
     let dest = args.dest.display();
     Err(Failure::Damaged(format!(
-        "backups in {dest} are damaged; bring what is named back from a copy of them, or remove the damaged files, then make a \
-         new backup"
+        "backups in {dest} are damaged; bring what is named back from a copy of them, or remove the damaged files and make a \
+         new backup, which copies them again. The older ones stay damaged until larch backup --keep removes them"
     )))
 }

@@ -24,11 +24,14 @@ fn main() -> ExitCode {
     larch_cli::main_with(larch_cli::STORES, additions)
 }
 
-/// The machine of a database in a store, with what the environment says as `crates/remote` reads it.
+/// The machine of what is in a store, with what the environment says as `crates/remote` reads it.
 #[cfg(feature = "remote")]
-fn machine_of(directory: &std::path::Path) -> Option<std::io::Result<larch::Machine>> {
+fn machine_of(directory: &std::path::Path, what: larch_cli::Stored) -> Option<std::io::Result<larch::Machine>> {
     let url = directory.to_str().filter(|text| larch_remote::is_url(text))?;
-    let near = larch_remote::Near::of_environment();
+    let near = match what {
+        larch_cli::Stored::Database => larch_remote::Near::of_environment(),
+        larch_cli::Stored::Backups => Ok(larch_remote::Near::default()),
+    };
     let connection = near.and_then(|near| larch_remote::Connection::of_url(url, &near));
     Some(connection.map(|connection| connection.machine))
 }

@@ -152,7 +152,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     machine.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
     let lock = lock(&machine, &directory)?;
-    let listed = list(&machine, &directory)?;
+    let listed = list(&*machine.disk, &directory)?;
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
     } else if ManifestLog::is_unfinished_copy(&machine, &directory)? {

@@ -218,12 +218,18 @@ fn needing(
 ///
 /// # Errors
 ///
-/// `NotFound` if nothing is there; `DirectoryNotEmpty` if branches need files of it; the store's. If it was begun, the next call goes on.
+/// `NotFound` if nothing is there; `InvalidInput` if it has directories, so it is no database; `DirectoryNotEmpty` if branches need
+/// files of it; the store's. If it was begun, the next call goes on.
 pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io::Result<DropReport> {
     let journal = journal_at(store, outside, at);
     let (table, next) = journal.newest()?;
     if next == 1 {
         return Err(no_database(at));
+    }
+    if table.names.keys().any(|name| name.ends_with('/')) {
+        let why =
+            format!("{at} has backups, and no database; to remove them all, remove every object whose name begins so");
+        return Err(error(ErrorKind::InvalidInput, why));
     }
     // A writer is not fenced in vain.
     refuse_if_needed(store, outside, at, &table.branches, "")?;

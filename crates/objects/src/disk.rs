@@ -1,14 +1,15 @@
 //! The disk. It does not know how sheets are put, nor how objects are read.
 //!
-//! There is one directory. Files whose names end with `.sst` are objects: written once, durable when they are synced, and read
-//! without asking whether they are there. Files in the directory `workers` within it are objects, too, each of which is put whole. All
-//! other files grow, and are in the journal. Second names of files, and other directories, are refused.
+//! There is one directory, and directories within it that have none. Files whose names end with `.sst` are objects: written once,
+//! durable when they are synced, and read without asking whether they are there. Files in the directory `workers` are objects, too,
+//! each of which is put whole. All other files grow, and are in the journal; so are the names of directories, which end with `/`
+//! there. Second names of files, and other directories, are refused.
 
 use crate::branches::Branches;
 use crate::grown_file::GrownFile;
 use crate::journal::{CUTS, Cuts, Journal, Outside, PARENTS};
 use crate::local_logs::{LOG, LocalLog, LocalLogs, Uploads};
-use crate::object_file::{NewObject, ObjectFile};
+use crate::object_file::{FOLDER, NewObject, ObjectFile, name_of};
 use crate::parents::ParentsOf;
 use crate::put::{Put, put_once};
 use crate::removals::{REMOVED_AFTER, Removals};
@@ -16,7 +17,7 @@ use os::store::{Bill, StoredObject};
 use os::sync::Arc;
 use os::{Access, DirectoryEntry, Disk, File, Lock, Store, read_whole};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// The directory, and the folder, of what processes put for each other.
@@ -92,6 +93,7 @@ impl StoreDisk {
 
     /// Makes an object.
     fn create_object(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.check_directory_of(name)?;
         if self.parents.get()?.having(name).is_some() {
             return Err(ErrorKind::AlreadyExists.into());
         }
@@ -100,6 +102,7 @@ impl StoreDisk {
 
     /// Makes a file that grows.
     fn create_grown(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.check_directory_of(name)?;
         let grown = GrownFile::new(&self.journal, self.journal.create(name)?);
         let Some(logs) = self.logs(name) else { return Ok(Arc::new(grown)) };
         let local = logs.create(name);
@@ -120,10 +123,23 @@ impl StoreDisk {
         })
     }
 
-    /// The files that grow. That which says where SSTs lie is none that the engine knows.
-    fn grown_entries(&self) -> impl Iterator<Item = DirectoryEntry> + use<> {
+    /// The files that grow in a directory, and the directories in it. The file that says where SSTs lie is none that the engine knows.
+    fn grown_entries(&self, within: &str) -> impl Iterator<Item = DirectoryEntry> + use<> {
+        let start = if within.is_empty() { String::new() } else { as_directory(within) };
         let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);
-        files.map(|(name, bytes)| DirectoryEntry { name, bytes })
+        files.filter_map(move |(name, bytes)| {
+            let name = name.strip_prefix(&start)?;
+            let name = name.strip_suffix('/').unwrap_or(name);
+            (!name.is_empty() && !name.contains('/')).then(|| DirectoryEntry { name: name.to_owned(), bytes })
+        })
+    }
+
+    /// Refuses a file in a directory that is not there.
+    fn check_directory_of(&self, name: &str) -> io::Result<()> {
+        match name.split_once('/') {
+            Some((within, _)) if self.journal.file(&as_directory(within)).is_none() => Err(ErrorKind::NotFound.into()),
+            _ => Ok(()),
+        }
     }
 
     /// The object that an SST is, here or with a parent.
@@ -141,14 +157,60 @@ impl StoreDisk {
         directory == self.directory.join(EXCHANGE)
     }
 
-    /// The name of a file in the directory.
+    /// The name of a file in the directory, or in one within it.
     fn name<'p>(&self, action: &'static str, path: &'p Path) -> io::Result<&'p str> {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.filter(|_| path.parent() == Some(&self.directory)).ok_or_else(|| {
-            let why = format!("a database in a store is one directory, {}", self.directory.display());
+        let within = path.strip_prefix(&self.directory).ok();
+        let is_file = |within: &&Path| {
+            let parts: Vec<Component<'_>> = within.components().collect();
+            (1..=2).contains(&parts.len()) && parts.iter().all(|part| matches!(part, Component::Normal(_)))
+        };
+        within.filter(is_file).and_then(Path::to_str).ok_or_else(|| {
+            let why = format!("what is in a store is in one directory, {}", self.directory.display());
             cannot(action, path, io::Error::new(ErrorKind::Unsupported, why))
         })
     }
+
+    /// The name of a directory within the directory; empty for this one itself.
+    fn directory_name<'p>(&self, action: &'static str, directory: &'p Path) -> io::Result<&'p str> {
+        if directory == self.directory {
+            return Ok("");
+        }
+        let name = self.name(action, directory)?;
+        if name.contains('/') {
+            let why = "a directory within a directory of a store has none";
+            return Err(cannot(action, directory, io::Error::new(ErrorKind::Unsupported, why)));
+        }
+        Ok(name)
+    }
+
+    /// What is in a directory, in any order.
+    fn entries(&self, within: &str) -> io::Result<Vec<DirectoryEntry>> {
+        self.journal.refresh()?;
+        if !within.is_empty() && self.journal.file(&as_directory(within)).is_none() {
+            return Err(ErrorKind::NotFound.into());
+        }
+        let folder = if within.is_empty() { FOLDER.to_owned() } else { name_of(within) };
+        let objects = self.journal.again().ask(|| self.journal.store().list(&folder))?;
+        let mut entries: Vec<DirectoryEntry> = objects.into_iter().filter_map(entry_of).collect();
+        entries.extend(self.grown_entries(within));
+        if within.is_empty() {
+            let parents = self.parents.get()?;
+            let lying = parents.0.iter().flat_map(|parent| &parent.files);
+            entries.extend(lying.map(|(name, bytes)| DirectoryEntry { name: name.clone(), bytes: *bytes }));
+        }
+        Ok(entries)
+    }
+}
+
+/// The name of a directory in the journal.
+fn as_directory(name: &str) -> String {
+    format!("{name}/")
+}
+
+/// An object as a file of the folder that it is in.
+fn entry_of(object: StoredObject) -> Option<DirectoryEntry> {
+    let (_, name) = object.name.rsplit_once('/')?;
+    Some(DirectoryEntry { name: name.to_owned(), bytes: object.bytes })
 }
 
 /// Whether a file is an object.
@@ -207,29 +269,13 @@ impl Disk for StoreDisk {
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         if self.is_exchange(directory) {
             let listed = self.journal.again().ask(|| self.journal.store().list(EXCHANGE));
-            let name = |name: String| name.rsplit_once('/').map(|(_, name)| name.to_owned());
-            let entry = |object: StoredObject| Some(DirectoryEntry { name: name(object.name)?, bytes: object.bytes });
-            let entries = listed.map(|objects| objects.into_iter().filter_map(entry).collect());
+            let entries = listed.map(|objects| objects.into_iter().filter_map(entry_of).collect());
             return entries.map_err(|error| cannot("list", directory, error));
         }
-        if directory != self.directory {
-            return Err(cannot("list", directory, ErrorKind::NotFound.into()));
-        }
-        let listed = self.journal.refresh().and_then(|()| {
-            let objects = self.journal.again().ask(|| self.journal.store().list(crate::object_file::FOLDER))?;
-            let objects = objects.into_iter().filter_map(|object| {
-                let (_, name) = object.name.rsplit_once('/')?;
-                Some(DirectoryEntry { name: name.to_owned(), bytes: object.bytes })
-            });
-            let grown = self.grown_entries();
-            let parents = self.parents.get()?;
-            let lying = parents.0.iter().flat_map(|parent| &parent.files);
-            let lying = lying.map(|(name, bytes)| DirectoryEntry { name: name.clone(), bytes: *bytes });
-            let mut entries: Vec<DirectoryEntry> = objects.chain(lying).chain(grown).collect();
-            entries.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(entries)
-        });
-        listed.map_err(|error| cannot("list", directory, error))
+        let within = self.directory_name("list", directory)?;
+        let mut entries = self.entries(within).map_err(|error| cannot("list", directory, error))?;
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
     }
 
     fn list_ending(&self, directory: &Path, ending: &str) -> io::Result<Vec<DirectoryEntry>> {
@@ -237,7 +283,7 @@ impl Disk for StoreDisk {
             return Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect());
         }
         self.journal.refresh().map_err(|error| cannot("list", directory, error))?;
-        let mut entries: Vec<_> = self.grown_entries().filter(|entry| entry.name.ends_with(ending)).collect();
+        let mut entries: Vec<_> = self.grown_entries("").filter(|entry| entry.name.ends_with(ending)).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
@@ -273,7 +319,8 @@ impl Disk for StoreDisk {
             },
             None => {
                 let name = self.name("look for", path)?;
-                self.journal.refresh().map(|()| self.journal.file(name).is_some())
+                let is_there = |name: &str| self.journal.file(name).is_some();
+                self.journal.refresh().map(|()| is_there(name) || is_there(&as_directory(name)))
             }
         };
         found.map_err(|error| cannot("look for", path, error))
@@ -283,8 +330,16 @@ impl Disk for StoreDisk {
         if directory == self.directory || self.is_exchange(directory) {
             return Ok(());
         }
-        let why = "a database in a store is one directory";
-        Err(cannot("create directory", directory, io::Error::new(ErrorKind::Unsupported, why)))
+        let name = self.directory_name("create directory", directory)?;
+        let created = match self.journal.file(name) {
+            Some(_) => Err(ErrorKind::AlreadyExists.into()),
+            None => self.journal.create(&as_directory(name)).map(drop),
+        };
+        let created = created.or_else(|error| {
+            let is_there = error.kind() == ErrorKind::AlreadyExists && self.journal.file(name).is_none();
+            if is_there { Ok(()) } else { Err(error) }
+        });
+        created.and_then(|()| self.journal.sync()).map_err(|error| cannot("create directory", directory, error))
     }
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
@@ -292,8 +347,14 @@ impl Disk for StoreDisk {
             // A folder is there as long as something is in it.
             return Ok(());
         }
-        let why = "a database in a store is one directory";
-        Err(cannot("remove directory", directory, io::Error::new(ErrorKind::Unsupported, why)))
+        let name = self.directory_name("remove directory", directory)?;
+        let removed = match self.entries(name) {
+            // Nobody would find the objects without the name.
+            Ok(entries) if !entries.is_empty() || name.is_empty() => Err(ErrorKind::DirectoryNotEmpty.into()),
+            Ok(_) => self.journal.remove(&as_directory(name)),
+            Err(error) => Err(error),
+        };
+        removed.map_err(|error| cannot("remove directory", directory, error))
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {

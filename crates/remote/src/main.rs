@@ -4,7 +4,7 @@
 //! blocks, `LARCH_TIER_BYTES` the most that these take. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of
 //! a gigabyte read, with commas between; then the command says at its end what it has asked of the store and what that costs.
 
-use larch_cli::{BranchFound, Branched, Branching};
+use larch_cli::{BranchFound, Branched, Branching, Stored};
 use larch_remote::{Connection, Near, Place, Price, RemoteStore, is_url};
 use os::sync::{Arc, OnceLock};
 use std::env;
@@ -29,9 +29,14 @@ fn main() -> ExitCode {
     if let Some(price) = price {
         PRICE.get_or_init(|| price);
     }
-    let machine_of: larch_cli::MachineOf = |dir: &Path| {
+    let machine_of: larch_cli::MachineOf = |dir: &Path, what: Stored| {
         let url = dir.to_str().filter(|text| is_url(text))?;
-        Some(Near::of_environment().and_then(|near| connect(url, &near)).map(|connection| connection.machine))
+        let near = match what {
+            Stored::Database => Near::of_environment(),
+            // What is verified is what is in the store.
+            Stored::Backups => Ok(Near::default()),
+        };
+        Some(near.and_then(|near| connect(url, &near)).map(|connection| connection.machine))
     };
     let branching = Branching { branch, branches, drop_database };
     let additions = larch_cli::Additions {

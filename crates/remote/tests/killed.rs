@@ -133,14 +133,7 @@ fn check_on(name: &str, server: fn() -> Server, rounds: u64) {
         return write_until_killed(&url);
     }
     let server = server();
-    let variables = [
-        ("AWS_ENDPOINT", server.endpoint()),
-        ("AWS_ALLOW_HTTP", "true".to_owned()),
-        ("AWS_REGION", "us-east-1".to_owned()),
-        ("AWS_ACCESS_KEY_ID", processes::KEY.to_owned()),
-        ("AWS_SECRET_ACCESS_KEY", processes::SECRET.to_owned()),
-    ];
-    check(name, &format!("s3://{}/killed", server.bucket()), &variables, rounds);
+    check(name, &format!("s3://{}/killed", server.bucket()), &server.variables(), rounds);
 }
 
 #[test]

@@ -105,11 +105,7 @@ fn moto_by_url_with_the_environment_of_the_process() {
         let status = std::process::Command::new(itself)
             .args(["--ignored", "--exact", "moto_by_url_with_the_environment_of_the_process", "--nocapture"])
             .env(VARIABLE, server.bucket())
-            .env("AWS_ENDPOINT", server.endpoint())
-            .env("AWS_ALLOW_HTTP", "true")
-            .env("AWS_REGION", "us-east-1")
-            .env("AWS_ACCESS_KEY_ID", processes::KEY)
-            .env("AWS_SECRET_ACCESS_KEY", processes::SECRET)
+            .envs(server.variables())
             .status();
         assert!(status.expect("the test can be run").success());
         return;

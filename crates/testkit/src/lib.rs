@@ -15,6 +15,7 @@ pub mod rerun;
 pub mod script;
 pub mod simulate;
 pub mod specimen;
+pub mod stored;
 pub mod stress;
 pub mod touched;
 pub mod transactions;

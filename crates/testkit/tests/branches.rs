@@ -6,7 +6,7 @@
 
 use larch::{Database, Durability};
 use objects::{KEPT, MADE_WITHIN, Outside, StoreDisk, branch, branches, drop_database};
-use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
+use os::sim::{SimClock, SimStore, SimStoreClient, StoreTrouble};
 use os::store::FolderStore;
 use os::sync::Arc;
 use os::{Clock, Machine};
@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
+use testkit::stored::{on_store, outside};
 
 const DIRECTORY: &str = "/db";
 
@@ -112,22 +113,14 @@ impl World {
     /// A process that uses the store, and the client by which it does.
     fn outside(&mut self) -> (Outside, Arc<SimStoreClient>) {
         self.processes += 1;
-        let outside = Outside {
-            clock: self.clock.clone(),
-            random: Arc::new(SimRandom::new(self.seed * 1000 + self.processes)),
-            threads: Arc::new(SimThreads::new(self.clock.clone())),
-            who: format!("machine {}", self.processes),
-        };
-        (outside, self.store.client())
+        (outside(&self.clock, self.seed * 1000 + self.processes), self.store.client())
     }
 
     fn process(&mut self, prefix: &str) -> Process {
-        let (outside, client) = self.outside();
-        let (random, threads) = (outside.random.clone(), outside.threads.clone());
+        self.processes += 1;
+        let client = self.store.client();
         let folder = Arc::new(FolderStore::new(client.clone(), prefix));
-        let disk = StoreDisk::new(folder, Path::new(DIRECTORY), outside);
-        let reads = Arc::new(os::io::CallerReads);
-        let machine = Machine { disk, reads, clock: self.clock.clone(), random, threads };
+        let machine = on_store(folder, DIRECTORY, &self.clock, self.seed * 1000 + self.processes);
         Process { client, machine, db: None }
     }
 

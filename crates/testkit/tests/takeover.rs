@@ -4,15 +4,16 @@
 #![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 
 use larch::{Builder, CompactionWorker, Database, Durability, Follow, LevelOptions};
-use objects::{KEPT, Outside, StoreDisk};
+use objects::KEPT;
 use os::Machine;
-use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
+use os::sim::{SimClock, SimStore, SimStoreClient, StoreTrouble};
 use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
+use testkit::stored::on_store;
 
 const DIRECTORY: &str = "/db";
 
@@ -28,17 +29,7 @@ struct Process {
 impl Process {
     fn new(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64) -> Process {
         let client = store.client();
-        let threads = Arc::new(SimThreads::new(clock.clone()));
-        let random = Arc::new(SimRandom::new(seed));
-        let outside = Outside {
-            clock: clock.clone(),
-            random: random.clone(),
-            threads: threads.clone(),
-            who: format!("machine {seed}"),
-        };
-        let disk = StoreDisk::new(client.clone(), Path::new(DIRECTORY), outside);
-        let reads = Arc::new(os::io::CallerReads);
-        let machine = Machine { disk, reads, clock: clock.clone(), random, threads };
+        let machine = on_store(client.clone(), DIRECTORY, clock, seed);
         Process { machine, client, db: None, opening: 0, has_failed: false }
     }
 

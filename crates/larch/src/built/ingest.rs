@@ -215,7 +215,7 @@ impl Placing<'_> {
             return Ok(0);
         }
         let (mut done, tell) = (self.done, &mut self.tell);
-        let content = copy_whole(&**disk, &path, copy, self.limit, &mut |bytes| {
+        let content = copy_whole((&**disk, &path), (&**disk, copy), self.limit, &mut |bytes| {
             done += bytes;
             tell(done);
         })?;

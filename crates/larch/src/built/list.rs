@@ -76,7 +76,7 @@ impl BuiltList {
     /// numbered fields         that later releases may add, see sst::format::field
     /// ```
     pub fn encode(&self) -> Vec<u8> {
-        seal(MAGIC, self.id, |out| {
+        seal(MAGIC, 0, self.id, |out| {
             varint::put_bytes(out, self.compat.as_bytes());
             let mut bytes = Vec::new();
             self.options.encode(&mut bytes);
@@ -98,7 +98,7 @@ impl BuiltList {
     ///
     /// The bytes are damaged, or a newer release has written them or one of the files.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let (id, mut left) = unseal(bytes, MAGIC, "list of built files")?;
+        let (id, mut left) = unseal(bytes, MAGIC, 0, "list of built files")?;
         let head = take_head(&mut left).ok_or("it does not decode")?;
         let (compat, mut options, count) = head;
         let table = TableOptions::decode(&mut options)?;

@@ -1,21 +1,21 @@
 //! Makes a backup: of the files of a moment, only those are copied that no earlier backup has. It does not know how backups are
-//! restored.
+//! restored, nor where they lie.
 
 use super::copied_file::{Content, copy_whole, read_file};
-use super::list::{BackupList, StoredFile};
+use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
 use super::store::{Found, Store};
 use crate::cancel::Limit;
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::files::leftovers::Leftovers;
 use crate::files::output::Place;
 use crate::manifest::DbFile;
-use crate::manifest::db_file::{shared_name, sst_name};
+use crate::manifest::db_file::sst_name;
 use os::sync::Arc;
+use os::{Disk, Lock};
 use sst::Version;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// What a backup consists of, and what it has added to the backups before it.
@@ -36,22 +36,21 @@ pub struct BackupReport {
     pub new_bytes: u64,
 }
 
-/// Adds a backup to those in `directory`. `progress` gets how many bytes are in place, and how many there are.
+/// Adds a backup to those in `store`. `progress` gets how many bytes are in place, and how many there are.
 ///
 /// # Errors
 ///
 /// As [`Database::backup`](crate::Database::backup); the error of the limit.
 pub fn backup(
     core: &Arc<Core>,
-    directory: &Path,
+    store: &Store,
     limit: &Limit,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupReport> {
     core.env.check_origin()?;
-    let store = Store::new(core.env.machine.disk.clone(), directory);
-    let _lock = store.lock()?;
+    let lock = store.lock()?;
     store.clean()?;
-    let mut new = NewBackup::after(&store)?;
+    let mut new = NewBackup::after(store, &*lock)?;
     let mut attempts = 0;
     let outcome = loop {
         attempts += 1;
@@ -74,23 +73,35 @@ struct NewBackup<'s> {
     number: u64,
     /// The database that the backups before it are of, if there are any.
     database: Option<u64>,
-    /// The files that backups share, by their names in the store.
-    known: BTreeMap<String, Content>,
+    /// The files that earlier backups have, by what they are known by, and those that were copied since: where they lie.
+    known: BTreeMap<(String, u64), (Lies, Content)>,
 }
 
 impl<'s> NewBackup<'s> {
     /// The backup after those in `store`.
-    fn after(store: &'s Store) -> Result<Self> {
-        let mut new = Self { store, number: 1, database: None, known: BTreeMap::new() };
-        let there = store.names_in(&store.shared_directory())?;
+    fn after(store: &'s Store, lock: &dyn Lock) -> Result<Self> {
+        // Where a holder of the lock has a number, a file may be removed by a request that is still on its way, so no directory gets
+        // a name for the second time.
+        let mut new = Self { store, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
+        let mut listed = BTreeMap::new();
         for (number, found) in store.find()? {
-            new.number = number + 1;
+            new.number = new.number.max(number + 1);
             let Found::Whole(list) = found else { continue };
             new.database = Some(list.database);
-            for file in &list.files {
+            for (file, path) in list.files.iter().zip(store.paths(&list)) {
+                let Some(identity) = file.identity() else { continue };
+                let directory = path.parent().expect("a file is in a directory").to_owned();
+                let there = match listed.entry(directory) {
+                    Entry::Occupied(there) => there.into_mut(),
+                    Entry::Vacant(new) => {
+                        let there = store.names_in(new.key())?;
+                        new.insert(there)
+                    }
+                };
                 // A file that was lost is copied again.
-                let name = file.shared_name().filter(|name| there.get(name) == Some(&file.content.bytes));
-                new.known.extend(name.map(|name| (name, file.content)));
+                if there.get(&file.stored_name()) == Some(&file.content.bytes) {
+                    new.known.insert(identity, (file.lies, file.content));
+                }
             }
         }
         Ok(new)
@@ -98,11 +109,10 @@ impl<'s> NewBackup<'s> {
 
     /// Forgets the files of this backup alone. Those that it would share with later ones stay.
     fn begin_again(&self) -> Result<()> {
-        let directory = self.store.directory_of(self.number);
-        for name in self.store.names_in(&directory)?.into_keys() {
-            self.store.remove(&directory.join(name))?;
-        }
-        Ok(())
+        let own = self.known.iter().filter(|(_, (lies, _))| lies.with() == Some(self.number));
+        let copied: BTreeSet<&String> = own.map(|((name, _), _)| name).collect();
+        let is_useless = |name: &String| !copied.contains(name);
+        self.store.remove_of(&self.store.directory_of(self.number), &is_useless)
     }
 
     fn make(
@@ -112,21 +122,20 @@ impl<'s> NewBackup<'s> {
         limit: &Limit,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<BackupReport> {
-        let (store, disk) = (self.store, &core.env.machine.disk);
+        let (store, from) = (self.store, &*core.env.machine.disk);
         if self.database.is_some_and(|database| database != moment.database()) {
             return Err(Error::OtherDatabase(store.directory.clone()));
         }
         let directory = store.directory_of(self.number);
-        disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
-        // Not those of the database: they would be removed later, when another backup may have files with these names.
-        let place = Place { directory: directory.clone(), leftovers: Leftovers::new(disk.clone()) };
+        store.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
+        let place = Place::outside(&store.disk, &directory);
         let Written { version, manifest, names, mut fresh } = moment.write_rest(&place, limit)?;
         let files = moment.files();
         let total = files.iter().map(|file| file.bytes()).sum();
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
         let mut stored = Vec::new();
         for file in &files {
-            let (new, copied) = self.store_file(&**disk, file, limit, &mut |bytes| progress(done + bytes, total))?;
+            let (new, copied) = self.store_file(from, file, limit, &mut |bytes| progress(done + bytes, total))?;
             report.new_files += u64::from(copied);
             report.new_bytes += if copied { new.content.bytes } else { 0 };
             stored.push(new);
@@ -134,12 +143,11 @@ impl<'s> NewBackup<'s> {
             progress(done, total);
         }
         for name in names.into_iter().chain([manifest]) {
-            let content = read_file(&**disk, &directory.join(&name), limit, &mut |_| {})?;
+            let content = read_file(&*store.disk, &directory.join(&name), limit, &mut |_| {})?;
             report.new_files += 1;
             report.new_bytes += content.bytes;
-            stored.push(StoredFile { name, shared: None, content });
+            stored.push(StoredFile { name, lies: Lies::Alone, content });
         }
-        store.sync_dir(&store.shared_directory())?;
         moment.make_durable(version)?;
         let time = Duration::from_secs(core.env.machine.clock.wall().as_secs());
         let list = BackupList { database: moment.database(), number: self.number, version, time, files: stored };
@@ -152,21 +160,18 @@ impl<'s> NewBackup<'s> {
     /// Copies a file, unless it is there. Returns its entry in the list, and whether it was copied.
     fn store_file(
         &mut self,
-        disk: &dyn os::Disk,
+        from: &dyn Disk,
         file: &DbFile,
         limit: &Limit,
         tell: &mut dyn FnMut(u64),
     ) -> Result<(StoredFile, bool)> {
         let (name, id) = (sst_name(file.number, file.epoch), file.sst.meta.file_id);
-        let stored = shared_name(&name, id);
-        let entry = |content| StoredFile { name, shared: Some(id), content };
-        if let Some(content) = self.known.get(&stored) {
-            return Ok((entry(*content), false));
+        if let Some((lies, content)) = self.known.get(&(name.clone(), id)) {
+            return Ok((StoredFile { name, lies: *lies, content: *content }, false));
         }
-        // A list that cannot be read may name a file that is there already, so it is replaced in one step.
-        let (new, path) = (self.store.new_shared(&stored), self.store.shared_directory().join(&stored));
+        let copy = self.store.directory_of(self.number).join(&name);
         let mut copied = 0;
-        let content = copy_whole(disk, file.path(), &new, limit, &mut |bytes| {
+        let content = copy_whole((from, file.path()), (&*self.store.disk, &copy), limit, &mut |bytes| {
             copied += bytes;
             tell(copied);
         })?;
@@ -175,8 +180,8 @@ impl<'s> NewBackup<'s> {
             let (file, page, offset) = (file.path().to_owned(), "last", content.bytes);
             return Err(pages::Error::Corrupt { file, page, offset, why }.into());
         }
-        disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
-        self.known.insert(stored, content);
-        Ok((entry(content), true))
+        let lies = Lies::With { backup: self.number, id };
+        self.known.insert((name.clone(), id), (lies, content));
+        Ok((StoredFile { name, lies, content }, true))
     }
 }

@@ -9,12 +9,12 @@ use crate::cancel::{Cancel, Limit};
 use crate::error::{Error, Result};
 use os::Machine;
 use sst::Version;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Backups of one database in a directory, which [`Database::backup`](crate::Database::backup) makes. They share files: each SST
-/// is there once, whatever the number of backups that have it.
+/// is there once, whatever the number of backups that have it. They may lie in a store, on a [`Machine`] whose disk is one.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -109,7 +109,7 @@ impl Backups {
         Self { machine: Machine::real(), directory: directory.as_ref().to_owned(), cancel: Cancel::new() }
     }
 
-    /// The same backups on another machine, for example a simulated one.
+    /// The same backups on another machine, for example a store.
     pub fn on(self, machine: &Machine) -> Self {
         Self { machine: machine.clone(), ..self }
     }
@@ -119,11 +119,12 @@ impl Backups {
         Self { cancel: cancel.clone(), ..self }
     }
 
-    fn store(&self) -> Store {
-        Store::new(self.machine.disk.clone(), &self.directory)
+    /// Where they lie.
+    pub(crate) fn store(&self) -> Store {
+        Store::new(&self.machine, &self.directory)
     }
 
-    fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> Limit {
         Limit::new(&self.machine.clock, &self.cancel)
     }
 
@@ -188,14 +189,29 @@ impl Backups {
         directory: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<BackupInfo> {
+        self.restore_on(&self.machine, number, directory, progress)
+    }
+
+    /// As [`Backups::restore`], to a directory of another machine: a database in a store, or, of backups in a store, one on this machine.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backups::restore`].
+    pub fn restore_on(
+        &self,
+        machine: &Machine,
+        number: Option<u64>,
+        directory: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<BackupInfo> {
         let (store, limit) = (self.store(), self.limit());
         let list = self.find(&store, number)?;
-        let (disk, total) = (&self.machine.disk, list.bytes());
-        let new = NewDirectory::begin(disk, directory.as_ref())?;
+        let total = list.bytes();
+        let new = NewDirectory::begin(&machine.disk, directory.as_ref())?;
         let mut done = 0;
         for (file, path) in list.files.iter().zip(store.paths(&list)) {
             let copy = new.place().directory.join(&file.name);
-            let copied = copy_whole(&**disk, &path, &copy, &limit, &mut |bytes| {
+            let copied = copy_whole((&*store.disk, &path), (&*machine.disk, &copy), &limit, &mut |bytes| {
                 done += bytes;
                 progress(done, total);
             });
@@ -238,9 +254,10 @@ impl Backups {
         let (store, limit, mut report) = (self.store(), self.limit(), VerifyReport::default());
         // What each file holds, as the lists say, and the backups that have it.
         let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();
+        let (mut unfinished, mut holders) = (Vec::new(), BTreeSet::new());
         for (number, found) in store.find()? {
             match found {
-                Found::Unfinished => report.unfinished.push(number),
+                Found::Unfinished => unfinished.push(number),
                 Found::Damaged(error) | Found::Newer(error) => {
                     report.backups += 1;
                     let (file, why) = (store.list_of(number), error.to_string());
@@ -248,11 +265,19 @@ impl Backups {
                 }
                 Found::Whole(list) => {
                     report.backups += 1;
+                    holders.extend(list.files.iter().filter_map(|file| file.lies.with()));
                     for (file, path) in list.files.iter().zip(store.paths(&list)) {
                         let Content { bytes, checksum } = file.content;
                         files.entry(path).or_default().entry((bytes, checksum)).or_default().push(number);
                     }
                 }
+            }
+        }
+        // A directory of a backup that was removed may have files of others, or, in a store, be there for a while without any.
+        unfinished.retain(|number| !holders.contains(number));
+        for number in unfinished {
+            if !store.names_in(&store.directory_of(number))?.is_empty() {
+                report.unfinished.push(number);
             }
         }
         let lengths = files.values().flat_map(|said| said.keys().next()).map(|(bytes, _)| *bytes);

@@ -64,7 +64,7 @@ fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;
     let mut logs = Vec::new();
-    for listed in list(machine, directory)?.into_iter().rev() {
+    for listed in list(&*machine.disk, directory)?.into_iter().rev() {
         let ListedFile::Log(number) = listed else { continue };
         if number < oldest {
             continue;

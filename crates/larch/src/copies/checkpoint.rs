@@ -65,7 +65,7 @@ fn checkpoint_of(
         if !share_file(&**disk, file.path(), &copy)? {
             let before = report.bytes;
             let mut done = before;
-            let content = copy_whole(&**disk, file.path(), &copy, limit, &mut |bytes| {
+            let content = copy_whole((&**disk, file.path()), (&**disk, &copy), limit, &mut |bytes| {
                 done += bytes;
                 progress(done, total);
             })?;

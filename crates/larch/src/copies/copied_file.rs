@@ -56,20 +56,19 @@ pub fn copy_file(
     Ok(content)
 }
 
-/// As [`copy_file`], of all of the file `from`.
+/// As [`copy_file`], of all of the file `from`, which may be on another disk.
 ///
 /// # Errors
 ///
 /// As [`copy_file`].
 pub fn copy_whole(
-    disk: &dyn Disk,
-    from: &Path,
-    to: &Path,
+    (from_disk, from): (&dyn Disk, &Path),
+    (to_disk, to): (&dyn Disk, &Path),
     limit: &Limit,
     tell: &mut dyn FnMut(u64),
 ) -> Result<Content> {
-    let file = disk.open(from, Access::ReadDirect).map_err(|error| Error::io("open", from, error))?;
-    copy_file((&*file, from), u64::MAX, disk, to, limit, tell)
+    let file = from_disk.open(from, Access::ReadDirect).map_err(|error| Error::io("open", from, error))?;
+    copy_file((&*file, from), u64::MAX, to_disk, to, limit, tell)
 }
 
 /// Gives the first `bytes` of a file to `take`, with the offset of each chunk.

@@ -13,6 +13,9 @@ use std::time::Duration;
 
 const MAGIC: &[u8; 8] = b"LARCHBAK";
 
+/// Files of it may lie in the directories of other backups.
+const LIES_WITH_OTHERS: u32 = 1 << 16;
+
 /// What a backup consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupList {
@@ -33,16 +36,49 @@ pub struct BackupList {
 pub struct StoredFile {
     /// Its name in the database.
     pub name: String,
-    /// The id of the SST, if other backups may have the same file.
-    pub shared: Option<u64>,
+    /// Where it lies, and who else may have it.
+    pub lies: Lies,
     /// What is in it.
     pub content: Content,
 }
 
+/// Where a file of a backup lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lies {
+    /// Beside the list. No other backup has it.
+    Alone,
+    /// In the directory of the backup that has copied it, which may be this one: an SST that other backups may have.
+    With { backup: u64, id: u64 },
+    /// In the directory `files`, where lists without the feature bit say that backups share files.
+    InFiles { id: u64 },
+}
+
+impl Lies {
+    /// The number of the backup in whose directory it lies for all, if it lies in one.
+    pub fn with(self) -> Option<u64> {
+        match self {
+            Self::With { backup, .. } => Some(backup),
+            Self::Alone | Self::InFiles { .. } => None,
+        }
+    }
+}
+
 impl StoredFile {
-    /// The name under which backups share it, if they do.
-    pub fn shared_name(&self) -> Option<String> {
-        self.shared.map(|id| shared_name(&self.name, id))
+    /// The name under which it lies.
+    pub fn stored_name(&self) -> String {
+        match self.lies {
+            Lies::Alone | Lies::With { .. } => self.name.clone(),
+            Lies::InFiles { id } => shared_name(&self.name, id),
+        }
+    }
+
+    /// What an SST is known by that other backups may have: its name in the database and its id, because copies of one database that
+    /// go on apart make files of the same name.
+    pub fn identity(&self) -> Option<(String, u64)> {
+        match self.lies {
+            Lies::Alone => None,
+            Lies::With { id, .. } | Lies::InFiles { id } => Some((self.name.clone(), id)),
+        }
     }
 }
 
@@ -62,24 +98,37 @@ impl BackupList {
     /// head, see crate::files::sealed: magic "LARCHBAK", database
     /// number, version, seconds since 1970, files   varints
     /// file: name            bytes varint | UTF-8
-    ///       shared          u8      1: other backups may have it, 0: it is of this backup alone
-    ///       id of the SST   u64     if it is shared
+    ///       lies            u8      0: beside the list, 1: in `files`, 2: in the directory of a backup
+    ///       id of the SST   u64     of 1 and 2
+    ///       backup          varint  of 2
     ///       bytes           varint
     ///       checksum        u64     CRC-64/NVME of all bytes
     /// numbered fields               that later releases may add, see sst::format::field
     /// ```
     pub fn encode(&self) -> Vec<u8> {
-        seal(MAGIC, self.database, |out| self.encode_content(out))
+        let lies_with_others = self.files.iter().any(|file| matches!(file.lies, Lies::With { .. }));
+        let features = if lies_with_others { LIES_WITH_OTHERS } else { 0 };
+        seal(MAGIC, features, self.database, |out| self.encode_content(out))
     }
 
     fn encode_content(&self, out: &mut Vec<u8>) {
         for value in [self.number, self.version.0, self.time.as_secs(), self.files.len() as u64] {
             varint::put(out, value);
         }
-        for StoredFile { name, shared, content } in &self.files {
+        for StoredFile { name, lies, content } in &self.files {
             varint::put_bytes(out, name.as_bytes());
-            out.push(u8::from(shared.is_some()));
-            out.extend(shared.iter().flat_map(|id| id.to_le_bytes()));
+            match *lies {
+                Lies::Alone => out.push(0),
+                Lies::InFiles { id } => {
+                    out.push(1);
+                    out.extend(id.to_le_bytes());
+                }
+                Lies::With { backup, id } => {
+                    out.push(2);
+                    out.extend(id.to_le_bytes());
+                    varint::put(out, backup);
+                }
+            }
             varint::put(out, content.bytes);
             out.extend_from_slice(&content.checksum.to_le_bytes());
         }
@@ -91,7 +140,7 @@ impl BackupList {
     ///
     /// The bytes are damaged, or a newer release has written them.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let (database, mut left) = unseal(bytes, MAGIC, "list of a backup")?;
+        let (database, mut left) = unseal(bytes, MAGIC, LIES_WITH_OTHERS, "list of a backup")?;
         let list = take(&mut left, database).ok_or("a file in it does not decode")?;
         field::pass_over_all(left, "field")?;
         if list.files.iter().filter(|file| is_manifest(&file.name)).count() != 1 {
@@ -107,23 +156,29 @@ fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let mut files = Vec::new();
     for _ in 0..count? {
         let name = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
-        let (&shared, rest) = left.split_first()?;
+        let (&lies, rest) = left.split_first()?;
         *left = rest;
-        let shared = match shared {
-            0 => None,
-            1 => Some(take_u64(left)?),
+        let lies = match lies {
+            0 => Lies::Alone,
+            1 => Lies::InFiles { id: take_u64(left)? },
+            2 => Lies::With { id: take_u64(left)?, backup: varint::take(left)? },
             _ => return None,
         };
         let content = Content { bytes: varint::take(left)?, checksum: take_u64(left)? };
-        if !is_name(&name) || (shared.is_some() && is_manifest(&name)) {
+        if !is_name(&name) || (lies != Lies::Alone && is_manifest(&name)) {
             return None;
         }
-        files.push(StoredFile { name, shared, content });
+        files.push(StoredFile { name, lies, content });
     }
     let names: BTreeSet<&str> = files.iter().map(|file| &*file.name).collect();
     files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.content.bytes))?;
-    let number = number.filter(|number| *number < u64::MAX && names.len() == files.len());
-    let (number, version, time) = (number?, Version(version?), Duration::from_secs(seconds?));
+    let number = number.filter(|number| *number < u64::MAX && names.len() == files.len())?;
+    // What a later backup has copied is not known to this one.
+    let is_earlier = |file: &StoredFile| !matches!(file.lies, Lies::With { backup, .. } if backup > number);
+    let (version, time) = (Version(version?), Duration::from_secs(seconds?));
+    if !files.iter().all(is_earlier) {
+        return None;
+    }
     Some(BackupList { database, number, version, time, files })
 }
 

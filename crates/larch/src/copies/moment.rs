@@ -19,6 +19,7 @@ use crate::memtable::set::MemSet;
 use crate::open::recovery::replay;
 use crate::write::flush::write_version_to;
 use crate::write::writer::log_path;
+use os::Machine;
 use os::sync::Arc;
 use sst::Version;
 use std::path::Path;
@@ -119,8 +120,9 @@ impl Moment {
         edits.extend([Edit::LastVersion(version), Edit::FlushedVersion(version)]);
         let manifest = manifest_name(number);
         all.fresh.add(place.directory.join(&manifest));
-        let (machine, compat) = (&core.env.machine, core.env.options.compat);
-        ManifestLog::write_copy(machine, &place.directory, (number, &self.files, compat), &edits)?;
+        let machine = Machine { disk: place.disk.clone(), ..core.env.machine.clone() };
+        let compat = core.env.options.compat;
+        ManifestLog::write_copy(&machine, &place.directory, (number, &self.files, compat), &edits)?;
         Ok(Written { version, manifest, names, fresh: all.fresh })
     }
 
@@ -155,14 +157,14 @@ impl Moment {
 /// Reads `logs` from copies in `place`, where recovery may cut them off, and writes their rows to files there. Returns these and
 /// the newest version in them.
 fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, limit: &Limit) -> Result<(NewFiles, Version)> {
-    let disk = &core.env.machine.disk;
+    let disk = &place.disk;
     let mut copies = FreshFiles::new(&place.leftovers);
     for log in logs {
         let path = log_path(&place.directory, log.number);
         copies.add(path.clone());
         copy_file((&*log.file, &log.path), log.bytes, &**disk, &path, limit, &mut |_| {})?;
     }
-    let listed = list(&core.env.machine, &place.directory)?;
+    let listed = list(&**disk, &place.directory)?;
     let recovered = replay(core, &place.directory, &listed, place)?;
     // None may stay in the copy of the database.
     for path in logs.iter().map(|log| log_path(&place.directory, log.number)) {

@@ -12,7 +12,6 @@
 //! After an error the directory is as it was before; if it was there, `LOCK` stays. If that fails too, it is left as after a crash.
 
 use crate::error::{Error, Result};
-use crate::files::leftovers::Leftovers;
 use crate::files::listing::is_of_database;
 use crate::files::output::Place;
 use crate::manifest::log::{CURRENT, UNFINISHED, current_text};
@@ -25,7 +24,6 @@ use std::path::Path;
 /// A directory that is being filled. If it is dropped before it is finished, what was written to it is removed.
 #[derive(Debug)]
 pub struct NewDirectory {
-    disk: Arc<dyn Disk>,
     place: Place,
     /// Whether the directory was not there before.
     is_made: bool,
@@ -48,10 +46,9 @@ impl NewDirectory {
             // No lock file is made beside other files.
             left_files(&**disk, directory)?;
         }
-        // Not those of the database: a later copy may have files with the same names.
-        let leftovers = Leftovers::new(disk.clone());
-        let place = Place { directory: directory.to_owned(), leftovers };
-        let mut new = Self { disk: disk.clone(), place, is_made, is_finished: false, lock: None };
+        // Not the leftovers of the database: a later copy may have files with the same names.
+        let place = Place::outside(disk, directory);
+        let mut new = Self { place, is_made, is_finished: false, lock: None };
         let lock = directory.join(LOCK);
         new.lock = Some(disk.lock(&lock).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => Error::CopyLocked(directory.to_owned()),
@@ -85,17 +82,17 @@ impl NewDirectory {
     /// What the disk refuses. Then the directory is what it was before. If the last sync fails, and the step cannot be taken back
     /// either, it may be finished after a crash, with all its files.
     pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        let directory = &self.place.directory;
+        let Place { disk, directory, .. } = &self.place;
         let (mark, last) = (directory.join(UNFINISHED), directory.join(name));
         let io = |action| move |error| Error::io(action, directory, error);
-        let file = self.disk.open(&mark, Access::Write).map_err(|error| Error::io("open", &mark, error))?;
+        let file = disk.open(&mark, Access::Write).map_err(|error| Error::io("open", &mark, error))?;
         let written = file.write_at(bytes, 0).and_then(|()| file.sync());
         written.map_err(|error| Error::io("write", &mark, error))?;
-        self.disk.sync_dir(directory).map_err(io("sync"))?;
-        self.disk.rename(&mark, &last).map_err(|error| Error::io("rename", &mark, error))?;
-        if let Err(error) = self.disk.sync_dir(directory) {
+        disk.sync_dir(directory).map_err(io("sync"))?;
+        disk.rename(&mark, &last).map_err(|error| Error::io("rename", &mark, error))?;
+        if let Err(error) = disk.sync_dir(directory) {
             // It goes back to what it was, so that the caller's error is the truth.
-            self.disk.rename(&last, &mark).ok();
+            disk.rename(&last, &mark).ok();
             return Err(io("sync")(error));
         }
         self.is_finished = true;
@@ -108,16 +105,16 @@ impl Drop for NewDirectory {
         if self.is_finished {
             return;
         }
-        let directory = &self.place.directory;
+        let Place { disk, directory, .. } = &self.place;
         // What cannot be removed is removed by the next copy into this directory. An empty directory does no harm.
-        if self.lock.is_some() && clear(&*self.disk, directory).is_err() {
+        if self.lock.is_some() && clear(&**disk, directory).is_err() {
             return;
         }
         if self.is_made {
             if self.lock.is_some() {
-                self.disk.remove(&directory.join(LOCK)).ok();
+                disk.remove(&directory.join(LOCK)).ok();
             }
-            self.disk.remove_dir(directory).ok();
+            disk.remove_dir(directory).ok();
         }
     }
 }

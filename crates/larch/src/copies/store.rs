@@ -3,35 +3,41 @@
 //!
 //! ```text
 //! LOCK                               held by a process that makes or removes a backup
-//! files/00000024-9-<id>.sst          SSTs, each for all backups whose lists name it
-//! files/00000024-9-<id>.sst.new      one that is being copied
 //! backup-3/LIST                      what backup 3 consists of; written last
-//! backup-3/MANIFEST-00000031         files of backup 3 alone
+//! backup-3/00000024-9.sst            SSTs that backup 3 has copied, each for all backups whose lists name it
+//! backup-3/MANIFEST-00000031         a file of backup 3 alone
+//! files/00000024-9-<id>.sst          SSTs of lists without the feature bit
 //! ```
 //!
-//! Invariant: a file that a list names is there and does not change until the list is gone. A backup without a list is none.
+//! Invariant: a file that a list names is there and does not change until no list names it. A backup without a list is none; its
+//! directory stays as long as other backups have files in it.
 
-use super::list::{BackupList, StoredFile};
+use super::list::{BackupList, Lies};
 use crate::error::{Error, Result};
 use crate::files::listing::is_of_database;
 use crate::files::sealed;
 use os::sync::Arc;
-use os::{Access, Disk, Lock};
+use os::{Access, Clock, Disk, Lock, Machine};
 use sst::format::features::Unreadable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const LOCK: &str = "LOCK";
 const FILES: &str = "files";
 const LIST: &str = "LIST";
 const LIST_NEW: &str = "LIST.new";
 const BACKUP: &str = "backup-";
-const NEW: &str = ".new";
+const SST: &str = ".sst";
+
+/// What a process has asked of a store before it died is done within this time, or never.
+const LATEST_REQUEST: Duration = Duration::from_secs(3600);
 
 /// A directory of backups.
 pub struct Store {
     pub disk: Arc<dyn Disk>,
+    clock: Arc<dyn Clock>,
     pub directory: PathBuf,
 }
 
@@ -47,13 +53,24 @@ pub enum Found {
     Unfinished,
 }
 
+impl Found {
+    /// The list of a backup that is whole.
+    fn list(&self) -> Option<&BackupList> {
+        match self {
+            Self::Whole(list) => Some(list),
+            Self::Damaged(_) | Self::Newer(_) | Self::Unfinished => None,
+        }
+    }
+}
+
 /// All that was found, by number.
 pub type AllFound = BTreeMap<u64, Found>;
 
 impl Store {
     /// The directory, which need not be there.
-    pub fn new(disk: Arc<dyn Disk>, directory: &Path) -> Self {
-        Self { disk, directory: directory.to_owned() }
+    pub fn new(machine: &Machine, directory: &Path) -> Self {
+        let (disk, clock) = (machine.disk.clone(), machine.clock.clone());
+        Self { disk, clock, directory: directory.to_owned() }
     }
 
     /// Makes the directory if it is not there, and takes its lock.
@@ -66,8 +83,7 @@ impl Store {
         if disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {
             self.names()?;
         }
-        let files = self.shared_directory();
-        disk.create_dir(&files).map_err(|error| Error::io("create", &files, error))?;
+        disk.create_dir(directory).map_err(|error| Error::io("create", directory, error))?;
         let lock = directory.join(LOCK);
         disk.lock(&lock).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => Error::BackupsLocked(directory.clone()),
@@ -99,16 +115,6 @@ impl Store {
         self.directory.join(format!("{BACKUP}{number}"))
     }
 
-    /// The directory of the files that backups share.
-    pub fn shared_directory(&self) -> PathBuf {
-        self.directory.join(FILES)
-    }
-
-    /// Where a file that backups share is written until it is whole.
-    pub fn new_shared(&self, name: &str) -> PathBuf {
-        self.shared_directory().join(format!("{name}{NEW}"))
-    }
-
     /// The list of a backup.
     pub fn list_of(&self, number: u64) -> PathBuf {
         self.directory_of(number).join(LIST)
@@ -116,11 +122,12 @@ impl Store {
 
     /// The paths of the files of a backup, in the order of its list.
     pub fn paths(&self, list: &BackupList) -> Vec<PathBuf> {
-        let path = |file: &StoredFile| match file.shared_name() {
-            Some(name) => self.shared_directory().join(name),
-            None => self.directory_of(list.number).join(&file.name),
+        let directory = |lies| match lies {
+            Lies::Alone => self.directory_of(list.number),
+            Lies::With { backup, .. } => self.directory_of(backup),
+            Lies::InFiles { .. } => self.directory.join(FILES),
         };
-        list.files.iter().map(path).collect()
+        list.files.iter().map(|file| directory(file.lies).join(file.stored_name())).collect()
     }
 
     /// What is in the directory.
@@ -152,31 +159,43 @@ impl Store {
         })
     }
 
-    /// Removes what belongs to no backup: backups that were not finished, and files that no list names. While a list cannot be
-    /// read, all files that are whole stay, because it may name them. Other names than those of SSTs are passed over.
+    /// Removes what belongs to no backup: what is in the directories of backups without a list, and in `files`, but for what other
+    /// lists name. While a list cannot be read, all SSTs stay, because it may name them.
     ///
     /// # Errors
     ///
     /// What the disk refuses.
     pub fn clean(&self) -> Result<()> {
         let found = self.find()?;
-        let mut named = BTreeSet::new();
-        let mut is_known = true;
-        for (number, found) in &found {
-            match found {
-                Found::Whole(list) => named.extend(list.files.iter().filter_map(|file| file.shared_name())),
-                Found::Damaged(_) | Found::Newer(_) => is_known = false,
-                Found::Unfinished => self.remove_rest(*number)?,
+        let mut named: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
+        for list in found.values().filter_map(Found::list) {
+            for path in self.paths(list) {
+                let (directory, name) = (path.parent().expect("it is in one"), path.file_name().expect("it has one"));
+                let name = name.to_string_lossy().into_owned();
+                named.entry(directory.to_owned()).or_default().insert(name);
             }
         }
-        let shared = self.shared_directory();
-        let is_useless = |name: &String| match name.strip_suffix(NEW) {
-            Some(name) => is_of_database(name),
-            None => is_known && is_of_database(name) && !named.contains(name),
+        let is_known = !found.values().any(|found| matches!(found, Found::Damaged(_) | Found::Newer(_)));
+        let is_useless = |named: Option<&BTreeSet<String>>, name: &String| {
+            (is_known || !name.ends_with(SST)) && !named.is_some_and(|named| named.contains(name))
         };
-        let useless: Vec<String> = self.names_in(&shared)?.into_keys().filter(is_useless).collect();
-        useless.iter().try_for_each(|name| self.remove(&shared.join(name)))?;
-        self.sync_dir(&shared)
+        for (number, _) in found.iter().filter(|(_, found)| matches!(found, Found::Unfinished)) {
+            let directory = self.directory_of(*number);
+            // A crash must not bring back a list that was taken back or removed, beside files that are removed now.
+            self.sync_dir(&directory)?;
+            let named = named.get(&directory);
+            self.remove_of(&directory, &|name| is_useless(named, name))?;
+            if self.disk.keeps_removed().is_none() || self.is_settled(*number, &found) {
+                self.remove_if_empty(&directory)?;
+            }
+        }
+        let files = self.directory.join(FILES);
+        if self.disk.exists(&files).map_err(|error| Error::io("look for", &files, error))? {
+            let named = named.get(&files);
+            self.remove_of(&files, &|name| is_of_database(name) && is_useless(named, name))?;
+            self.sync_dir(&files)?;
+        }
+        Ok(())
     }
 
     /// Takes the list of a backup away. From then on it is none, and [`Store::clean`] removes the rest.
@@ -189,20 +208,35 @@ impl Store {
         self.sync_dir(&self.directory_of(number))
     }
 
-    /// Removes the files of a backup without a list, and its directory.
+    /// Removes the files in a directory whose names `is_useless`.
     ///
     /// # Errors
     ///
     /// What the disk refuses.
-    fn remove_rest(&self, number: u64) -> Result<()> {
-        let directory = self.directory_of(number);
-        // A crash must not bring back a list that was taken back or removed, beside files that are removed now.
-        self.sync_dir(&directory)?;
-        for name in self.names_in(&directory)?.into_keys() {
-            self.remove(&directory.join(name))?;
+    pub fn remove_of(&self, directory: &Path, is_useless: &dyn Fn(&String) -> bool) -> Result<()> {
+        let mut useless = self.names_in(directory)?.into_keys().filter(is_useless);
+        useless.try_for_each(|name| self.remove(&directory.join(name)))
+    }
+
+    /// Whether nothing can appear any more in the directory of a backup that was not finished, on a store: a later backup is older than
+    /// any request.
+    fn is_settled(&self, number: u64, found: &AllFound) -> bool {
+        let later = found.range(number + 1..).filter_map(|(_, found)| found.list());
+        later.map(|list| list.time.saturating_add(LATEST_REQUEST)).any(|until| until < self.clock.wall())
+    }
+
+    /// Removes a directory, unless something is in it: files that others have, or, in a store, files that are removed a while after
+    /// they were asked to be.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    fn remove_if_empty(&self, directory: &Path) -> Result<()> {
+        match self.disk.remove_dir(directory) {
+            Ok(()) => self.sync_dir(&self.directory),
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+            Err(error) => Err(Error::io("remove directory", directory, error)),
         }
-        self.disk.remove_dir(&directory).map_err(|error| Error::io("remove directory", &directory, error))?;
-        self.sync_dir(&self.directory)
     }
 
     /// Writes the list of a backup, which is one from then on. All its files are durable.

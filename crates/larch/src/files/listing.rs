@@ -1,7 +1,7 @@
 //! The files in the directory of a database, by their names. It opens none of them, and does not know which of them count.
 
 use crate::error::{Error, Result};
-use os::Machine;
+use os::{Disk, Machine};
 use std::path::Path;
 
 /// How the names of logs end.
@@ -31,8 +31,8 @@ impl ListedFile {
 /// # Errors
 ///
 /// The directory cannot be listed.
-pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<ListedFile>> {
-    let entries = machine.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
+pub fn list(disk: &dyn Disk, directory: &Path) -> Result<Vec<ListedFile>> {
+    let entries = disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
     let mut listed: Vec<ListedFile> = entries.into_iter().filter_map(|entry| parse(entry.name)).collect();
     listed.sort_by_key(ListedFile::number);
     Ok(listed)

@@ -12,11 +12,11 @@ use crate::gauge::Holding;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::{Level, NewFile, TableInfo};
 use crate::parts::Slices;
-use os::Access;
 use os::sync::Arc;
+use os::{Access, Disk};
 use sst::{CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
@@ -24,9 +24,11 @@ const MEASURE_BYTES: u64 = 64 << 10;
 /// A file that ends at a border of the deeper level has at least this part of the length of others.
 const LEAST_SHARE: u64 = 4;
 
-/// Where new files are written: in the directory of the database, or in that of a copy of it.
+/// Where new files are written: in the directory of the database, or in that of a copy of it, which may be on another disk.
 #[derive(Clone, Debug)]
 pub struct Place {
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
     /// The directory.
     pub directory: PathBuf,
     /// Removes files there that failed work has left.
@@ -36,7 +38,13 @@ pub struct Place {
 impl Place {
     /// The directory of the database of `env`.
     pub fn of(env: &Environment) -> Self {
-        Self { directory: env.directory.clone(), leftovers: env.opener.leftovers.clone() }
+        let disk = env.machine.disk.clone();
+        Self { disk, directory: env.directory.clone(), leftovers: env.opener.leftovers.clone() }
+    }
+
+    /// A directory that is filled from outside of a database. What failed work leaves there is not a matter of the database.
+    pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
+        Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }
     }
 }
 
@@ -310,8 +318,7 @@ impl Outputs {
         };
         self.core.writes.check_number(number)?;
         let path = self.place.directory.join(sst_name(number, self.core.env.epoch));
-        let disk = &self.core.env.machine.disk;
-        let file = disk.open(&path, Access::CreateDirect);
+        let file = self.place.disk.open(&path, Access::CreateDirect);
         // A file that was there before is not removed, whoever made it.
         if !file.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
             self.fresh.add(path.clone());
@@ -382,10 +389,9 @@ impl Outputs {
     pub fn finish(mut self, level: u8, version_offset: u64) -> Result<NewFiles> {
         self.write_erase()?;
         self.close(None)?;
-        let env = &self.core.env;
-        let directory = &self.place.directory;
-        env.machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
-        let (table, epoch) = (self.table.id, env.epoch);
+        let Place { disk, directory, .. } = &self.place;
+        disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        let (table, epoch) = (self.table.id, self.core.env.epoch);
         let new = |(number, meta)| NewFile { table, level, number, epoch, version_offset, meta };
         Ok(NewFiles { files: self.written.into_iter().map(new).collect(), fresh: self.fresh })
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!  0  magic                 8
 //!  8  format version        u32    1
-//! 12  features              u32    see sst::format::features; none yet
+//! 12  features              u32    see sst::format::features
 //! 16  id                    u64
 //! 24  content
 //!     crc32c of all before  u32
@@ -21,11 +21,11 @@ const CRC_BYTES: usize = 4;
 /// A longer list is damaged. An entry has 60 to 500 bytes, so this is room for half a million files at least.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A list about `id`, whose content `write` appends.
-pub fn seal(magic: &[u8; 8], id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+/// A list about `id` with these feature bits, whose content `write` appends.
+pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = magic.to_vec();
     out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&features.to_le_bytes());
     out.extend_from_slice(&id.to_le_bytes());
     write(&mut out);
     let crc = crc_fast::crc32_iscsi(&out);
@@ -33,12 +33,13 @@ pub fn seal(magic: &[u8; 8], id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u
     out
 }
 
-/// The id and the content of what [`seal`] has made. `what` is said of bytes with another magic.
+/// The id and the content of what [`seal`] has made, if it has no other required features than those that are `known`. `what` is
+/// said of bytes with another magic.
 ///
 /// # Errors
 ///
 /// The bytes are damaged, or a newer release has written them.
-pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], what: &str) -> Result<(u64, &'b [u8]), Unreadable> {
+pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], known: u32, what: &str) -> Result<(u64, &'b [u8]), Unreadable> {
     let parts = bytes.len().checked_sub(CRC_BYTES).and_then(|at| bytes.split_at_checked(at));
     let (body, crc) = parts.ok_or("it is shorter than a checksum")?;
     let (head, content) = body.split_at_checked(HEAD_BYTES).ok_or("it is shorter than its head")?;
@@ -51,7 +52,7 @@ pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], what: &str) -> Result<(u64, 
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
         return Err("its checksum does not match".into());
     }
-    features::check(number(12), 0)?;
+    features::check(number(12), known)?;
     Ok((u64::from_le_bytes(head[16..24].try_into().expect("eight bytes")), content))
 }
 

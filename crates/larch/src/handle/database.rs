@@ -10,6 +10,7 @@ use crate::bounds::IntoKeyRange;
 use crate::built::builder::FileBuilder;
 use crate::cancel::Limit;
 use crate::copies::backup::{self, BackupReport};
+use crate::copies::backups::Backups;
 use crate::copies::checkpoint::{self, CheckpointReport};
 use crate::core::Core;
 use crate::core::handle::DatabaseHandle;
@@ -841,7 +842,7 @@ impl Database {
 
     /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. Only files are
     /// copied that no earlier backup has: files never change. So a backup takes the time and the space of what is new, and the rows
-    /// that are not in files yet. [`Backups`](crate::Backups) lists, verifies and restores them.
+    /// that are not in files yet. [`Backups`] lists, verifies and restores them.
     ///
     /// Like a checkpoint, it has all commits up to one version, and no commit waits for it ([`Database::checkpoint`]). When the call
     /// returns, the backup is durable.
@@ -853,8 +854,19 @@ impl Database {
     /// refuses, for example because it is full; damage of the log in a database opened read-only; [`Error::OutcomeUnknown`] if a
     /// sync of the log has failed; [`Error::Forked`].
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
-        let core = self.core();
-        backup::backup(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
+        self.backup_to(&Backups::at(directory).on(&self.core().env.machine), &mut |_, _| {})
+    }
+
+    /// As [`Database::backup`], added to these backups, which may lie on another machine than the database: in a store, or on this machine
+    /// if the database is in a store. `progress` gets how many bytes are in place, and how many there are.
+    ///
+    /// In a store a backup that is begun while another one is made or removed takes over: that one ends with an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if the backups were [cancelled](Backups::until), otherwise as [`Database::backup`].
+    pub fn backup_to(&self, backups: &Backups, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupReport> {
+        backup::backup(self.core(), &backups.store(), &backups.limit(), progress)
     }
 
     /// The SSTs that the newest files of all tables are, by their names in the directory, with their lengths in bytes. Whoever copies

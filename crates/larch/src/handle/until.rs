@@ -7,7 +7,6 @@ use crate::bounds::IntoKeyRange;
 use crate::built::ingest::{self, IngestOptions, IngestReport};
 use crate::cancel::{Cancel, Limit};
 use crate::compact;
-use crate::copies::backup::{self, BackupReport};
 use crate::copies::checkpoint::{self, CheckpointReport};
 use crate::error::Result;
 use crate::inspect::check::{self, CheckProgress, CheckReport};
@@ -80,15 +79,6 @@ impl Until<'_, Database> {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CheckpointReport> {
         checkpoint::checkpoint(self.handle.core(), directory.as_ref(), &self.limit(), progress)
-    }
-
-    /// As [`Database::backup`]. `progress` gets how many bytes are in place, and how many there are.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Database::backup`].
-    pub fn backup(&self, directory: impl AsRef<Path>, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupReport> {
-        backup::backup(self.handle.core(), directory.as_ref(), &self.limit(), progress)
     }
 
     /// As [`Database::check`].

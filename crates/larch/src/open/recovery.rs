@@ -13,7 +13,7 @@ use crate::write::batch::{BatchOps, Op};
 use crate::write::flush;
 use crate::write::writer::{apply, log_path};
 use os::sync::Arc;
-use os::{Access, Machine};
+use os::{Access, Disk};
 use sst::Version;
 use std::ops::Range;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct Recovered {
 }
 
 /// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the newest, and writes
-/// files with their rows to `place`.
+/// files with their rows to `place`, which is on the same disk.
 ///
 /// Rows are written to files of level 0 when they fill half of the write buffer, so that memory does not grow with the length
 /// of a log.
@@ -42,7 +42,7 @@ pub struct Recovered {
 ///
 /// A log that is needed is missing or corrupt; what the disk refuses.
 pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered> {
-    let (machine, files) = (&core.env.machine, &core.views.newest().files);
+    let (disk, files) = (&*place.disk, &core.views.newest().files);
     let numbers: Vec<u64> = listed
         .iter()
         .filter_map(|name| match name {
@@ -50,7 +50,7 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
             _ => None,
         })
         .collect();
-    let open = |number| LogReader::open(&*machine.disk, &log_path(directory, number), None);
+    let open = |number| LogReader::open(disk, &log_path(directory, number), None);
     let chain = chain(&numbers, files.oldest_log, open)?;
     if files.oldest_log > 0 && chain.first().map(|log| log.number) != Some(files.oldest_log) {
         return Err(oldest_is_missing(&log_path(directory, files.oldest_log)).into());
@@ -73,7 +73,7 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
             }
         }
         let named_end = named_end(&chain[i..]);
-        let mut reader = LogReader::open(&*machine.disk, &path, named_end)?;
+        let mut reader = LogReader::open(disk, &path, named_end)?;
         let mut memory = MemSet::new(number, Arc::default());
         while let Some(commit) = reader.next_commit()? {
             let (version, ops) = (commit.version, commit.ops);
@@ -93,9 +93,9 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
         let is_short = named_end.is_some_and(|end| reader.end() < end.at);
         if is_short {
             // It is the log before the newest one, and was not durable when the newest one began.
-            check_never_synced(machine, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
+            check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
         }
-        rewrite_tail(machine, &path, reader.proven_end()..reader.end())?;
+        rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
         recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
         recovered.files.append(flush::write_files_to(core, &memory, &core.views.boundaries(), place)?);
         if is_short {
@@ -116,8 +116,8 @@ fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
 
 /// Checks that nothing proves that log `next` was ever synced, and with it the log before it. That one, at `path`, ends at `end`, before
 /// the place where `next` says that it ended.
-fn check_never_synced(machine: &Machine, path: &Path, end: u64, next: &Path) -> Result<()> {
-    match LogReader::open(&*machine.disk, next, None)?.proof_of_sync()? {
+fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
+    match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),
         Some(proof) => {
             let why = format!("the log ends too early: in {}, {proof}", next.display());
@@ -133,9 +133,9 @@ const REWRITE_BYTES: u64 = 1 << 20;
 ///
 /// Nothing proves that the `tail` is durable. If an earlier process failed to sync it, the system may show it and yet never
 /// write it, and a sync would succeed without saving it. So the tail is written again before the sync.
-fn rewrite_tail(machine: &Machine, path: &Path, tail: Range<u64>) -> Result<()> {
+fn rewrite_tail(disk: &dyn Disk, path: &Path, tail: Range<u64>) -> Result<()> {
     let io = |action| move |error| Error::io(action, path, error);
-    let file = machine.disk.open(path, Access::Write).map_err(io("open"))?;
+    let file = disk.open(path, Access::Write).map_err(io("open"))?;
     file.set_len(tail.end).map_err(io("cut"))?;
     let mut bytes = vec![0; REWRITE_BYTES.min(tail.end - tail.start) as usize];
     let mut at = tail.start;

@@ -59,7 +59,7 @@ impl DamagedDatabase {
         if !machine.disk.exists(damaged).map_err(|error| Error::io("look for", damaged, error))? {
             return Err(Error::NotADatabase(damaged.to_owned()));
         }
-        let listed = list(machine, damaged)?;
+        let listed = list(&*machine.disk, damaged)?;
         if listed.is_empty() {
             return Err(Error::NotADatabase(damaged.to_owned()));
         }

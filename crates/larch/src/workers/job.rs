@@ -60,7 +60,7 @@ impl OfferedJob {
     /// numbered fields that later releases may add, see sst::format::field
     /// ```
     pub fn encode(&self) -> Vec<u8> {
-        seal(MAGIC, self.database, |out| {
+        seal(MAGIC, 0, self.database, |out| {
             let reason = REASONS.iter().position(|reason| *reason == self.reason).expect("all are listed");
             for value in [
                 self.epoch,
@@ -93,7 +93,7 @@ impl OfferedJob {
     ///
     /// The bytes are damaged or not whole, or a newer release has written them.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let (database, mut left) = unseal(bytes, MAGIC, "job of a compaction")?;
+        let (database, mut left) = unseal(bytes, MAGIC, 0, "job of a compaction")?;
         let job = Self::take(database, &mut left).ok_or("it does not decode")?;
         field::pass_over_all(left, "field")?;
         Ok(job)

@@ -37,7 +37,7 @@ impl JobResult {
     /// numbered fields that later releases may add, see sst::format::field
     /// ```
     pub fn encode(&self, job: &OfferedJob) -> Vec<u8> {
-        seal(MAGIC, job.database, |out| {
+        seal(MAGIC, 0, job.database, |out| {
             varint::put(out, job.epoch);
             varint::put(out, job.numbers.start);
             match self {
@@ -68,7 +68,7 @@ impl JobResult {
     ///
     /// The bytes are damaged or not whole, are of another job, or a newer release has written them.
     pub fn decode(bytes: &[u8], job: &OfferedJob) -> Result<Self, Unreadable> {
-        let (database, mut left) = unseal(bytes, MAGIC, "result of a compaction")?;
+        let (database, mut left) = unseal(bytes, MAGIC, 0, "result of a compaction")?;
         let (epoch, first) = take_pair(&mut left).ok_or("it does not decode")?;
         if (database, epoch, first) != (job.database, job.epoch, job.numbers.start) {
             return Err("it is of another job".into());

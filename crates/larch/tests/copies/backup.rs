@@ -357,16 +357,23 @@ fn while_a_list_is_damaged_no_file_that_it_may_name_is_removed() {
 }
 
 #[test]
-fn a_file_that_was_lost_is_copied_again() {
+fn a_file_that_was_lost_is_copied_again_for_the_next_backup() {
     let (machine, disk) = Machine::simulated(9);
     let db = open(&machine, HERE).expect("the disk works");
     add(&db, 0);
     db.backup(KEPT).expect("the disk works");
-    let shared = disk.list(Path::new("kept/files")).expect("it is there").remove(0).name;
-    disk.remove(&Path::new("kept/files").join(&shared)).expect("it is there");
-    assert_eq!(backups(&machine).verify(&mut |_, _| {}).expect("damage is no error").problems.len(), 1);
+    let copied = disk.list(Path::new("db")).expect("it is there").into_iter().map(|entry| entry.name);
+    let copied = copied.filter(|name| name.ends_with(".sst")).find_map(|name| {
+        let path = Path::new("kept/backup-1").join(name);
+        disk.exists(&path).expect("the disk works").then_some(path)
+    });
+    disk.remove(&copied.expect("a file that was copied")).expect("it is there");
     db.backup(KEPT).expect("the disk works");
-    expect_sound(&machine, &[1, 2]);
+    let problems = backups(&machine).verify(&mut |_, _| {}).expect("damage is no error").problems;
+    assert!(problems.len() == 1 && problems[0].backups == [1], "{problems:?}");
+    expect_restored(&machine, None, &rows(&db));
+    backups(&machine).keep(1).expect("the disk works");
+    expect_sound(&machine, &[2]);
 }
 
 #[test]
@@ -418,7 +425,7 @@ fn a_cancelled_backup_leaves_the_others_and_nothing_else() {
     let (db, made) = prepare(&machine);
     let before = files(&disk, Path::new(KEPT));
     let cancel = Cancel::new();
-    let outcome = db.until(&cancel).backup(KEPT, &mut |_, _| cancel.cancel());
+    let outcome = db.backup_to(&backups(&machine).until(&cancel), &mut |_, _| cancel.cancel());
     assert!(matches!(outcome, Err(Error::Cancelled(_))), "{outcome:?}");
     assert!(files(&disk, Path::new(KEPT)) == before);
     let stopped = backups(&machine).until(&cancel);
@@ -471,16 +478,13 @@ fn a_file_that_a_damaged_list_names_is_never_lost() {
         disk.fail_all_after(n, ErrorKind::StorageFull);
         let outcome = db.backup(KEPT);
         disk.clear_faults();
-        let mut sound = disk.image();
+        let sound = disk.image();
         sound.flip_bit("kept/backup-1/LIST", 30, 1);
         expect_restored(&Machine::simulated_on(sound, 16), Some(1), &expected);
         if outcome.is_ok() {
             return;
         }
         db.backup(KEPT).expect("the faults have passed");
-        sound = disk.image();
-        let names = sound.list(Path::new("kept/files")).expect("it is there");
-        assert!(names.iter().all(|entry| entry.name.ends_with(".sst")), "{names:?}");
     }
 }
 
@@ -507,6 +511,7 @@ fn other_names_beside_backups_are_passed_over_and_kept() {
     let db = open(&machine, HERE).expect("the disk works");
     add(&db, 0);
     db.backup(KEPT).expect("the disk works");
+    disk.create_dir(Path::new("kept/files")).expect("the disk works");
     let others = ["kept/lost+found", "kept/files/notes", "kept/files/notes.new", "kept/backup-18446744073709551615"];
     let others = others.map(Path::new);
     for other in others {

@@ -86,6 +86,17 @@ impl Server {
     pub fn bucket(&self) -> &'static str {
         BUCKET
     }
+
+    /// What the environment of a process says that uses it.
+    pub fn variables(&self) -> [(&'static str, String); 5] {
+        [
+            ("AWS_ENDPOINT", self.endpoint()),
+            ("AWS_ALLOW_HTTP", "true".to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+            ("AWS_ACCESS_KEY_ID", KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()),
+        ]
+    }
 }
 
 impl Drop for Server {

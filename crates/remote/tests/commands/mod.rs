@@ -1,0 +1,24 @@
+//! The `larch` binary of this workspace, as users run it.
+
+use std::process::Command;
+
+/// A command, and a part of what it prints when it is done, or when it fails.
+pub type Expected<'a> = (&'a [&'a str], Result<&'a str, &'a str>);
+
+/// `larch` with these arguments, in an environment with these variables.
+pub fn larch(variables: &[(&str, String)], arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
+    command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
+    command
+}
+
+/// Runs commands one after the other.
+pub fn expect(variables: &[(&str, String)], commands: &[Expected<'_>]) {
+    for (arguments, expected) in commands {
+        let output = larch(variables, arguments).output().expect("it was built");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).expect("it prints text");
+        let (expects, part) = expected.map_or_else(|part| (false, part), |part| (true, part));
+        assert!(output.status.success() == expects && text.contains(part), "{arguments:?}: {text}");
+    }
+}
