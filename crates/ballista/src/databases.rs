@@ -39,8 +39,8 @@ const KEPT_UNASKED: Duration = Duration::from_secs(60);
 /// How long a snapshot is kept after a query has asked for it last. The tasks of a query ask one after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
-/// How long a process waits until it shows a version that another one has seen.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a process waits until it shows a version that another one has seen. Ballista gives a task up that begins 20 seconds late.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it looks meanwhile, and whether there is a new version.
 pub const PAUSE: Duration = Duration::from_millis(50);

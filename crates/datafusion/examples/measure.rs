@@ -2,12 +2,12 @@
 //! Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
 //!
 //! ```text
-//! measure [--rows N] [--repeats N] [--threads N] [--directory DIR]
+//! measure [--rows N] [--repeats N] [--threads N] [--directory DIR] [--only TEXT]
 //!
 //! row:   id u64 | amount i64, price f64 | text of 76 bytes       100 bytes, in three places: key, first group, second group
 //! ```
 //!
-//! Both are asked in turns, and the medians are compared. *Cached* is what is asked again; *cold* is after the files were
+//! Only queries are asked whose names have TEXT. Both are asked in turns, and the medians are compared. *Cached* is what is asked again; *cold* is after the files were
 //! taken out of the memory of the system, with a database that was just opened.
 
 #![allow(
@@ -56,6 +56,7 @@ struct Options {
     repeats: usize,
     threads: usize,
     directory: Option<PathBuf>,
+    only: String,
 }
 
 fn main() -> ExitCode {
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
 
 fn options() -> Result<Options> {
     let threads = std::thread::available_parallelism()?.get();
-    let mut options = Options { rows: 10_000_000, repeats: 5, threads, directory: None };
+    let mut options = Options { rows: 10_000_000, repeats: 5, threads, directory: None, only: String::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
@@ -80,7 +81,8 @@ fn options() -> Result<Options> {
             "--repeats" => options.repeats = value.parse()?,
             "--threads" => options.threads = value.parse()?,
             "--directory" => options.directory = Some(value.into()),
-            other => return Err(format!("no option {other}: --rows, --repeats, --threads, --directory").into()),
+            "--only" => options.only = value,
+            other => return Err(format!("no option {other}: --rows, --repeats, --threads, --directory, --only").into()),
         }
     }
     if options.rows == 0 || options.repeats == 0 || options.threads == 0 {
@@ -119,7 +121,10 @@ fn measure(options: &Options) -> Result<()> {
         "query", "", "larch ms", "parquet ms", "ratio", "goal", "data", "groups"
     );
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).build()?;
-    for (name, sql, goal) in QUERIES {
+    if !QUERIES.iter().any(|(name, ..)| name.contains(&options.only)) {
+        return Err(format!("no query has {} in its name", options.only).into());
+    }
+    for (name, sql, goal) in QUERIES.into_iter().filter(|(name, ..)| name.contains(&options.only)) {
         let from = options.rows / 2;
         let sql = sql.replace("{from}", &from.to_string()).replace("{to}", &(from + options.rows / 1000).to_string());
         for is_cold in [false, true] {

@@ -17,6 +17,12 @@ pub fn kind_of(error: &Error) -> ErrorKind {
     }
 }
 
+/// Whether the store may have refused a range of an object that is there. Other errors may say so, too.
+pub fn may_be_of_range(error: &Error) -> bool {
+    let text = causes(error).to_lowercase();
+    kind_of(error) == ErrorKind::Other && (text.contains("range") || text.contains("416"))
+}
+
 /// `error` as "cannot `action` `key` in `bucket`: cause".
 pub fn describe(action: &str, bucket: &str, key: &str, error: &Error) -> io::Error {
     let advice = match kind_of(error) {

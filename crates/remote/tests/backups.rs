@@ -48,7 +48,7 @@ fn check(url: &str, variables: &[(&str, String)]) {
     commands::expect(
         variables,
         &[
-            (&["backup", here, kept], Ok(" new, in ")),
+            (&["backup", here, kept][..], Ok(" new, in ")),
             (&["backup", here, kept], Ok(" new, in ")),
             (&["verify-backup", kept], Ok("no damage in 2 backups")),
             (&["restore", kept, back], Ok("files of ")),
@@ -87,9 +87,9 @@ fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
         std::thread::park_timeout(Duration::from_millis(u64::from(round) * 5));
         process.kill().ok();
         killed += u32::from(!process.wait().expect("it is our process").success());
-        commands::expect(variables, &[(&["verify-backup", &kept], Ok("no damage in "))][..1 - usize::from(round == 0)]);
+        commands::expect(variables, &[(&["verify-backup", &kept][..], Ok("no damage in "))]);
         if round % 4 == 3 {
-            commands::expect(variables, &[(&["backup", &here_text, &kept, "--keep", "2"], Ok(" new, in "))]);
+            commands::expect(variables, &[(&["backup", &here_text, &kept, "--keep", "2"][..], Ok(" new, in "))]);
         }
     }
     println!("{killed} of {rounds} were killed");
@@ -97,7 +97,7 @@ fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
     commands::expect(
         variables,
         &[
-            (&["backup", &here_text, &kept, "--keep", "1"], Ok(" new, in ")),
+            (&["backup", &here_text, &kept, "--keep", "1"][..], Ok(" new, in ")),
             (&["verify-backup", &kept], Ok("no damage in 1 backup")),
             (&["restore", &kept, &back.display().to_string()], Ok("files of ")),
             (&["check", &back.display().to_string()], Ok("no damage")),

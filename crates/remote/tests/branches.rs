@@ -116,7 +116,7 @@ fn check_commands(url: &str, variables: &[(&str, String)]) {
     commands::expect(
         variables,
         &[
-            (&["put", origin, "fruit", "apple", "red"], Ok("")),
+            (&["put", origin, "fruit", "apple", "red"][..], Ok("")),
             (&["compact", origin], Ok("")),
             (&["branch", origin, branch], Ok("shares 1 file of")),
             (&["branch", origin, branch], Err("already")),

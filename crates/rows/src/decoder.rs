@@ -99,7 +99,9 @@ impl<'k> Decoder<'k> {
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Mistake> {
         let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(Mistake::Short)?;
         self.rest = rest;
-        Ok(array.map(|byte| byte ^ self.mask))
+        let mut array = *array;
+        array.iter_mut().for_each(|byte| *byte ^= self.mask);
+        Ok(array)
     }
 
     /// The next `count` bytes, borrowed unless they are inverted.

@@ -81,6 +81,8 @@ fn read_chunks(
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
     let mut chunk = Buffer::zeroed(CHUNK_BYTES);
     let mut done = 0;
+    // So nothing is asked of a store beyond the end.
+    let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
     while done < bytes {
         limit.check("the copy")?;
         let most = (bytes - done).min(CHUNK_BYTES as u64) as usize;

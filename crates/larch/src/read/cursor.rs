@@ -164,19 +164,24 @@ impl<V: Content> Cursor<V> {
     fn part_of_row(&self, i: usize) -> Option<&[u8]> {
         match &self.row {
             Standing::Nowhere => None,
-            Standing::Followed => Some(self.part_of_followed(i, self.rows.followed().spot)),
+            Standing::Followed => Some(self.part_of_followed(i, self.rows.followed())),
             Standing::Memory(row) => Some(&row.value()[self.rows.wanted().place(i, row.value())]),
             Standing::Loaded(content) => Some(content.part(i)),
         }
     }
 
-    /// Part `i` of the row that is followed, which lies at `spot`.
+    /// Part `i` of `row`, which is followed.
     #[inline]
-    fn part_of_followed<'r>(&'r self, i: usize, spot: Spot<'r>) -> &'r [u8] {
-        match spot {
-            Spot::InPage(page, place) => &page[place],
-            Spot::Copied(value) => &value[self.rows.wanted().place(i, value)],
-            Spot::Found(_) => unreachable!("a row that is followed needed no search"),
+    fn part_of_followed<'r>(&'r self, i: usize, row: RowRef<'r>) -> &'r [u8] {
+        let (RowRef { beside_main, spot, .. }, wanted) = (row, self.rows.wanted());
+        match (spot, wanted.group(i)) {
+            (Spot::InPage(page, place), 0) => &page[place],
+            (Spot::InPage(..), group) => {
+                let part = wanted.beside(group, beside_main).inline();
+                part.expect("rows with parts outside their pages are not followed")
+            }
+            (Spot::Copied(value), _) => &value[wanted.place(i, value)],
+            (Spot::Found(_), _) => unreachable!("a row that is followed needed no search"),
         }
     }
 
@@ -509,8 +514,8 @@ impl Cursor {
     #[inline]
     pub fn key_value(&self) -> Option<(&[u8], &[u8])> {
         if matches!(self.row, Standing::Followed) {
-            let RowRef { key, spot, .. } = self.rows.followed();
-            return Some((key, self.part_of_followed(0, spot)));
+            let row = self.rows.followed();
+            return Some((row.key, self.part_of_followed(0, row)));
         }
         self.key().zip(self.value())
     }

@@ -352,15 +352,16 @@ impl LevelCursor {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows from the place on that lie in its page, as of `at`, without rows older than `erased`. The place does
-    /// not change.
+    /// The rows from the place on that lie in its page, as of `at`, without rows older than `erased`, and their parts in `groups`. The
+    /// place does not change.
     pub fn streak(
         &self,
         start: StreakStart,
         direction: Direction,
         (at, erased): (Version, Option<Version>),
+        groups: Groups,
     ) -> Option<Streak> {
-        self.cursor.as_ref()?.streak(start, direction, (at, erased))
+        self.cursor.as_ref()?.streak(start, direction, (at, erased), groups)
     }
 
     /// Goes to the last row that `streak`, which began here and has advanced, has passed.

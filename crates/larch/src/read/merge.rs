@@ -320,15 +320,22 @@ impl Merge {
     /// The rows before `far` that come after the row that was left and need no step: those in the pages in which the sources
     /// stand, and copies of those in memory between them, newest source first, up to the next key of a source that stands in no
     /// page. The same range erases cover all of them. If `is_alone`, only rows of the page of the row that was left. No more
-    /// than `most` of them will be taken. The merge stays where it is until [`Merge::resume`].
-    pub fn streaks(&mut self, far: Bound<&[u8]>, is_alone: bool, most: usize) -> Vec<SourceStreak> {
+    /// than `most` of them will be taken, with their parts in `groups`. The merge stays where it is until [`Merge::resume`].
+    pub fn streaks(&mut self, far: Bound<&[u8]>, groups: Groups, (is_alone, most): (bool, usize)) -> Vec<SourceStreak> {
         let giver = self.giver.filter(|_| self.has_streaks);
-        let streaks = giver.and_then(|giver| self.find_streaks(giver, far, is_alone, most)).unwrap_or_default();
+        let streaks = giver.and_then(|giver| self.find_streaks(giver, far, groups, (is_alone, most)));
+        let streaks = streaks.unwrap_or_default();
         self.expects_streaks = !streaks.is_empty();
         streaks
     }
 
-    fn find_streaks(&self, giver: usize, far: Bound<&[u8]>, is_alone: bool, most: usize) -> Option<Vec<SourceStreak>> {
+    fn find_streaks(
+        &self,
+        giver: usize,
+        far: Bound<&[u8]>,
+        groups: Groups,
+        (is_alone, most): (bool, usize),
+    ) -> Option<Vec<SourceStreak>> {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
         for source in 0..self.sources.len() {
             let Some(key) = self.sources.key(source) else { continue };
@@ -340,7 +347,7 @@ impl Merge {
                 next_keys.push(key);
             } else if !self.sources.cursor(source).cursor.is_level() {
                 in_memory.push(source);
-            } else if let Some(streak) = self.streak_of(source, far) {
+            } else if let Some(streak) = self.streak_of(source, far, groups) {
                 pages.push((source, streak));
             } else if source == giver {
                 return None;
@@ -380,9 +387,10 @@ impl Merge {
     }
 
     /// The rows of a source before `far` that need no step, from its next row on; `None` if this row needs one.
-    fn streak_of(&self, source: usize, far: Bound<&[u8]>) -> Option<Streak> {
+    fn streak_of(&self, source: usize, far: Bound<&[u8]>, groups: Groups) -> Option<Streak> {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
-        let mut streak = cursor.streak(self.start_of(source), self.direction, (*at, self.covers.over(source)))?;
+        let shown = (*at, self.covers.over(source));
+        let mut streak = cursor.streak(self.start_of(source), self.direction, shown, groups)?;
         streak.until(self.covers.edge());
         streak.until(far);
         Some(streak)
@@ -464,10 +472,10 @@ impl StreakRows {
         }
     }
 
-    /// The bytes of the page that they pin, or of the copies.
+    /// The bytes of the pages that they pin, or of the copies.
     pub fn memory_bytes(&self) -> u64 {
         match self {
-            Self::Page(streak) => streak.page().cost_bytes(),
+            Self::Page(streak) => streak.pinned_bytes(),
             Self::Copied(rows) => rows.memory_bytes(),
         }
     }

@@ -74,8 +74,14 @@ impl PartList {
     pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         match self.group(i) {
             0 => &row.value,
-            group => &beside_main[self.set.beside_main().take_while(|&before| before < group).count()],
+            group => self.beside(group, beside_main),
         }
+    }
+
+    /// The part in `group`, of those in the groups of the set without the main one, in their order.
+    #[inline]
+    pub fn beside<'s>(&self, group: usize, beside_main: &'s [StoredValue]) -> &'s StoredValue {
+        &beside_main[self.set.beside_main_before(group)]
     }
 }
 

@@ -197,13 +197,16 @@ impl RowRef<'_> {
         self.loader.wanted.stored(i, row, self.beside_main)
     }
 
-    /// The page of a row that is followed, and where part `i` lies in it.
+    /// The page in which part `i` of a row that is followed lies, and where.
     #[inline]
     fn in_page(&self, i: usize) -> (&PageRef, Range<usize>) {
-        assert_eq!(self.loader.wanted.group(i), 0, "rows with parts in other pages are not followed");
-        match &self.spot {
-            Spot::InPage(page, place) => (page, place.clone()),
-            Spot::Found(_) | Spot::Copied(_) => unreachable!("the caller has looked"),
+        match (&self.spot, self.loader.wanted.group(i)) {
+            (Spot::InPage(page, place), 0) => (page, place.clone()),
+            (Spot::InPage(..), group) => {
+                let part = self.loader.wanted.beside(group, self.beside_main);
+                part.in_page().expect("rows with parts outside their pages are not followed")
+            }
+            (Spot::Found(_) | Spot::Copied(_), _) => unreachable!("the caller has looked"),
         }
     }
 

@@ -31,6 +31,9 @@ pub fn check(store: &dyn Store) {
         assert_eq!(buffer, object[50_000..60_000]);
         assert_eq!(store.read_at(name, &mut buffer, bytes - 100).expect("it is there"), 100);
         assert_eq!(buffer[..100], object[object.len() - 100..]);
+        for beyond in [bytes, bytes + 1, bytes + 100_000] {
+            assert_eq!(store.read_at(name, &mut buffer, beyond).expect("it is there"), 0, "at {beyond} of {bytes}");
+        }
     }
     let (sender, receiver) = mpsc::channel();
     for number in 0..200_u64 {

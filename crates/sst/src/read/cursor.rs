@@ -268,15 +268,21 @@ impl SstCursor {
         self.main.as_ref().map_or(0, TreeCursor::pinned_bytes) + history + groups
     }
 
-    /// The rows from the place on that lie in its page, as of `at`, without those that are older than `erased`. Moves
-    /// nothing.
+    /// The rows from the place on that lie in its page, as of `at`, without those that are older than `erased`, with their parts in
+    /// `groups` that lie in the pages in which such parts were found last. Moves nothing.
     pub fn streak(
         &self,
         start: StreakStart,
         direction: Direction,
         (at, erased): (Version, Option<Version>),
+        groups: Groups,
     ) -> Option<Streak> {
-        Streak::new(self.main.as_ref()?, start, direction, (at, erased), self.sst.version_offset)
+        let streak = Streak::new(self.main.as_ref()?, start, direction, (at, erased), self.sst.version_offset)?;
+        groups.beside_main().enumerate().try_fold(streak, |streak, (i, group)| {
+            let cursor = self.groups.get(i).filter(|cursor| cursor.group() == group)?;
+            let (page, layout) = cursor.page_of_newest()?;
+            streak.with_group(page, layout)
+        })
     }
 
     /// Goes to the row that `streak`, which began here and has advanced, passed last.

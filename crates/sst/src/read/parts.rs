@@ -48,6 +48,12 @@ impl Groups {
         self.0 & !Self::MAIN.0 != 0
     }
 
+    /// How many of them lie beside the main one and come before `group`, which is such a one, too.
+    #[inline]
+    pub fn beside_main_before(self, group: usize) -> usize {
+        (self.0 & !Self::MAIN.0 & ((1 << group) - 1)).count_ones() as usize
+    }
+
     /// Those that lie beside the main one, in order.
     pub fn beside_main(self) -> impl Iterator<Item = usize> {
         (1..=MAX_GROUPS).filter(move |&group| self.contains(group))
@@ -208,6 +214,11 @@ impl GroupCursor {
     /// The group.
     pub fn group(&self) -> usize {
         self.group
+    }
+
+    /// The page in which the part of a newest row lies that was found last.
+    pub(super) fn page_of_newest(&self) -> Option<(&PageRef, GroupLayout)> {
+        self.newest.as_ref().and_then(PartCursor::place).map(|(page, layout, _)| (page, *layout))
     }
 
     /// The part of the row at `place`. A step.

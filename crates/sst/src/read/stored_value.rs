@@ -48,6 +48,24 @@ impl StoredValue {
         Self { page: page.clone(), at: part.at as u32, bytes: part.bytes as u32, outside: part.outside }
     }
 
+    /// No value yet, of a row whose part lies in `page`.
+    pub(super) fn none_of(page: &PageRef) -> Self {
+        Self { page: page.clone(), at: 0, bytes: 0, outside: false }
+    }
+
+    /// Becomes another part of the same page.
+    #[inline]
+    pub(super) fn move_to(&mut self, part: StoredPart) {
+        (self.at, self.bytes, self.outside) = (part.at as u32, part.bytes as u32, part.outside);
+    }
+
+    /// The page of the row.
+    #[inline]
+    pub(super) fn page(&self) -> &PageRef {
+        &self.page
+    }
+
+    #[inline]
     fn stored(&self) -> &[u8] {
         &self.page[self.at as usize..(self.at + self.bytes) as usize]
     }
@@ -63,6 +81,7 @@ impl StoredValue {
     }
 
     /// The bytes, if they lie in the row's own page.
+    #[inline]
     pub fn inline(&self) -> Option<&[u8]> {
         (!self.outside).then(|| self.stored())
     }

@@ -1,18 +1,20 @@
 //! Rows of one page that follow one another, for a merge that has made sure that no source which it does not look at has a
-//! row between them. It knows no other source, and no file.
+//! row between them. Their parts in column groups lie in one page of each. It knows no other source, and no file.
 //!
 //! A merge takes a row by comparing all that it reads from, through steps that may fault. Most of its rows come from the pages
 //! in which its sources stand; those need no step, no reference to a page or a file for each row, and no lock.
 
+use super::stored_value::StoredValue;
 use super::tree::TreeCursor;
 use crate::Direction;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
+use crate::format::group_page::GroupLayout;
 use crate::row::{RowKind, Version};
 use pages::PageRef;
 use std::ops::{Bound, ControlFlow, Range};
 
-/// The rest of a page's rows, in one direction, as of one version. Holds the page.
+/// The rest of a page's rows, in one direction, as of one version. Holds the page, and those of the groups that are read.
 #[derive(Debug)]
 pub struct Streak {
     page: PageRef,
@@ -30,6 +32,18 @@ pub struct Streak {
     version_offset: u64,
     /// The key that was read last; it begins with the prefix of the page.
     key: Vec<u8>,
+    /// The pages of the groups that are read beside the main one.
+    groups: Vec<GroupPage>,
+    /// The parts in them of the row that was read last, if it is shown.
+    parts: Vec<StoredValue>,
+}
+
+/// Where the parts of a streak's rows lie in a page of a column group.
+#[derive(Debug)]
+struct GroupPage {
+    layout: GroupLayout,
+    /// What is to be added to the place of a row in the streak's page, modulo 2^64, to get that of its part.
+    shift: usize,
 }
 
 /// Where a streak begins.
@@ -92,7 +106,42 @@ impl Streak {
         let mut key = Vec::with_capacity(KEY_BYTES);
         key.extend_from_slice(layout.prefix(page));
         let (page, layout, began_with) = (page.clone(), *layout, rows.len());
-        Some(Streak { page, layout, rows, began_with, is_cut: false, direction, at, erased, version_offset, key })
+        let (is_cut, groups, parts) = (false, Vec::new(), Vec::new());
+        Some(Streak {
+            page,
+            layout,
+            rows,
+            began_with,
+            is_cut,
+            direction,
+            at,
+            erased,
+            version_offset,
+            key,
+            groups,
+            parts,
+        })
+    }
+
+    /// The same rows with their parts in a column group, of which `page` is one. `None` if it does not have that of the row that
+    /// comes next. Rows are left out whose parts lie in another page; then it has more rows after them.
+    pub(super) fn with_group(mut self, page: &PageRef, layout: GroupLayout) -> Option<Streak> {
+        let (first, first_part) = (self.layout.first_row(), layout.first_row());
+        let place = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
+        let there = place(first_part)..place(first_part.saturating_add(layout.rows() as u64));
+        let kept = self.rows.start.max(there.start)..self.rows.end.min(there.end);
+        let is_next_there = match self.direction {
+            Direction::Forward => kept.start == self.rows.start,
+            Direction::Backward => kept.end == self.rows.end,
+        };
+        if kept.is_empty() || !is_next_there {
+            return None;
+        }
+        self.began_with = kept.len();
+        self.rows = kept;
+        self.groups.push(GroupPage { layout, shift: first.wrapping_sub(first_part) as usize });
+        self.parts.push(StoredValue::none_of(page));
+        Some(self)
     }
 
     /// Leaves out rows from `far` on: with an excluded bound the one with this key, too.
@@ -163,6 +212,17 @@ impl Streak {
         &self.page
     }
 
+    /// The parts of the row that was read last in the groups beside the main one, if it is shown.
+    #[inline]
+    pub fn parts(&self) -> &[StoredValue] {
+        &self.parts
+    }
+
+    /// The bytes of the cache that its pages take.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.page.cost_bytes() + self.parts.iter().map(|part| part.page().cost_bytes()).sum::<u64>()
+    }
+
     /// What all keys of the page begin with.
     pub fn prefix(&self) -> &[u8] {
         self.layout.prefix(&self.page)
@@ -215,24 +275,34 @@ impl Streak {
         if record.kind != RowKind::Put || self.erased.is_some_and(|erased| version < erased) {
             return StreakRow::Gone;
         }
-        if record.outside {
+        if record.outside || (!self.groups.is_empty() && !self.read_parts(i)) {
             return StreakRow::Elsewhere;
         }
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
     }
 
+    /// Finds the parts of the row at place `i` in the groups beside the main one; false if one of them lies outside its page.
+    fn read_parts(&mut self, i: usize) -> bool {
+        self.parts.iter_mut().zip(&self.groups).all(|(part, GroupPage { layout, shift })| {
+            let stored = layout.part(part.page(), i.wrapping_add(*shift));
+            part.move_to(stored);
+            !stored.outside
+        })
+    }
+
     /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it, up to one
-    /// that is not shown or of whose key `comes_first` is false. `take` gets the key, the page, the place of the row in it
-    /// and the place of its value.
+    /// that is not shown or of whose key `comes_first` is false. `take` gets the key, the page, the parts beside the main one, the
+    /// place of the row in the page and the place of its value.
     #[inline]
     pub fn run<B>(
         &mut self,
         mut value: (u32, u32),
         comes_first: impl Fn(&[u8]) -> bool,
-        mut take: impl FnMut(&[u8], &PageRef, usize, Range<usize>) -> ControlFlow<B>,
+        mut take: impl FnMut(&[u8], &PageRef, &[StoredValue], usize, Range<usize>) -> ControlFlow<B>,
     ) -> RunEnd<B> {
         while let Some(i) = self.row() {
-            if let ControlFlow::Break(end) = take(&self.key, &self.page, i, value.0 as usize..value.1 as usize) {
+            let value_at = value.0 as usize..value.1 as usize;
+            if let ControlFlow::Break(end) = take(&self.key, &self.page, &self.parts, i, value_at) {
                 return RunEnd::Given(end);
             }
             self.advance();

@@ -16,7 +16,7 @@
 use super::super::found::Spot;
 use super::super::merge::{SourceStreak, StreakRows};
 use pages::PageRef;
-use sst::{Direction, RunEnd, StreakRow};
+use sst::{Direction, RunEnd, StoredValue, StreakRow};
 use std::cmp::Ordering;
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -132,11 +132,11 @@ impl Following {
     pub fn row(&self) -> FollowedRow<'_> {
         let Source { row, beside, .. } = &self.sources[self.now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
-        let spot = match &beside.rows {
-            StreakRows::Page(streak) => Spot::InPage(streak.page(), start as usize..end as usize),
-            StreakRows::Copied(rows) => Spot::Copied(rows.value(start, end)),
+        let (beside_main, spot) = match &beside.rows {
+            StreakRows::Page(streak) => (streak.parts(), Spot::InPage(streak.page(), start as usize..end as usize)),
+            StreakRows::Copied(rows) => (&[][..], Spot::Copied(rows.value(start, end))),
         };
-        FollowedRow { key: beside.rows.key(), spot }
+        FollowedRow { key: beside.rows.key(), beside_main, spot }
     }
 
     /// The key of this row.
@@ -172,9 +172,9 @@ impl Following {
             }
         };
         let goes_on = |key: &[u8]| nearest.is_none() || comes_first(head_towards(*direction, key, *prefix_bytes));
-        let give = |key: &[u8], page: &PageRef, row: usize, value: Range<usize>| {
+        let give = |key: &[u8], page: &PageRef, beside_main: &[StoredValue], row: usize, value: Range<usize>| {
             *given = Some((*now, row));
-            take(FollowedRow { key, spot: Spot::InPage(page, value) })
+            take(FollowedRow { key, beside_main, spot: Spot::InPage(page, value) })
         };
         match streak.run((start, end), goes_on, give) {
             RunEnd::Given(end) => Some(end),
@@ -297,6 +297,8 @@ impl Following {
 /// A row in its page, or a copy of one in memory.
 pub(super) struct FollowedRow<'r> {
     pub key: &'r [u8],
+    /// Its parts in the groups that were asked for, without the main one, if it is in a page.
+    pub beside_main: &'r [StoredValue],
     pub spot: Spot<'r>,
 }
 

@@ -262,10 +262,10 @@ impl RangeRows {
         let Self { loader, following, limit, ended, .. } = self;
         let (following, views) = (following.as_mut().expect("the row was reached"), &loader.handle.core().views);
         let generation = following.generation();
-        let broken = following.run(|FollowedRow { key, spot }| {
+        let broken = following.run(|FollowedRow { key, beside_main, spot }| {
             limit.count();
             *ended = limit.rows() == 0;
-            let row = RowRef { loader, beside_main: &[], key, spot };
+            let row = RowRef { loader, beside_main, key, spot };
             if let ControlFlow::Break(end) = each(row) {
                 return ControlFlow::Break(Some(end));
             }
@@ -521,9 +521,8 @@ impl RangeRows {
     /// The row that was reached without merging.
     #[inline]
     pub fn followed(&self) -> RowRef<'_> {
-        let FollowedRow { key, spot } = self.following.as_ref().expect("the row was reached").row();
-        // Rows that are followed have no part outside their page.
-        RowRef { loader: &self.loader, beside_main: &[], key, spot }
+        let FollowedRow { key, beside_main, spot } = self.following.as_ref().expect("the row was reached").row();
+        RowRef { loader: &self.loader, beside_main, key, spot }
     }
 
     /// The key of the row that was reached without merging.
@@ -747,13 +746,13 @@ impl Search<'_> {
     /// The rows that come next, if they need no merging.
     #[inline]
     fn following(&self, end: &mut End, limit: &RowLimit, is_crowded: bool) -> Option<Following> {
-        let can_follow = !self.loader.wanted.set().any_beside_main() && !limit.is_due() && limit.rows() > 1;
+        let can_follow = !limit.is_due() && limit.rows() > 1;
         // If the place is given up, the rest of the page is all that is left of it.
         if !can_follow || !(end.merge.expects_streaks() || is_crowded) {
             return None;
         }
         let most = usize::try_from(limit.rows()).unwrap_or(usize::MAX);
-        let streaks = end.merge.streaks(self.far, is_crowded, most);
+        let streaks = end.merge.streaks(self.far, self.loader.wanted.set(), (is_crowded, most));
         (!streaks.is_empty()).then(|| Following::new(streaks, end.generation))
     }
 }

@@ -70,7 +70,7 @@ impl Walk<'_> {
         let mut there = self.seek_near(&mut cursor);
         while there && !self.is_beyond(cursor.key()) {
             let start = [StreakStart::At, StreakStart::After][rng.random_range(0..2)];
-            let streak = cursor.streak(start, self.direction, (self.at, self.erased));
+            let streak = cursor.streak(start, self.direction, (self.at, self.erased), Groups::MAIN);
             if streak.is_none() || start == StreakStart::After {
                 given.extend(self.row(&cursor));
             }
