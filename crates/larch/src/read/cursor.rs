@@ -164,25 +164,29 @@ impl<V: Content> Cursor<V> {
     fn part_of_row(&self, i: usize) -> Option<&[u8]> {
         match &self.row {
             Standing::Nowhere => None,
-            Standing::Followed => Some(self.part_of_followed(i, self.rows.followed())),
+            Standing::Followed => Some(self.part_of_followed(i, self.rows.followed_main().1)),
             Standing::Memory(row) => Some(&row.value()[self.rows.wanted().place(i, row.value())]),
             Standing::Loaded(content) => Some(content.part(i)),
         }
     }
 
-    /// Part `i` of `row`, which is followed.
+    /// Part `i` of the row that is followed, whose part in the main group lies at `spot`.
     #[inline]
-    fn part_of_followed<'r>(&'r self, i: usize, row: RowRef<'r>) -> &'r [u8] {
-        let (RowRef { beside_main, spot, .. }, wanted) = (row, self.rows.wanted());
-        match (spot, wanted.group(i)) {
-            (Spot::InPage(page, place), 0) => &page[place],
-            (Spot::InPage(..), group) => {
-                let part = wanted.beside(group, beside_main).inline();
-                part.expect("rows with parts outside their pages are not followed")
-            }
-            (Spot::Copied(value), _) => &value[wanted.place(i, value)],
-            (Spot::Found(_), _) => unreachable!("a row that is followed needed no search"),
+    fn part_of_followed<'r>(&'r self, i: usize, spot: Spot<'r>) -> &'r [u8] {
+        let wanted = self.rows.wanted();
+        match spot {
+            Spot::InPage(page, place) if wanted.group(i) == 0 => &page[place],
+            Spot::InPage(..) => self.part_beside_main(i),
+            Spot::Copied(value) => &value[wanted.place(i, value)],
+            Spot::Found(_) => unreachable!("a row that is followed needed no search"),
         }
+    }
+
+    #[inline(never)]
+    fn part_beside_main(&self, i: usize) -> &[u8] {
+        let wanted = self.rows.wanted();
+        let part = wanted.beside(wanted.group(i), self.rows.followed().beside_main).inline();
+        part.expect("rows with parts outside their pages are not followed")
     }
 
     /// Goes to the first row whose key is `key` or after it.
@@ -514,8 +518,8 @@ impl Cursor {
     #[inline]
     pub fn key_value(&self) -> Option<(&[u8], &[u8])> {
         if matches!(self.row, Standing::Followed) {
-            let row = self.rows.followed();
-            return Some((row.key, self.part_of_followed(0, row)));
+            let (key, spot) = self.rows.followed_main();
+            return Some((key, self.part_of_followed(0, spot)));
         }
         self.key().zip(self.value())
     }

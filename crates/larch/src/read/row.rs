@@ -96,20 +96,24 @@ impl RowRef<'_> {
     #[inline]
     pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
         // Most rows of a scan are such, so only this is part of the caller.
-        if matches!(self.spot, Spot::InPage(..)) {
-            let (page, place) = self.in_page(i);
-            return Some(&page[place]);
+        if let Spot::InPage(page, place) = &self.spot
+            && self.loader.wanted.group(i) == 0
+        {
+            return Some(&page[place.clone()]);
         }
-        self.inline_part_not_in_page(i)
+        self.inline_part_elsewhere(i)
     }
 
     #[inline(never)]
-    fn inline_part_not_in_page(&self, i: usize) -> Option<&[u8]> {
+    fn inline_part_elsewhere(&self, i: usize) -> Option<&[u8]> {
         match &self.spot {
             Spot::Copied(value) => Some(&value[self.loader.wanted.place(i, value)]),
             Spot::Found(FoundRow::Memory(row)) => Some(&row.value()[self.loader.wanted.place(i, row.value())]),
             Spot::Found(FoundRow::File(row, _)) => self.stored(i, row).inline(),
-            Spot::InPage(..) => unreachable!("the caller has looked"),
+            Spot::InPage(..) => {
+                let (page, place) = self.in_page(i);
+                Some(&page[place])
+            }
         }
     }
 

@@ -277,7 +277,12 @@ impl SstCursor {
         (at, erased): (Version, Option<Version>),
         groups: Groups,
     ) -> Option<Streak> {
-        let streak = Streak::new(self.main.as_ref()?, start, direction, (at, erased), self.sst.version_offset)?;
+        let streak = Streak::new(self.main.as_ref()?, start, direction, (at, erased), self.sst.version_offset);
+        if groups.any_beside_main() { self.with_groups(streak?, groups) } else { streak }
+    }
+
+    #[inline(never)]
+    fn with_groups(&self, streak: Streak, groups: Groups) -> Option<Streak> {
         groups.beside_main().enumerate().try_fold(streak, |streak, (i, group)| {
             let cursor = self.groups.get(i).filter(|cursor| cursor.group() == group)?;
             let (page, layout) = cursor.page_of_newest()?;

@@ -32,9 +32,15 @@ pub struct Streak {
     version_offset: u64,
     /// The key that was read last; it begins with the prefix of the page.
     key: Vec<u8>,
-    /// The pages of the groups that are read beside the main one.
-    groups: Vec<GroupPage>,
-    /// The parts in them of the row that was read last, if it is shown.
+    /// The groups that are read beside the main one; mostly none.
+    beside: Option<Box<BesideMain>>,
+}
+
+/// The parts of a streak's rows in the groups that are read beside the main one.
+#[derive(Debug, Default)]
+struct BesideMain {
+    pages: Vec<GroupPage>,
+    /// Those of the row that was read last, if it is shown, each in its page.
     parts: Vec<StoredValue>,
 }
 
@@ -44,6 +50,17 @@ struct GroupPage {
     layout: GroupLayout,
     /// What is to be added to the place of a row in the streak's page, modulo 2^64, to get that of its part.
     shift: usize,
+}
+
+impl BesideMain {
+    /// Finds the parts of the row at place `i` of the streak's page; false if one of them lies outside its page.
+    fn read(&mut self, i: usize) -> bool {
+        self.parts.iter_mut().zip(&self.pages).all(|(part, GroupPage { layout, shift })| {
+            let stored = layout.part(part.page(), i.wrapping_add(*shift));
+            part.move_to(stored);
+            !stored.outside
+        })
+    }
 }
 
 /// Where a streak begins.
@@ -106,21 +123,8 @@ impl Streak {
         let mut key = Vec::with_capacity(KEY_BYTES);
         key.extend_from_slice(layout.prefix(page));
         let (page, layout, began_with) = (page.clone(), *layout, rows.len());
-        let (is_cut, groups, parts) = (false, Vec::new(), Vec::new());
-        Some(Streak {
-            page,
-            layout,
-            rows,
-            began_with,
-            is_cut,
-            direction,
-            at,
-            erased,
-            version_offset,
-            key,
-            groups,
-            parts,
-        })
+        let (is_cut, beside) = (false, None);
+        Some(Streak { page, layout, rows, began_with, is_cut, direction, at, erased, version_offset, key, beside })
     }
 
     /// The same rows with their parts in a column group, of which `page` is one. `None` if it does not have that of the row that
@@ -139,8 +143,9 @@ impl Streak {
         }
         self.began_with = kept.len();
         self.rows = kept;
-        self.groups.push(GroupPage { layout, shift: first.wrapping_sub(first_part) as usize });
-        self.parts.push(StoredValue::none_of(page));
+        let beside = self.beside.get_or_insert_default();
+        beside.pages.push(GroupPage { layout, shift: first.wrapping_sub(first_part) as usize });
+        beside.parts.push(StoredValue::none_of(page));
         Some(self)
     }
 
@@ -215,12 +220,12 @@ impl Streak {
     /// The parts of the row that was read last in the groups beside the main one, if it is shown.
     #[inline]
     pub fn parts(&self) -> &[StoredValue] {
-        &self.parts
+        self.beside.as_ref().map_or(&[], |beside| &beside.parts)
     }
 
     /// The bytes of the cache that its pages take.
     pub fn pinned_bytes(&self) -> u64 {
-        self.page.cost_bytes() + self.parts.iter().map(|part| part.page().cost_bytes()).sum::<u64>()
+        self.page.cost_bytes() + self.parts().iter().map(|part| part.page().cost_bytes()).sum::<u64>()
     }
 
     /// What all keys of the page begin with.
@@ -261,12 +266,22 @@ impl Streak {
     /// page says about it. `None` if no row is left.
     #[inline]
     pub fn read(&mut self) -> Option<StreakRow> {
-        self.row().map(|i| self.read_at(i))
+        let i = self.row()?;
+        Some(if self.beside.is_none() { self.read_main(i) } else { self.read_with_parts(i) })
+    }
+
+    /// Reads the row at place `i` of the page, with its parts beside the main one.
+    #[inline(never)]
+    fn read_with_parts(&mut self, i: usize) -> StreakRow {
+        let row = self.read_main(i);
+        let is_shown = matches!(row, StreakRow::Shown(..));
+        let is_whole = !is_shown || self.beside.as_mut().is_none_or(|beside| beside.read(i));
+        if is_whole { row } else { StreakRow::Elsewhere }
     }
 
     /// Reads the row at place `i` of the page. It is part of its callers, because a scan spends most of its time here.
     #[inline(always)]
-    fn read_at(&mut self, i: usize) -> StreakRow {
+    fn read_main(&mut self, i: usize) -> StreakRow {
         let record = self.layout.read_after_prefix(&self.page, i, &mut self.key);
         let version = Version(record.version.0.saturating_add(self.version_offset));
         if version > self.at {
@@ -275,19 +290,10 @@ impl Streak {
         if record.kind != RowKind::Put || self.erased.is_some_and(|erased| version < erased) {
             return StreakRow::Gone;
         }
-        if record.outside || (!self.groups.is_empty() && !self.read_parts(i)) {
+        if record.outside {
             return StreakRow::Elsewhere;
         }
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
-    }
-
-    /// Finds the parts of the row at place `i` in the groups beside the main one; false if one of them lies outside its page.
-    fn read_parts(&mut self, i: usize) -> bool {
-        self.parts.iter_mut().zip(&self.groups).all(|(part, GroupPage { layout, shift })| {
-            let stored = layout.part(part.page(), i.wrapping_add(*shift));
-            part.move_to(stored);
-            !stored.outside
-        })
     }
 
     /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it, up to one
@@ -296,17 +302,33 @@ impl Streak {
     #[inline]
     pub fn run<B>(
         &mut self,
+        value: (u32, u32),
+        comes_first: impl Fn(&[u8]) -> bool,
+        take: impl FnMut(&[u8], &PageRef, &[StoredValue], usize, Range<usize>) -> ControlFlow<B>,
+    ) -> RunEnd<B> {
+        if self.beside.is_none() {
+            self.run_as::<false, B>(value, comes_first, take)
+        } else {
+            self.run_as::<true, B>(value, comes_first, take)
+        }
+    }
+
+    /// As [`Streak::run`]; `HAS_PARTS` says whether there are groups beside the main one, so that the loop does not ask for each row.
+    #[inline(always)]
+    fn run_as<const HAS_PARTS: bool, B>(
+        &mut self,
         mut value: (u32, u32),
         comes_first: impl Fn(&[u8]) -> bool,
         mut take: impl FnMut(&[u8], &PageRef, &[StoredValue], usize, Range<usize>) -> ControlFlow<B>,
     ) -> RunEnd<B> {
         while let Some(i) = self.row() {
             let value_at = value.0 as usize..value.1 as usize;
-            if let ControlFlow::Break(end) = take(&self.key, &self.page, &self.parts, i, value_at) {
+            let parts = if HAS_PARTS { self.parts() } else { &[] };
+            if let ControlFlow::Break(end) = take(&self.key, &self.page, parts, i, value_at) {
                 return RunEnd::Given(end);
             }
             self.advance();
-            let next = self.row().map(|i| self.read_at(i));
+            let next = self.row().map(|i| if HAS_PARTS { self.read_with_parts(i) } else { self.read_main(i) });
             match next {
                 Some(StreakRow::Shown(start, end)) if comes_first(&self.key) => value = (start, end),
                 other => return RunEnd::Before(other),

@@ -130,13 +130,24 @@ impl Following {
     /// The row to which [`Following::next`] went. It is part of its callers, because each row of a scan goes through it.
     #[inline(always)]
     pub fn row(&self) -> FollowedRow<'_> {
+        let beside_main = match &self.sources[self.now].beside.rows {
+            StreakRows::Page(streak) => streak.parts(),
+            StreakRows::Copied(_) => &[],
+        };
+        let (key, spot) = self.main();
+        FollowedRow { key, beside_main, spot }
+    }
+
+    /// The key of this row, and where its part in the main group lies.
+    #[inline(always)]
+    pub fn main(&self) -> (&[u8], Spot<'_>) {
         let Source { row, beside, .. } = &self.sources[self.now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
-        let (beside_main, spot) = match &beside.rows {
-            StreakRows::Page(streak) => (streak.parts(), Spot::InPage(streak.page(), start as usize..end as usize)),
-            StreakRows::Copied(rows) => (&[][..], Spot::Copied(rows.value(start, end))),
+        let spot = match &beside.rows {
+            StreakRows::Page(streak) => Spot::InPage(streak.page(), start as usize..end as usize),
+            StreakRows::Copied(rows) => Spot::Copied(rows.value(start, end)),
         };
-        FollowedRow { key: beside.rows.key(), beside_main, spot }
+        (beside.rows.key(), spot)
     }
 
     /// The key of this row.

@@ -525,6 +525,12 @@ impl RangeRows {
         RowRef { loader: &self.loader, beside_main, key, spot }
     }
 
+    /// The key of the row that was reached without merging, and where its part in the main group lies.
+    #[inline]
+    pub fn followed_main(&self) -> (&[u8], Spot<'_>) {
+        self.following.as_ref().expect("the row was reached").main()
+    }
+
     /// The key of the row that was reached without merging.
     #[inline]
     pub fn followed_key(&self) -> &[u8] {
