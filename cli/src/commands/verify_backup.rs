@@ -59,10 +59,13 @@ pub fn run(args: &InspectBackups) -> Result<()> {
         ))?;
     }
     output.finish()?;
+    let dest = args.dest.display();
+    if report.backups == 0 {
+        return Err(Failure::NotFound(format!("there is no backup in {dest}; check the name")));
+    }
     if report.problems.is_empty() {
         return Ok(());
     }
-    let dest = args.dest.display();
     Err(Failure::Damaged(format!(
         "backups in {dest} are damaged; bring what is named back from a copy of them, or remove the damaged files and make a \
          new backup, which copies them again. The older ones stay damaged until larch backup --keep removes them"

@@ -173,7 +173,8 @@ pub enum Error {
     /// The directory has a copy of a database, or files that were built, and was not finished.
     #[error(
         "{} has a copy of a database, or built files, that was not finished; make the copy again, or build the files again, in the same \
-         directory, which first removes what is there, or remove the directory",
+         directory, which first removes what is there, or remove the directory. What is in a store has to be dropped first: larch \
+         drop-database",
         .0.display()
     )]
     UnfinishedCopy(PathBuf),

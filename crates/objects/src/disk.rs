@@ -23,6 +23,9 @@ use std::time::Duration;
 /// The directory, and the folder, of what processes put for each other.
 pub(crate) const EXCHANGE: &str = "workers";
 
+/// A file that every database has.
+const DATABASE: &str = "CURRENT";
+
 /// A disk of one directory in a store.
 #[derive(Debug)]
 pub struct StoreDisk {
@@ -88,7 +91,8 @@ impl StoreDisk {
 
     /// The logs on this machine, if the file is a log and there are such.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
-        self.logs.as_ref().filter(|_| name.ends_with(LOG))
+        // Those of copies, in directories within this one, are in the journal.
+        self.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
     }
 
     /// Makes an object.
@@ -333,6 +337,10 @@ impl Disk for StoreDisk {
         let name = self.directory_name("create directory", directory)?;
         let created = match self.journal.file(name) {
             Some(_) => Err(ErrorKind::AlreadyExists.into()),
+            None if self.journal.file(DATABASE).is_some() => {
+                let why = "a database is there, which has no directories within its own; name another place";
+                Err(io::Error::new(ErrorKind::Unsupported, why))
+            }
             None => self.journal.create(&as_directory(name)).map(drop),
         };
         let created = created.or_else(|error| {
@@ -387,6 +395,10 @@ impl Disk for StoreDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        if self.name("lock", path)?.contains('/') {
+            let why = "a store has one lock, that of the directory";
+            return Err(cannot("lock", path, io::Error::new(ErrorKind::Unsupported, why)));
+        }
         let local = self.logs.as_ref().map(LocalLogs::lock).transpose().map_err(|error| cannot("lock", path, error))?;
         let find_left = |epoch| self.logs.as_ref().map_or(Ok(Vec::new()), |logs| logs.left(epoch));
         let epoch = self.journal.take_over(find_left).map_err(|error| cannot("lock", path, error))?;

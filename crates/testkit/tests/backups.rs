@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 
 use larch::{Backups, Database};
-use objects::KEPT;
+use objects::{KEPT, drop_database};
 use os::Machine;
 use os::sim::{SimClock, SimStore, SimStoreClient, StoreTrouble};
 use os::store::FolderStore;
@@ -13,7 +13,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use testkit::stored::on_store;
+use testkit::stored::{on_store, outside};
 
 const DIRECTORY: &str = "/db";
 const KEPT_AT: &str = "/kept";
@@ -30,6 +30,7 @@ struct World {
     processes: u64,
     /// Where the database is.
     home: Machine,
+    is_home_in_store: bool,
     db: Database,
     rows: Rows,
     /// What the database was at each version of which a backup was begun.
@@ -59,7 +60,8 @@ impl World {
             _ => StoreTrouble::default(),
         };
         // The database is on this machine, or in the same store.
-        let home = match rng.random() {
+        let is_home_in_store: bool = rng.random();
+        let home = match !is_home_in_store {
             true => Machine::simulated(seed).0,
             false => on_store(Arc::new(FolderStore::new(store.client(), "db")), DIRECTORY, &clock, seed * 1000),
         };
@@ -67,7 +69,21 @@ impl World {
         store.set_trouble(trouble);
         let (rows, was, acknowledged) = (Rows::new(), BTreeMap::new(), BTreeSet::new());
         let (processes, counts) = (0, Counts::default());
-        World { rng, store, clock, trouble, seed, processes, home, db, rows, was, acknowledged, counts }
+        World {
+            rng,
+            store,
+            clock,
+            trouble,
+            seed,
+            processes,
+            home,
+            is_home_in_store,
+            db,
+            rows,
+            was,
+            acknowledged,
+            counts,
+        }
     }
 
     /// A process that works with backups, and the client by which it does.
@@ -130,14 +146,26 @@ impl World {
     fn back_up(&mut self) {
         let source = self.source();
         let backups = self.mortal();
+        // While it is made, the database goes on, and removes files.
+        let writes = self.rng.random_range(0..3) == 0 && !self.is_home_in_store;
+        let (db, mut key) = (self.db.clone(), 1000);
         // Another process begins in the middle of it, and takes over.
         let mut other = (self.rng.random_range(0..4) == 0).then(|| self.mortal());
         let (mut second, mut steps) = (None, self.rng.random_range(0..4));
+        let (rows, was) = (&mut self.rows, &mut self.was);
         let made = source.backup_to(&backups, &mut |_, _| {
             if steps == 0
                 && let Some(other) = other.take()
             {
                 second = Some(source.backup_to(&other, &mut |_, _| {}));
+            }
+            if writes {
+                key += 1;
+                let table = db.table("t").expect("the disk works");
+                table.insert(u64::to_be_bytes(key), [key; 40].map(u64::to_be_bytes).concat()).expect("the disk works");
+                rows.insert(key, key);
+                db.flush().and_then(|()| db.compact()).expect("the disk works");
+                was.insert(db.version().0, rows.clone());
             }
             steps -= i32::from(steps > 0);
         });
@@ -150,7 +178,7 @@ impl World {
                 self.counts.cut += 1;
                 continue;
             };
-            assert_eq!(report.version.0, *self.was.last_key_value().expect("it was noted").0, "seed {}", self.seed);
+            assert!(self.was.contains_key(&report.version.0), "seed {}: {report:?}", self.seed);
             assert!(self.acknowledged.insert(report.number), "seed {}: {} is new", self.seed, report.number);
             self.counts.made += 1;
             self.counts.reused_files += report.files - report.new_files;
@@ -276,6 +304,51 @@ fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     if count > 20 {
         assert!(all.made > count && all.cut > count && all.removed > count / 4, "{all:?}");
         assert!(all.restored > count && all.taken_over > count / 10 && all.reused_files > count, "{all:?}");
+    }
+}
+
+/// What a killed restore has left is never taken for a database, and nothing of it is removed later.
+#[test]
+fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped() {
+    for requests in 0.. {
+        let (clock, seed) = (Arc::new(SimClock::new()), 1);
+        let store = SimStore::new(seed, clock.clone());
+        let here = Machine::simulated(seed).0;
+        let db = open(&here, DIRECTORY).expect("the disk works");
+        for key in 0..20u64 {
+            db.table("t")
+                .and_then(|t| t.insert(key.to_be_bytes(), [key; 40].map(u64::to_be_bytes).concat()))
+                .expect("it works");
+            db.flush().expect("the disk works");
+        }
+        let backups = Backups::at(KEPT_AT).on(&here);
+        db.backup_to(&backups, &mut |_, _| {}).expect("the disk works");
+        let client = store.client();
+        client.crash_after(requests);
+        let machine = on_store(Arc::new(FolderStore::new(client, "far")), DIRECTORY, &clock, 2);
+        let killed = backups.restore_on(&machine, None, DIRECTORY, &mut |_, _| {});
+        drop(machine);
+        let at = |seed| on_store(Arc::new(FolderStore::new(store.client(), "far")), DIRECTORY, &clock, seed);
+        if killed.is_err() {
+            match backups.restore_on(&at(3), None, DIRECTORY, &mut |_, _| {}) {
+                // It had put nothing.
+                Ok(_) => {}
+                // Its last step may have come through.
+                Err(larch::Error::UnfinishedCopy(_) | larch::Error::CopyTarget(_)) => {
+                    let whole: Arc<dyn os::Store> = Arc::new(FolderStore::new(store.client(), ""));
+                    drop_database(&whole, &outside(&clock, 4), "far").expect("the store works");
+                    backups.restore_on(&at(5), None, DIRECTORY, &mut |_, _| {}).expect("nothing is there");
+                }
+                Err(error) => panic!("{requests} requests: {error}"),
+            }
+        }
+        clock.advance(Duration::from_secs(7200));
+        let restored = open(&at(6), DIRECTORY).expect("it is a database");
+        assert_eq!(rows(&restored), rows(&db), "{requests} requests");
+        assert!(restored.check(&mut |_| {}).expect("the store works").problems.is_empty());
+        if killed.is_ok() {
+            break;
+        }
     }
 }
 

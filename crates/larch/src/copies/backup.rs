@@ -14,8 +14,8 @@ use crate::manifest::db_file::sst_name;
 use os::sync::Arc;
 use os::{Disk, Lock};
 use sst::Version;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// What a backup consists of, and what it has added to the backups before it.
@@ -56,7 +56,8 @@ pub fn backup(
         attempts += 1;
         let mut moment = Moment::now(core)?;
         match new.make(core, &mut moment, limit, progress) {
-            Err(error) if moment.is_outdated(&error) => new.begin_again()?,
+            // In a directory of its own, because names in this one were given. What was copied stays where it is.
+            Err(error) if moment.is_outdated(&error) => new.number += 1,
             outcome => break outcome,
         }
     };
@@ -94,7 +95,8 @@ impl<'s> NewBackup<'s> {
                 let there = match listed.entry(directory) {
                     Entry::Occupied(there) => there.into_mut(),
                     Entry::Vacant(new) => {
-                        let there = store.names_in(new.key())?;
+                        // One that was lost has no files.
+                        let there = store.names_if_there(new.key())?;
                         new.insert(there)
                     }
                 };
@@ -105,14 +107,6 @@ impl<'s> NewBackup<'s> {
             }
         }
         Ok(new)
-    }
-
-    /// Forgets the files of this backup alone. Those that it would share with later ones stay.
-    fn begin_again(&self) -> Result<()> {
-        let own = self.known.iter().filter(|(_, (lies, _))| lies.with() == Some(self.number));
-        let copied: BTreeSet<&String> = own.map(|((name, _), _)| name).collect();
-        let is_useless = |name: &String| !copied.contains(name);
-        self.store.remove_of(&self.store.directory_of(self.number), &is_useless)
     }
 
     fn make(

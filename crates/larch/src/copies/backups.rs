@@ -177,7 +177,7 @@ impl Backups {
     /// the newest one. Each file is compared with its checksum. `progress` gets how many bytes are in place, and how many there are.
     ///
     /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no database, and
-    /// another call with the same directory first removes what is there.
+    /// another call with the same directory first removes what is there. In a store it refuses that: drop it first.
     ///
     /// # Errors
     ///
@@ -276,7 +276,7 @@ impl Backups {
         // A directory of a backup that was removed may have files of others, or, in a store, be there for a while without any.
         unfinished.retain(|number| !holders.contains(number));
         for number in unfinished {
-            if !store.names_in(&store.directory_of(number))?.is_empty() {
+            if !store.names_if_there(&store.directory_of(number))?.is_empty() {
                 report.unfinished.push(number);
             }
         }

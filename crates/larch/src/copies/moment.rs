@@ -22,6 +22,7 @@ use crate::write::writer::log_path;
 use os::Machine;
 use os::sync::Arc;
 use sst::Version;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// What a copy consists of.
@@ -162,7 +163,12 @@ fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, limit: &Limit
     for log in logs {
         let path = log_path(&place.directory, log.number);
         copies.add(path.clone());
-        copy_file((&*log.file, &log.path), log.bytes, &**disk, &path, limit, &mut |_| {})?;
+        let content = copy_file((&*log.file, &log.path), log.bytes, &**disk, &path, limit, &mut |_| {})?;
+        if content.bytes != log.bytes {
+            let why =
+                io::Error::new(ErrorKind::UnexpectedEof, "it was removed while it was copied; begin the copy again");
+            return Err(Error::io("copy", &log.path, why));
+        }
     }
     let listed = list(&**disk, &place.directory)?;
     let recovered = replay(core, &place.directory, &listed, place)?;

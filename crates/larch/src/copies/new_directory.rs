@@ -10,6 +10,9 @@
 //!
 //! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes what is there.
 //! After an error the directory is as it was before; if it was there, `LOCK` stays. If that fails too, it is left as after a crash.
+//!
+//! In a store it is always left as after a crash, and has to be dropped: a file is removed there a while after it was asked to be, and no
+//! file may have its name meanwhile.
 
 use crate::error::{Error, Result};
 use crate::files::listing::is_of_database;
@@ -36,7 +39,8 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if other files are in it; [`Error::CopyLocked`]; what the disk refuses.
+    /// [`Error::CopyTarget`] if other files are in it; [`Error::UnfinishedCopy`] if an earlier attempt has left files in a store;
+    /// [`Error::CopyLocked`]; what the disk refuses.
     pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
         let io = |action| move |error| Error::io(action, directory, error);
         let is_made = !disk.exists(directory).map_err(io("look for"))?;
@@ -44,7 +48,10 @@ impl NewDirectory {
             disk.create_dir(directory).map_err(io("create directory"))?;
         } else {
             // No lock file is made beside other files.
-            left_files(&**disk, directory)?;
+            let left = left_files(&**disk, directory)?;
+            if !left.is_empty() && disk.keeps_removed().is_some() {
+                return Err(Error::UnfinishedCopy(directory.to_owned()));
+            }
         }
         // Not the leftovers of the database: a later copy may have files with the same names.
         let place = Place::outside(disk, directory);
@@ -102,7 +109,7 @@ impl NewDirectory {
 
 impl Drop for NewDirectory {
     fn drop(&mut self) {
-        if self.is_finished {
+        if self.is_finished || self.place.disk.keeps_removed().is_some() {
             return;
         }
         let Place { disk, directory, .. } = &self.place;

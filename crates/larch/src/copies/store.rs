@@ -213,7 +213,7 @@ impl Store {
     /// # Errors
     ///
     /// What the disk refuses.
-    pub fn remove_of(&self, directory: &Path, is_useless: &dyn Fn(&String) -> bool) -> Result<()> {
+    fn remove_of(&self, directory: &Path, is_useless: &dyn Fn(&String) -> bool) -> Result<()> {
         let mut useless = self.names_in(directory)?.into_keys().filter(is_useless);
         useless.try_for_each(|name| self.remove(&directory.join(name)))
     }
@@ -267,6 +267,18 @@ impl Store {
     pub fn names_in(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
         let entries = self.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
         Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes)).collect())
+    }
+
+    /// As [`Store::names_in`]; a directory that is not there has none.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    pub fn names_if_there(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
+        match self.disk.list(directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
+            _ => self.names_in(directory),
+        }
     }
 
     /// Removes a file.

@@ -337,20 +337,27 @@ impl Merge {
         (is_alone, most): (bool, usize),
     ) -> Option<Vec<SourceStreak>> {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
+        // It is about to seek the end of a range erase. The erase hides its rows up to the edge, where streaks are cut.
+        let is_hidden = |source| matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_)));
+        let giver_goes_on = self.sources.key(giver).is_some() && !is_hidden(giver);
+        // First, because without it the others are of no use.
+        let mut of_giver = match giver_goes_on && self.sources.cursor(giver).cursor.is_level() {
+            true => Some(self.streak_of(giver, far, groups).filter(Streak::has_parts)?),
+            false => None,
+        };
         for source in 0..self.sources.len() {
             let Some(key) = self.sources.key(source) else { continue };
-            // It is about to seek the end of a range erase. The erase hides its rows up to the edge, where streaks are cut.
-            if matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_))) {
+            if is_hidden(source) {
                 continue;
             }
             if is_alone && source != giver {
                 next_keys.push(key);
             } else if !self.sources.cursor(source).cursor.is_level() {
                 in_memory.push(source);
+            } else if source == giver {
+                pages.extend(of_giver.take().map(|streak| (source, streak)));
             } else if let Some(streak) = self.streak_of(source, far, groups) {
                 pages.push((source, streak));
-            } else if source == giver {
-                return None;
             } else {
                 next_keys.push(key);
             }
@@ -359,6 +366,9 @@ impl Merge {
             next_keys.iter().for_each(|key| streak.until(Bound::Excluded(key)));
         }
         pages.retain(|(_, streak)| !streak.is_empty());
+        if !pages.iter().any(|(_, streak)| streak.has_parts()) {
+            return None;
+        }
         let (_, oldest) = pages.last_mut()?;
         let mut copies = Vec::new();
         if !in_memory.is_empty() {

@@ -278,15 +278,17 @@ impl SstCursor {
         groups: Groups,
     ) -> Option<Streak> {
         let streak = Streak::new(self.main.as_ref()?, start, direction, (at, erased), self.sst.version_offset);
-        if groups.any_beside_main() { self.with_groups(streak?, groups) } else { streak }
+        if groups.any_beside_main() { Some(self.with_groups(streak?, groups)) } else { streak }
     }
 
     #[inline(never)]
-    fn with_groups(&self, streak: Streak, groups: Groups) -> Option<Streak> {
-        groups.beside_main().enumerate().try_fold(streak, |streak, (i, group)| {
-            let cursor = self.groups.get(i).filter(|cursor| cursor.group() == group)?;
-            let (page, layout) = cursor.page_of_newest()?;
-            streak.with_group(page, layout)
+    fn with_groups(&self, streak: Streak, groups: Groups) -> Streak {
+        groups.beside_main().enumerate().fold(streak, |streak, (i, group)| {
+            let cursor = self.groups.get(i).filter(|cursor| cursor.group() == group);
+            match cursor.and_then(GroupCursor::page_of_newest) {
+                Some((page, layout)) if streak.has_parts() => streak.with_group(page, layout),
+                _ => streak.without_parts(),
+            }
         })
     }
 

@@ -42,6 +42,8 @@ struct BesideMain {
     pages: Vec<GroupPage>,
     /// Those of the row that was read last, if it is shown, each in its page.
     parts: Vec<StoredValue>,
+    /// A page is not known, so the value of a row lies elsewhere.
+    is_unknown: bool,
 }
 
 /// Where the parts of a streak's rows lie in a page of a column group.
@@ -53,13 +55,14 @@ struct GroupPage {
 }
 
 impl BesideMain {
-    /// Finds the parts of the row at place `i` of the streak's page; false if one of them lies outside its page.
+    /// Finds the parts of the row at place `i` of the streak's page; false if one of them lies outside its page, or is not known.
     fn read(&mut self, i: usize) -> bool {
-        self.parts.iter_mut().zip(&self.pages).all(|(part, GroupPage { layout, shift })| {
-            let stored = layout.part(part.page(), i.wrapping_add(*shift));
-            part.move_to(stored);
-            !stored.outside
-        })
+        !self.is_unknown
+            && self.parts.iter_mut().zip(&self.pages).all(|(part, GroupPage { layout, shift })| {
+                let stored = layout.part(part.page(), i.wrapping_add(*shift));
+                part.move_to(stored);
+                !stored.outside
+            })
     }
 }
 
@@ -81,7 +84,7 @@ pub enum StreakRow {
     Gone,
     /// Nothing: no version of it is old enough.
     Unseen,
-    /// Its value, or its visible version, lies in another page. The streak does not go beyond it.
+    /// Its value or a part of it, or its visible version, lies in another page. The streak does not go beyond it.
     Elsewhere,
 }
 
@@ -127,9 +130,9 @@ impl Streak {
         Some(Streak { page, layout, rows, began_with, is_cut, direction, at, erased, version_offset, key, beside })
     }
 
-    /// The same rows with their parts in a column group, of which `page` is one. `None` if it does not have that of the row that
-    /// comes next. Rows are left out whose parts lie in another page; then it has more rows after them.
-    pub(super) fn with_group(mut self, page: &PageRef, layout: GroupLayout) -> Option<Streak> {
+    /// The same rows with their parts in a column group, of which `page` is one. Rows are left out whose parts lie in another page;
+    /// then it has more rows after them. If the page does not have the part of the row that comes next, that of no row is known.
+    pub(super) fn with_group(mut self, page: &PageRef, layout: GroupLayout) -> Streak {
         let (first, first_part) = (self.layout.first_row(), layout.first_row());
         let place = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
         let there = place(first_part)..place(first_part.saturating_add(layout.rows() as u64));
@@ -139,14 +142,25 @@ impl Streak {
             Direction::Backward => kept.end == self.rows.end,
         };
         if kept.is_empty() || !is_next_there {
-            return None;
+            return self.without_parts();
         }
         self.began_with = kept.len();
         self.rows = kept;
         let beside = self.beside.get_or_insert_default();
         beside.pages.push(GroupPage { layout, shift: first.wrapping_sub(first_part) as usize });
         beside.parts.push(StoredValue::none_of(page));
-        Some(self)
+        self
+    }
+
+    /// The same rows, of which no part in another group is known. They still say which keys they have, and which have no value.
+    pub(super) fn without_parts(mut self) -> Streak {
+        self.beside.get_or_insert_default().is_unknown = true;
+        self
+    }
+
+    /// Whether the parts that were asked for are known.
+    pub fn has_parts(&self) -> bool {
+        self.beside.as_ref().is_none_or(|beside| !beside.is_unknown)
     }
 
     /// Leaves out rows from `far` on: with an excluded bound the one with this key, too.

@@ -577,6 +577,7 @@ impl RangeRows {
             following.pass_done();
             following.close_in(following.direction().near_far((&mut *low, &mut *high)).0);
             places.resume(&following);
+            followed_pins.set(0);
         }
         let (place, near, far) = match direction {
             Direction::Forward => (&mut places.front, low, &*high),
