@@ -275,9 +275,9 @@ impl Store {
     ///
     /// What the disk refuses.
     pub fn names_if_there(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
-        match self.disk.list(directory) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
-            _ => self.names_in(directory),
+        match self.names_in(directory) {
+            Err(error) if error.missing_file().is_some() => Ok(BTreeMap::new()),
+            listed => listed,
         }
     }
 
