@@ -335,18 +335,17 @@ impl Disk for StoreDisk {
             return Ok(());
         }
         let name = self.directory_name("create directory", directory)?;
-        let created = match self.journal.file(name) {
-            Some(_) => Err(ErrorKind::AlreadyExists.into()),
-            None if self.journal.file(DATABASE).is_some() => {
-                let why = "a database is there, which has no directories within its own; name another place";
-                Err(io::Error::new(ErrorKind::Unsupported, why))
-            }
-            None => self.journal.create(&as_directory(name)).map(drop),
+        let is_there = |name: &str| self.journal.file(name).is_some();
+        let created = if is_there(name) {
+            Err(ErrorKind::AlreadyExists.into())
+        } else if is_there(DATABASE) {
+            let why = "a database is there, which has no directories within its own; name another place";
+            Err(io::Error::new(ErrorKind::Unsupported, why))
+        } else if is_there(&as_directory(name)) {
+            Ok(())
+        } else {
+            self.journal.create(&as_directory(name)).map(drop)
         };
-        let created = created.or_else(|error| {
-            let is_there = error.kind() == ErrorKind::AlreadyExists && self.journal.file(name).is_none();
-            if is_there { Ok(()) } else { Err(error) }
-        });
         created.and_then(|()| self.journal.sync()).map_err(|error| cannot("create directory", directory, error))
     }
 
@@ -357,7 +356,7 @@ impl Disk for StoreDisk {
         }
         let name = self.directory_name("remove directory", directory)?;
         let removed = match self.entries(name) {
-            // Nobody would find the objects without the name.
+            // The name stays as long as objects are in the directory: without the name, no listing finds them.
             Ok(entries) if !entries.is_empty() || name.is_empty() => Err(ErrorKind::DirectoryNotEmpty.into()),
             Ok(_) => self.journal.remove(&as_directory(name)),
             Err(error) => Err(error),

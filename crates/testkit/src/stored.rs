@@ -1,5 +1,6 @@
-//! Processes of a simulated store: each sees it by a client of its own, as a machine of its own.
+//! Processes of a simulated store: each sees it by a client of its own, as a machine of its own. Their databases are small.
 
+use larch::{Builder, Database};
 use objects::{Outside, StoreDisk};
 use os::sim::{SimClock, SimRandom, SimThreads};
 use os::sync::Arc;
@@ -22,4 +23,16 @@ pub fn outside(clock: &Arc<SimClock>, seed: u64) -> Outside {
         threads: Arc::new(SimThreads::new(clock.clone())),
         who: format!("machine {seed}"),
     }
+}
+
+/// A builder of a database whose few rows fill memtables and the cache.
+pub fn small(machine: &Machine, directory: &str) -> Builder {
+    let builder = Database::builder(directory).machine(machine.clone());
+    builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0)
+}
+
+/// The number that a variable of the environment is set to, with which a test of random histories is run again or for longer.
+#[allow(clippy::disallowed_methods, reason = "a seed from the environment")]
+pub fn number_of(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }

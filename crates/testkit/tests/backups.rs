@@ -1,8 +1,6 @@
 //! Backups in a store: made, removed and restored, while processes die at any request, two of them work at once, and the store loses,
 //! delays and repeats what it is asked. What is acknowledged can be restored, and nothing stays that no backup has.
 
-#![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
-
 use larch::{Backups, Database};
 use objects::{KEPT, drop_database};
 use os::Machine;
@@ -13,7 +11,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use testkit::stored::{on_store, outside};
+use testkit::stored::{number_of, on_store, outside, small};
 
 const DIRECTORY: &str = "/db";
 const KEPT_AT: &str = "/kept";
@@ -270,8 +268,7 @@ impl World {
 }
 
 fn open(machine: &Machine, directory: &str) -> larch::Result<Database> {
-    let builder = Database::builder(directory).machine(machine.clone());
-    builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0).open()
+    small(machine, directory).open()
 }
 
 fn rows(db: &Database) -> Rows {
@@ -284,8 +281,8 @@ fn rows(db: &Database) -> Rows {
 /// Run one again with `BACKUP_SEED=17`, or other ones with `BACKUP_SEEDS=5000`.
 #[test]
 fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let seeds = number("BACKUP_SEED").map_or(0..number("BACKUP_SEEDS").unwrap_or(100), |seed| seed..seed + 1);
+    let many = number_of("BACKUP_SEEDS").unwrap_or(100);
+    let seeds = number_of("BACKUP_SEED").map_or(0..many, |seed| seed..seed + 1);
     let (count, mut all) = (seeds.end - seeds.start, Counts::default());
     for seed in seeds {
         let mut world = World::new(seed);

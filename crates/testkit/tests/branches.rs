@@ -2,8 +2,6 @@
 //! request and the store loses, delays and repeats what it is asked. Each test is a way in which a file could be removed that a branch
 //! needs, or stay that nobody needs.
 
-#![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
-
 use larch::{Database, Durability};
 use objects::{KEPT, MADE_WITHIN, Outside, StoreDisk, branch, branches, drop_database};
 use os::sim::{SimClock, SimStore, SimStoreClient, StoreTrouble};
@@ -17,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
-use testkit::stored::{on_store, outside};
+use testkit::stored::{number_of, on_store, outside, small};
 
 const DIRECTORY: &str = "/db";
 
@@ -429,8 +427,7 @@ impl World {
 }
 
 fn open(machine: &Machine, read_only: bool) -> larch::Result<Database> {
-    let builder = Database::builder(DIRECTORY).machine(machine.clone()).read_only(read_only);
-    builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0).open()
+    small(machine, DIRECTORY).read_only(read_only).open()
 }
 
 fn write(db: &Database, key: u64, number: Option<u64>, bytes: usize) -> larch::Result<()> {
@@ -473,12 +470,11 @@ fn history(seed: u64, tells: bool) -> Counts {
 /// Run one again with `BRANCH_SEED=17`, or other ones with `BRANCH_SEEDS=5000`.
 #[test]
 fn branches_keep_what_they_need_and_nothing_else_whatever_happens_in_between() {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    if let Some(seed) = number("BRANCH_SEED") {
+    if let Some(seed) = number_of("BRANCH_SEED") {
         println!("{:?}", history(seed, true));
         return;
     }
-    let seeds = number("BRANCH_SEEDS").unwrap_or(200);
+    let seeds = number_of("BRANCH_SEEDS").unwrap_or(200);
     let mut all = Counts::default();
     for seed in 0..seeds {
         let Counts { branches, branches_cut, drops, refusals, opens, commits, files_removed_late } =

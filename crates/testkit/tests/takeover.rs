@@ -1,8 +1,6 @@
 //! Databases in a store: writers take over from each other at any moment, while the store loses, delays and repeats what it is
 //! asked, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which commits could be lost or mixed.
 
-#![allow(clippy::disallowed_methods, reason = "a seed from the environment")]
-
 use larch::{Builder, CompactionWorker, Database, Durability, Follow, LevelOptions};
 use objects::KEPT;
 use os::Machine;
@@ -13,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use testkit::stored::on_store;
+use testkit::stored::{number_of, on_store, small};
 
 const DIRECTORY: &str = "/db";
 
@@ -48,8 +46,7 @@ impl Process {
     fn builder(&self) -> Builder {
         let levels =
             LevelOptions { level0_files: 2, base_bytes: 32 << 10, file_bytes: 8 << 10, ..LevelOptions::default() };
-        let builder = Database::builder(DIRECTORY).machine(self.machine.clone()).levels(levels);
-        builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0)
+        small(&self.machine, DIRECTORY).levels(levels)
     }
 }
 
@@ -221,12 +218,11 @@ fn take_over(seed: u64) -> [u64; 3] {
 /// Run one again with `TAKE_OVER_SEED=17`, or other ones with `TAKE_OVER_SEEDS=10000`.
 #[test]
 fn no_commit_is_lost_or_mixed_when_writers_take_over() {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    if let Some(seed) = number("TAKE_OVER_SEED") {
+    if let Some(seed) = number_of("TAKE_OVER_SEED") {
         take_over(seed);
         return;
     }
-    let seeds = number("TAKE_OVER_SEEDS").unwrap_or(300);
+    let seeds = number_of("TAKE_OVER_SEEDS").unwrap_or(300);
     let add = |all: [u64; 3], one: [u64; 3]| std::array::from_fn(|at| all[at] + one[at]);
     let [openings, promised, compacted] = (0..seeds).map(take_over).fold([0; 3], add);
     println!(

@@ -182,7 +182,8 @@ impl Backups {
     /// # Errors
     ///
     /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged; [`Error::NewerBackup`];
-    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::CopyLocked`]; [`Error::Cancelled`]; what the disk refuses.
+    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if another call has left files in it, in a store;
+    /// [`Error::CopyLocked`]; [`Error::Cancelled`]; what the disk refuses.
     pub fn restore(
         &self,
         number: Option<u64>,

@@ -48,10 +48,7 @@ impl NewDirectory {
             disk.create_dir(directory).map_err(io("create directory"))?;
         } else {
             // No lock file is made beside other files.
-            let left = left_files(&**disk, directory)?;
-            if !left.is_empty() && disk.keeps_removed().is_some() {
-                return Err(Error::UnfinishedCopy(directory.to_owned()));
-            }
+            check_left(&**disk, directory)?;
         }
         // Not the leftovers of the database: a later copy may have files with the same names.
         let place = Place::outside(disk, directory);
@@ -61,6 +58,8 @@ impl NewDirectory {
             ErrorKind::WouldBlock => Error::CopyLocked(directory.to_owned()),
             _ => Error::io("lock", &lock, error),
         })?);
+        // Another process may have been there before this one got the lock.
+        check_left(&**disk, directory)?;
         clear(&**disk, directory)?;
         let mark = directory.join(UNFINISHED);
         disk.open(&mark, Access::Create).map_err(|error| Error::io("create", &mark, error))?;
@@ -124,6 +123,17 @@ impl Drop for NewDirectory {
             disk.remove_dir(directory).ok();
         }
     }
+}
+
+/// Refuses a directory in which another attempt may not begin.
+///
+/// # Errors
+///
+/// [`Error::CopyTarget`] if other files than those of an attempt are in it; [`Error::UnfinishedCopy`] if any are, in a store; what the
+/// disk refuses.
+fn check_left(disk: &dyn Disk, directory: &Path) -> Result<()> {
+    let is_empty = left_files(disk, directory)?.is_empty();
+    if is_empty || disk.keeps_removed().is_none() { Ok(()) } else { Err(Error::UnfinishedCopy(directory.to_owned())) }
 }
 
 /// Removes what an attempt that was not finished has left in `directory`. The mark goes last: as long as a file is left, it says
