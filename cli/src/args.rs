@@ -157,7 +157,7 @@ Examples:
 const COMPACTION_WORKER_EXAMPLES: &str = "\
 Examples:
   larch compaction-worker db
-  larch load db people people.csv --header --compaction-workers
+  larch load db people --compaction-workers < rows.tsv
   larch compaction-worker db --json --cache 16MiB";
 
 const PLAN_EXAMPLES: &str = "\
@@ -231,7 +231,8 @@ pub struct Common {
     /// Open without a lock, beside a process that writes; shows what that process has put in files
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
-    /// Open without a lock, beside a process that writes, and show all of its commits; it keeps the files that are read
+    /// Open without a lock, beside a process that writes, and show all of its commits; it keeps the files that are read. Commands that
+    /// read a database at a URL do so unless --read-only is given
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
     /// Leave compactions to processes with `larch compaction-worker`, as long as there are some

@@ -3,15 +3,18 @@
 use crate::args::{Common, KeyTypes};
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
+use crate::places;
 use crate::schema::{Schema, groups};
 use ::rows::Declaration;
 use larch::{Database, Follow, Index, Selection, Table, TableOptions};
 use std::path::Path;
 
-/// Opens a database that is there, to read it.
+/// Opens a database that is there, to read it. One in a store is followed unless the options say otherwise: whoever opens it for writing
+/// takes it from the process that writes.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false).read_only(common.read_only);
-    let builder = if common.follow { builder.follow(Follow::Commits) } else { builder };
+    let follows = common.follow || places::is_url(dir) && !common.read_only;
+    let builder = if follows { builder.follow(Follow::Commits) } else { builder };
     Ok(builder.open()?)
 }
 

@@ -39,6 +39,9 @@ const KEPT_UNASKED: Duration = Duration::from_secs(60);
 /// How long a snapshot is kept after a query has asked for it last. The tasks of a query ask one after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
+/// A database that no query has asked for so long is closed: it has memory for pages, and a lease of the files that it shows.
+const KEPT_OPEN: Duration = Duration::from_secs(3600);
+
 /// How long a process waits until it shows a version that another one has seen. Ballista gives a task up that begins 20 seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -58,6 +61,8 @@ type Slot = Mutex<Option<Arc<Shown>>>;
 pub struct Shown {
     pub database: Database,
     moments: Mutex<Vec<Moment>>,
+    /// When a query has asked for it last, as the clock says.
+    asked: Mutex<Duration>,
     /// Partitions of scans that were begun.
     pub partitions: AtomicU64,
 }
@@ -105,11 +110,13 @@ impl Databases {
     fn shown(&self, place: &str) -> Result<Arc<Shown>> {
         let slot = self.shown.lock().entry(place.to_owned()).or_default().clone();
         let mut opened = slot.lock();
+        let now = Machine::real().clock.now();
         if let Some(shown) = &*opened {
+            *shown.asked.lock() = now;
             return Ok(shown.clone());
         }
-        let database = (self.open)(place)?;
-        let shown = Arc::new(Shown { database, moments: Mutex::default(), partitions: AtomicU64::new(0) });
+        let (database, asked) = ((self.open)(place)?, Mutex::new(now));
+        let shown = Arc::new(Shown { database, moments: Mutex::default(), asked, partitions: AtomicU64::new(0) });
         shown.look();
         *opened = Some(shown.clone());
         Ok(shown)
@@ -124,6 +131,18 @@ impl Databases {
         all.iter().filter_map(opened).collect()
     }
 
+    /// Closes the databases that nobody reads and no query has asked for since `then`. One that is asked for again is opened again.
+    fn close_unasked(&self, then: Duration) {
+        let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
+        let mut closed = Vec::new();
+        for slot in self.shown.lock().values() {
+            let Some(mut opened) = slot.try_lock() else { continue };
+            closed.extend(opened.take_if(is_unasked));
+        }
+        // Without the lock: a database waits for its threads when it is closed.
+        drop(closed);
+    }
+
     /// Opens the database at a place anew when it is asked for next.
     pub fn forget(&self, place: &str) {
         self.shown.lock().remove(place);
@@ -134,12 +153,14 @@ impl Databases {
         self.opened().iter().map(|(place, shown)| shown.reads(place)).collect()
     }
 
-    /// Takes notice of new versions, again and again, as long as something else holds the databases.
+    /// Takes notice of new versions, and closes what is not asked for, again and again, as long as something else holds the databases.
     pub async fn watch(databases: Weak<Self>) {
         while let Some(databases) = databases.upgrade() {
             let all = databases.opened();
-            drop(databases);
             all.iter().for_each(|(_, shown)| shown.look());
+            drop(all);
+            databases.close_unasked(Machine::real().clock.now().saturating_sub(KEPT_OPEN));
+            drop(databases);
             // The engine does not say when a follower shows new files, so it is asked.
             tokio::time::sleep(PAUSE).await;
         }

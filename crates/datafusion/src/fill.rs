@@ -47,6 +47,8 @@ struct Wanted {
     part: Option<usize>,
     /// The fields up to the last one that is wanted.
     fields: Vec<Place>,
+    /// How many of them at the front have a [plain width](Place::plain_width).
+    plain: usize,
     /// Whether these are all fields.
     is_all: bool,
     json: json::Tree,
@@ -60,6 +62,8 @@ struct Place {
     array: Option<usize>,
     /// The number of its column, if it is one.
     column: Option<usize>,
+    /// How many bytes it has in every tuple; `None` if that differs, or if it is descending.
+    plain_width: Option<usize>,
 }
 
 impl Filler {
@@ -84,7 +88,9 @@ impl Filler {
                     let kind = field.field_type.kind;
                     builders[array] = Some((kind, Builder::new(kind, capacity)));
                 }
-                fields.push(Place { field_type: field.field_type, array, column });
+                let FieldType { kind, is_optional, is_descending } = field.field_type;
+                let plain_width = kind.width().filter(|_| !is_optional && !is_descending);
+                fields.push(Place { field_type: field.field_type, array, column, plain_width });
             }
             let Some(last) = fields.iter().rposition(|field| field.array.is_some()) else { continue };
             let part = source.group.map(|group| {
@@ -93,23 +99,25 @@ impl Filler {
             let json = json::Tree::of(source, |field| fields[field].array);
             let is_all = last + 1 == fields.len();
             fields.truncate(last + 1);
-            sources.push(Wanted { form: source.form, part, fields, is_all, json });
+            let has_rest = matches!(source.form, Form::Tuple { has_rest: true });
+            let typed = &fields[..fields.len() - usize::from(has_rest && is_all)];
+            let plain = typed.iter().take_while(|field| field.plain_width.is_some()).count();
+            sources.push(Wanted { form: source.form, part, fields, plain, is_all, json });
         }
         let builders = builders.into_iter().map(|builder| builder.expect("a wanted column is one of the table"));
         let (kinds, builders) = builders.unzip();
         Self { sources, builders, kinds, capacity, rows: 0 }
     }
 
-    /// Appends a row: its key, and `part(i)` for each group that is read.
+    /// Appends a row: its key, and its parts in the groups that are read.
     ///
     /// # Errors
     ///
     /// If a field is not what its column says. Then the arrays are of no use any more.
     #[inline]
-    pub fn push<'r>(&mut self, key: &'r [u8], part: impl Fn(usize) -> &'r [u8]) -> Result<(), BadField> {
+    pub fn push(&mut self, key: &[u8], parts: &[&[u8]]) -> Result<(), BadField> {
         for wanted in &self.sources {
-            let bytes = wanted.part.map_or(key, &part);
-            wanted.read(bytes, &mut self.builders)?;
+            wanted.read(wanted.part.map_or(key, |part| parts[part]), &mut self.builders)?;
         }
         self.rows += 1;
         Ok(())
@@ -168,8 +176,38 @@ impl Wanted {
 
     #[inline]
     fn tuple(&self, bytes: &[u8], has_rest: bool, builders: &mut [Builder]) -> Result<(), BadField> {
-        let mut from = Decoder::new(bytes);
-        for (number, &Place { field_type, array, column }) in self.fields.iter().enumerate() {
+        match self.plain_fields(bytes, builders) {
+            // Most tuples end here.
+            Some(left) if self.plain == self.fields.len() && (left.is_empty() || !self.is_all) => Ok(()),
+            Some(left) => self.tuple_from(self.plain, (bytes, left), has_rest, builders),
+            None => self.tuple_from(0, (bytes, bytes), has_rest, builders),
+        }
+    }
+
+    /// Reads the plain fields, and returns the bytes after them; `None` if one is wrong. Then the arrays are of no use any more.
+    #[inline]
+    fn plain_fields<'b>(&self, bytes: &'b [u8], builders: &mut [Builder]) -> Option<&'b [u8]> {
+        let mut left = bytes;
+        for field in &self.fields[..self.plain] {
+            let (value, after) = left.split_at_checked(field.plain_width?)?;
+            if let Some(array) = field.array {
+                builders[array].push_plain(value).ok()?;
+            }
+            left = after;
+        }
+        Some(left)
+    }
+
+    /// Reads the fields from number `first` on, of a tuple of which the bytes `left` are left.
+    fn tuple_from(
+        &self,
+        first: usize,
+        (bytes, left): (&[u8], &[u8]),
+        has_rest: bool,
+        builders: &mut [Builder],
+    ) -> Result<(), BadField> {
+        let mut from = Decoder::at(bytes, bytes.len() - left.len());
+        for (number, &Place { field_type, array, column, .. }) in self.fields.iter().enumerate().skip(first) {
             let array = array.map(|array| &mut builders[array]);
             if has_rest && self.is_all && number + 1 == self.fields.len() {
                 let pushed = array.map_or(Ok(()), |array| array.push_bytes(from.rest()));
@@ -196,7 +234,7 @@ fn read_field(from: &mut Decoder<'_>, field_type: FieldType, array: Option<&mut 
             Ok(())
         }
         (true, None) => Ok(()),
-        (false, Some(array)) => array.push_field(from, field_type.kind),
+        (false, Some(array)) => array.push_field(from),
         (false, None) => builder::pass_field(from, field_type.kind),
     };
     if field_type.is_descending { from.inverted(read) } else { read(from) }

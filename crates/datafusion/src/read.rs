@@ -25,6 +25,7 @@ use datafusion::physical_plan::metrics::BaselineMetrics;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
 use larch::{Content, Direction, Parts, Range, Readable, RowRef, Value};
+use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -33,6 +34,9 @@ const BATCH_BYTES: usize = 1 << 20;
 
 /// The reader asks the pool for memory once for this number of rows.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
+
+/// A row with a part of so many bytes may be much of a batch alone.
+const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition reads.
 pub struct Work {
@@ -185,14 +189,15 @@ impl Reading {
     fn fill<V: Content>(&mut self, rows: &mut Range<V>) -> Result<ControlFlow<Pause>> {
         let Self { work, memory, filler, left, .. } = self;
         let each = |row: RowRef<'_>| {
-            if let Err(error) = push(&work.source, &row, filler) {
-                return ControlFlow::Break(Pause::Failed(error));
-            }
+            let longest = match push(&work.source, &row, filler) {
+                Ok(longest) => longest,
+                Err(error) => return ControlFlow::Break(Pause::Failed(error)),
+            };
             *left -= 1;
             if filler.rows() >= work.batch_rows || *left == 0 {
                 return ControlFlow::Break(Pause::Full);
             }
-            if filler.rows().is_multiple_of(ROWS_BETWEEN_REQUESTS) || is_long(&row) {
+            if filler.rows().is_multiple_of(ROWS_BETWEEN_REQUESTS) || longest >= LONG_BYTES {
                 let bytes = filler.bytes();
                 if bytes >= BATCH_BYTES {
                     return ControlFlow::Break(Pause::Full);
@@ -219,23 +224,29 @@ impl Reading {
     }
 }
 
-/// Whether a row alone may be much of a batch.
+/// Appends a row, and returns the length of its longest part. Parts that lie outside their pages are loaded together.
 #[inline]
-fn is_long(row: &RowRef<'_>) -> bool {
-    (0..row.part_count()).any(|part| row.part_len(part) >= (BATCH_BYTES / ROWS_BETWEEN_REQUESTS) as u64)
+fn push(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<usize> {
+    let mut parts: SmallVec<[&[u8]; 4]> = SmallVec::new();
+    for part in 0..row.part_count() {
+        let Some(bytes) = row.inline_part(part) else { return push_loaded(source, row, filler) };
+        parts.push(bytes);
+    }
+    push_parts(source, row.key(), &parts, filler)
 }
 
-/// Appends a row. Parts that lie outside their pages are loaded together.
+/// As [`push`], of a row of which parts lie outside their pages.
+#[cold]
+fn push_loaded(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<usize> {
+    let loaded = row.parts().map_err(external)?;
+    let parts: Vec<&[u8]> = (0..row.part_count()).map(|part| &*loaded[part]).collect();
+    push_parts(source, row.key(), &parts, filler)
+}
+
 #[inline]
-fn push(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<()> {
-    let is_inline = (0..row.part_count()).all(|part| row.inline_part(part).is_some());
-    let pushed = if is_inline {
-        filler.push(row.key(), |part| row.inline_part(part).expect("all parts were looked at"))
-    } else {
-        let parts = row.parts().map_err(external)?;
-        filler.push(row.key(), |part| &parts[part])
-    };
-    pushed.map_err(|bad| bad_row(source, row.key(), bad))
+fn push_parts(source: &TableSource, key: &[u8], parts: &[&[u8]], filler: &mut Filler) -> Result<usize> {
+    filler.push(key, parts).map_err(|bad| bad_row(source, key, bad))?;
+    Ok(parts.iter().map(|part| part.len()).max().unwrap_or(0))
 }
 
 #[cold]

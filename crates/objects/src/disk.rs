@@ -429,6 +429,10 @@ impl Lock for StoreLock {
     fn holder(&self) -> Option<u64> {
         Some(self.epoch)
     }
+
+    fn check(&self) -> io::Result<()> {
+        self.journal.check_still_writer()
+    }
 }
 
 impl Drop for StoreLock {

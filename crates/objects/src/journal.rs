@@ -11,9 +11,10 @@
 //! - What is synced is in a sheet that is known to be there.
 //! - Once a put has failed for good, or has met the sheet of another writer, nothing is put or removed any more: every later
 //!   call reports the same error.
-//! - A sheet is removed only if no bytes of files are in it, a later sheet has a table, and that has been so for [`KEPT`]. A
-//!   writer that takes over puts its sheet within half of that time after it has begun to look, or looks again. So it does
-//!   not put it into a gap that a removal has left, although answers of the store may be a little old.
+//! - A sheet is removed only if no bytes of files are in it, a later sheet has a table, and that has been so for [`KEPT`], or,
+//!   as far as the clocks of two writers can say, for a day. A writer that takes over puts its sheet within half of the first
+//!   after it has begun to look, or looks again. So it does not put it into a gap that a removal has left, although answers
+//!   of the store may be a little old.
 //! - The sheets in which writers took over stay for a week: the writer before finds them wherever it stopped. A writer that has
 //!   put none for half of [`KEPT`] looks for a later sheet before it puts its next one, and after a put that took as long: so it
 //!   puts none into a gap, whatever the clocks of other machines say.
@@ -51,9 +52,16 @@ const FOLDER: &str = "journal";
 /// those of the services that we know are never old.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// A writer that has put nothing for so long looks before it puts, and after a put that took so long. No sheet after its last one was
-/// removed before.
+/// A writer that has neither put nor looked for so long looks before it puts, and after a put that took so long. No sheet after its last
+/// one was removed before.
 const UNSEEN: Duration = KEPT.checked_div(2).expect("it is not divided by 0");
+
+/// What was of no use when a writer took over so long ago, by its clock and by that of the writer that ends, has been so for
+/// [`KEPT`]. So processes that live shorter than that remove sheets, too.
+const SETTLED: Duration = Duration::from_secs(24 * 3600);
+
+/// The most sheets that a writer removes at its end, which waits for that.
+const MOST_REMOVED_AT_END: usize = 256;
 
 /// How often a writer takes over from the beginning, if the store is too slow to be sure of the place of its sheet.
 const ATTEMPTS: u32 = 5;
@@ -126,7 +134,8 @@ struct State {
     under_way: Option<(u64, Arc<Vec<u8>>)>,
     since_table: u64,
     failed: Option<(ErrorKind, String)>,
-    last_put: Duration,
+    /// When the writer last knew that no other one has put a sheet.
+    last_seen: Duration,
     last_list: Duration,
     /// Sheets of no use, and since when that is known.
     useless: BTreeMap<u64, Duration>,
@@ -323,7 +332,7 @@ impl Journal {
                 useless: sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
                 sheets,
                 files_made,
-                last_put: now,
+                last_seen: now,
                 last_list: now,
                 table,
                 ..State::default()
@@ -336,6 +345,27 @@ impl Journal {
         }
         let why = format!("the store took longer than {} s to answer, {ATTEMPTS} times", UNSEEN.as_secs());
         Err(io::Error::new(ErrorKind::TimedOut, why))
+    }
+
+    /// Refuses as [`Journal::check_writer`], and looks for others if that was not done for half of [`KEPT`].
+    ///
+    /// # Errors
+    ///
+    /// `StaleNetworkFileHandle` if another writer has taken over; the store's.
+    pub fn check_still_writer(&self) -> io::Result<()> {
+        let _putting = self.putting.lock();
+        let now = self.outside.clock.now();
+        let next = {
+            let state = self.state.lock();
+            state.check_writer()?;
+            if now <= state.last_seen + UNSEEN {
+                return Ok(());
+            }
+            state.next
+        };
+        self.look_for_others(next)?;
+        self.state.lock().last_seen = now;
+        Ok(())
     }
 
     /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are passed.
@@ -357,13 +387,50 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Ends the writing, once what was written is put if that can be.
+    /// Ends the writing, once what was written is put if that can be, and removes sheets that are of no use.
     pub fn release(&self) {
         // What was not synced may be lost.
         self.sync().ok();
         let _putting = self.putting.lock();
-        let state = &mut *self.state.lock();
-        *state = State::default();
+        let state = std::mem::take(&mut *self.state.lock());
+        if state.check_writer().is_err() {
+            return;
+        }
+        let due = self.due(&state);
+        let settled = self.settled(&state).unwrap_or_default();
+        let gone: BTreeSet<u64> = due.into_iter().chain(settled).collect();
+        // What stays is found by the next writer. If one cannot be removed, the cause is mostly the same for all.
+        let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END);
+        gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
+    }
+
+    /// The sheets that have been of no use for [`KEPT`].
+    fn due(&self, state: &State) -> Vec<u64> {
+        let now = self.outside.clock.now();
+        let is_due = |since: &Duration| now >= *since + KEPT;
+        state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect()
+    }
+
+    /// The sheets of no use that were of none already when the last writer took over who did that longer than [`SETTLED`] ago.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidData` if its sheet is damaged; the store's.
+    fn settled(&self, state: &State) -> io::Result<Vec<u64>> {
+        let until = self.outside.clock.wall().saturating_sub(SETTLED).as_secs();
+        let begin = state.table.begins.iter().rev().find(|(_, since)| **since <= until);
+        let Some(begin) = begin.map(|(sheet, _)| *sheet) else { return Ok(Vec::new()) };
+        if state.useless.range(..begin).next().is_none() {
+            return Ok(Vec::new());
+        }
+        let Some(bytes) = self.get(begin)? else { return Ok(Vec::new()) };
+        let changes = decode_as(begin, &bytes)?.changes;
+        let table = changes.iter().find_map(|change| match change {
+            Change::Table(table) => Some(table),
+            _ => None,
+        });
+        let Some(useful) = table.map(Table::sheets) else { return Ok(Vec::new()) };
+        Ok(state.useless.range(..begin).map(|(sheet, _)| *sheet).filter(|sheet| !useful.contains(sheet)).collect())
     }
 
     fn token(&self) -> [u64; 2] {
@@ -690,7 +757,7 @@ impl Journal {
         let state = &mut *guard;
         let failed = match outcome {
             Ok(Put::Own) => {
-                (state.durable, state.last_put, state.under_way) = (changes, self.outside.clock.now(), None);
+                (state.durable, state.last_seen, state.under_way) = (changes, self.outside.clock.now(), None);
                 state.sheets.insert(number);
                 let gone = self.take_useless(state);
                 drop(guard);
@@ -713,7 +780,7 @@ impl Journal {
                 return Ok(None);
             }
             state.check_writer()?;
-            (self.outside.clock.now() > state.last_put + UNSEEN, state.next)
+            (self.outside.clock.now() > state.last_seen + UNSEEN, state.next)
         };
         if is_unseen {
             self.look_for_others(next)?;
@@ -764,8 +831,7 @@ impl Journal {
                 state.useless.entry(*sheet).or_insert(now);
             }
         }
-        let is_due = |since: &Duration| now >= *since + KEPT;
-        let gone: Vec<u64> = state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect();
+        let gone = self.due(state);
         for sheet in &gone {
             state.useless.remove(sheet);
             state.sheets.remove(sheet);

@@ -44,6 +44,15 @@ pub trait Lock: Send + Sync + Debug {
     fn holder(&self) -> Option<u64> {
         None
     }
+
+    /// Whether it is still held, for work that takes long: asked again and again, it looks now and then.
+    ///
+    /// # Errors
+    ///
+    /// Another process has taken it; it cannot be found out.
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A file system. Thread safe. Errors are the system's, with the path added to their text.

@@ -5,15 +5,15 @@
 //! a gigabyte read, with commas between; then the command says at its end what it has asked of the store and what that costs.
 
 use larch_cli::{BranchFound, Branched, Branching, Stored};
-use larch_remote::{Connection, Near, Place, Price, RemoteStore, is_url};
-use os::sync::{Arc, OnceLock};
+use larch_remote::{Connection, Counts, Near, Place, Price, RemoteStore, is_url};
+use os::sync::{Arc, Mutex, OnceLock};
 use std::env;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The store that the command uses.
-static STORE: OnceLock<Arc<RemoteStore>> = OnceLock::new();
+/// The stores that the command uses: two where it copies from one to the other.
+static STORES: OnceLock<Mutex<Vec<Arc<RemoteStore>>>> = OnceLock::new();
 
 /// The prices that the environment says.
 static PRICE: OnceLock<Price> = OnceLock::new();
@@ -45,8 +45,8 @@ fn main() -> ExitCode {
         ..larch_cli::Additions::default()
     };
     let ended = larch_cli::main_with(larch_cli::STORES, additions);
-    if let (Some(price), Some(store)) = (price, STORE.get()) {
-        let counts = store.counts();
+    if let (Some(price), Some(stores)) = (price, STORES.get()) {
+        let counts: Counts = stores.lock().iter().map(|store| store.counts()).sum();
         eprintln!("larch: {counts}; cost {:.6}", counts.cost(&price).total());
     }
     ended
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 /// Connects, and takes notice of the store of which the command says at its end what it was asked.
 fn connect(url: &str, near: &Near) -> io::Result<Connection> {
     let connection = Connection::of_url(url, near)?;
-    STORE.get_or_init(|| connection.store.clone());
+    STORES.get_or_init(Mutex::default).lock().push(connection.store.clone());
     if let Some(price) = PRICE.get() {
         connection.store.set_price(*price);
     }

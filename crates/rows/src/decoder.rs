@@ -64,8 +64,18 @@ pub struct Decoder<'k> {
 
 impl<'k> Decoder<'k> {
     /// At the start of `bytes`.
+    #[inline]
     pub fn new(bytes: &'k [u8]) -> Self {
         Self { all: bytes.len(), rest: bytes, mask: 0 }
+    }
+
+    /// In `bytes`, after `passed` of them.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn at(bytes: &'k [u8], passed: usize) -> Self {
+        Self { all: bytes.len(), rest: &bytes[passed..], mask: 0 }
     }
 
     /// Bytes before this place.

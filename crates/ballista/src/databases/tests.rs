@@ -50,3 +50,23 @@ fn a_place_without_a_database_is_named() {
     let error = followers().at(&Place { database: missing.clone(), version: 1 }).expect_err("there is none");
     assert!(error.to_string().contains(&missing), "{error}");
 }
+
+#[test]
+fn a_database_that_nobody_asks_for_is_closed_and_opened_again() {
+    let scratch = Scratch::new("ballista-unasked");
+    let database = Database::open(scratch.path()).expect("a database");
+    let version = written(&database, &database.table("t").expect("a table"), "a");
+    let databases = followers();
+    let place = Place { database: scratch.path().display().to_string(), version };
+    let (shown, snapshot) = databases.at(&place).expect("it is shown");
+    let later = Machine::real().clock.now() + Duration::from_secs(1);
+    databases.close_unasked(later);
+    assert_eq!(databases.reads().len(), 1, "a query reads it");
+    drop((shown, snapshot));
+    databases.close_unasked(Duration::ZERO);
+    assert_eq!(databases.reads().len(), 1, "a query has asked for it since");
+    databases.close_unasked(later);
+    assert_eq!(databases.reads(), []);
+    databases.at(&place).expect("it is opened again");
+    assert_eq!(databases.reads().len(), 1);
+}

@@ -59,6 +59,32 @@ macro_rules! each {
     };
 }
 
+/// Appends the value of one width at which the decoder `$from` stands; does `$else` with a builder of other values.
+macro_rules! push_fixed {
+    ($builder:expr, $from:expr, $other:pat => $else:expr) => {
+        match $builder {
+            Builder::Bool(array) => array.append_value(bool::decode($from)?),
+            Builder::U8(array) => array.append_value(u8::decode($from)?),
+            Builder::U16(array) => array.append_value(u16::decode($from)?),
+            Builder::U32(array) => array.append_value(u32::decode($from)?),
+            Builder::U64(array) => array.append_value(u64::decode($from)?),
+            Builder::I8(array) => array.append_value(i8::decode($from)?),
+            Builder::I16(array) => array.append_value(i16::decode($from)?),
+            Builder::I32(array) => array.append_value(i32::decode($from)?),
+            Builder::I64(array) => array.append_value(i64::decode($from)?),
+            Builder::Whole128(array, Kind::U128) => array.append_value(i256::from_parts(u128::decode($from)?, 0)),
+            Builder::Whole128(array, _) => array.append_value(i256::from_i128(i128::decode($from)?)),
+            Builder::F32(array) => array.append_value(f32::decode($from)?),
+            Builder::F64(array) => array.append_value(f64::decode($from)?),
+            Builder::Fixed(array, width) => {
+                let bytes = Decoder::bytes($from, *width)?;
+                array.append_value(&*bytes).expect("so many bytes were taken");
+            }
+            $other => $else,
+        }
+    };
+}
+
 impl Builder {
     /// A builder of an array for values of `kind`, of the type that [`crate::columns::data_type`] gives. It begins with room for
     /// `capacity` values.
@@ -145,21 +171,26 @@ impl Builder {
     ///
     /// As the decoder.
     #[inline]
-    pub fn push_field(&mut self, from: &mut Decoder<'_>, kind: Kind) -> Result<(), Mistake> {
+    pub fn push_field(&mut self, from: &mut Decoder<'_>) -> Result<(), Mistake> {
+        push_fixed!(self, from, builder => return builder.push_escaped(from));
+        Ok(())
+    }
+
+    /// As [`Builder::push_field`], of a field that has these bytes alone, of a type of one width.
+    ///
+    /// # Errors
+    ///
+    /// As the decoder.
+    #[inline]
+    pub fn push_plain(&mut self, value: &[u8]) -> Result<(), Mistake> {
+        // Each with a decoder of its own, which then stays in registers.
+        push_fixed!(self, &mut Decoder::new(value), _ => unreachable!("strings and bytes have no width"));
+        Ok(())
+    }
+
+    /// Reads a field of a string or of bytes.
+    fn push_escaped(&mut self, from: &mut Decoder<'_>) -> Result<(), Mistake> {
         match self {
-            Self::Bool(array) => array.append_value(bool::decode(from)?),
-            Self::U8(array) => array.append_value(u8::decode(from)?),
-            Self::U16(array) => array.append_value(u16::decode(from)?),
-            Self::U32(array) => array.append_value(u32::decode(from)?),
-            Self::U64(array) => array.append_value(u64::decode(from)?),
-            Self::I8(array) => array.append_value(i8::decode(from)?),
-            Self::I16(array) => array.append_value(i16::decode(from)?),
-            Self::I32(array) => array.append_value(i32::decode(from)?),
-            Self::I64(array) => array.append_value(i64::decode(from)?),
-            Self::Whole128(array, Kind::U128) => array.append_value(i256::from_parts(u128::decode(from)?, 0)),
-            Self::Whole128(array, _) => array.append_value(i256::from_i128(i128::decode(from)?)),
-            Self::F32(array) => array.append_value(f32::decode(from)?),
-            Self::F64(array) => array.append_value(f64::decode(from)?),
             Self::String(array, content) => {
                 let text = from.escaped_text()?;
                 array.append_value(&*text);
@@ -170,10 +201,7 @@ impl Builder {
                 array.append_value(&*bytes);
                 *content += bytes.len();
             }
-            Self::Fixed(array, width) => {
-                debug_assert_eq!(kind.width(), Some(*width));
-                array.append_value(&*from.bytes(*width)?).expect("so many bytes were taken");
-            }
+            _ => unreachable!("the other kinds have a width"),
         }
         Ok(())
     }

@@ -71,6 +71,7 @@ pub fn backup(
 /// A backup that is being made.
 struct NewBackup<'s> {
     store: &'s Store,
+    lock: &'s dyn Lock,
     number: u64,
     /// The database that the backups before it are of, if there are any.
     database: Option<u64>,
@@ -80,10 +81,10 @@ struct NewBackup<'s> {
 
 impl<'s> NewBackup<'s> {
     /// The backup after those in `store`.
-    fn after(store: &'s Store, lock: &dyn Lock) -> Result<Self> {
+    fn after(store: &'s Store, lock: &'s dyn Lock) -> Result<Self> {
         // Where a holder of the lock has a number, a file may be removed by a request that is still on its way, so no directory gets
         // a name for the second time.
-        let mut new = Self { store, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
+        let mut new = Self { store, lock, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
         let mut listed = BTreeMap::new();
         for (number, found) in store.find()? {
             new.number = new.number.max(number + 1);
@@ -129,6 +130,8 @@ impl<'s> NewBackup<'s> {
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
         let mut stored = Vec::new();
         for file in &files {
+            // What a process copies that was fenced is of no use to anybody.
+            self.lock.check().map_err(|error| Error::io("make a backup in", &store.directory, error))?;
             let (new, copied) = self.store_file(from, file, limit, &mut |bytes| progress(done + bytes, total))?;
             report.new_files += u64::from(copied);
             report.new_bytes += if copied { new.content.bytes } else { 0 };

@@ -2,7 +2,7 @@
 //! its bytes. It does not read or write files.
 
 use super::copied_file::Content;
-use crate::files::sealed::{seal, unseal};
+use crate::files::sealed::{features_of, seal, unseal};
 use crate::manifest::db_file::{shared_name, sst_name};
 use crate::manifest::log::manifest_name;
 use sst::Version;
@@ -106,9 +106,13 @@ impl BackupList {
     /// numbered fields               that later releases may add, see sst::format::field
     /// ```
     pub fn encode(&self) -> Vec<u8> {
-        let lies_with_others = self.files.iter().any(|file| matches!(file.lies, Lies::With { .. }));
-        let features = if lies_with_others { LIES_WITH_OTHERS } else { 0 };
-        seal(MAGIC, features, self.database, |out| self.encode_content(out))
+        seal(MAGIC, self.features(), self.database, |out| self.encode_content(out))
+    }
+
+    /// The feature bits that it needs.
+    fn features(&self) -> u32 {
+        let lies_with_others = self.files.iter().any(|file| file.lies.with().is_some());
+        if lies_with_others { LIES_WITH_OTHERS } else { 0 }
     }
 
     fn encode_content(&self, out: &mut Vec<u8>) {
@@ -145,6 +149,9 @@ impl BackupList {
         field::pass_over_all(left, "field")?;
         if list.files.iter().filter(|file| is_manifest(&file.name)).count() != 1 {
             return Err("it does not have one manifest".into());
+        }
+        if list.features() & !features_of(bytes) != 0 {
+            return Err("files of it lie with other backups, and its head does not say so".into());
         }
         Ok(list)
     }

@@ -107,6 +107,9 @@ impl Moment {
                 version
             }
             Rest::Logs(logs) => {
+                // The writer gives the next numbers to files of its own. If the copy replaces the database in a store, no name there
+                // stands for other bytes than before.
+                core.writes.new_numbers(core.env.machine.random.next_u64() >> 24);
                 let (rows, newest) = rows_of_logs(core, &logs, place, limit)?;
                 all.append(rows);
                 self.rest = Rest::Logs(logs);

@@ -56,6 +56,11 @@ pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], known: u32, what: &str) -> R
     Ok((u64::from_le_bytes(head[16..24].try_into().expect("eight bytes")), content))
 }
 
+/// The feature bits of a list that [`unseal`] has read.
+pub fn features_of(bytes: &[u8]) -> u32 {
+    bytes[12..].first_chunk().map_or(0, |bits| u32::from_le_bytes(*bits))
+}
+
 /// The bytes of the list at `path`, or why there are too many.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! How many requests were made of a store, how many bytes went, and what they cost at a price. It does not know who makes them.
 
 use std::fmt;
+use std::iter::Sum;
 
 /// Requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,6 +114,23 @@ impl Counts {
     }
 }
 
+/// What several stores were asked together.
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Counts>>(all: I) -> Counts {
+        all.fold(Counts::default(), |sum, one| Counts {
+            requests: Requests {
+                puts: sum.requests.puts + one.requests.puts,
+                gets: sum.requests.gets + one.requests.gets,
+                lists: sum.requests.lists + one.requests.lists,
+                deletes: sum.requests.deletes + one.requests.deletes,
+            },
+            retries: sum.retries + one.retries,
+            read_bytes: sum.read_bytes + one.read_bytes,
+            written_bytes: sum.written_bytes + one.written_bytes,
+        })
+    }
+}
+
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Requests { puts, gets, lists, deletes } = self.requests;
@@ -137,6 +155,8 @@ mod tests {
         assert!((cost.puts - 0.015).abs() < 1e-9 && (cost.gets - 0.004).abs() < 1e-9, "{cost:?}");
         assert!((cost.total() - 0.469).abs() < 1e-9, "{cost:?}");
         assert_eq!(counts.since(&counts), Counts::default());
+        let two: Counts = [counts, counts].into_iter().sum();
+        assert_eq!(two.since(&counts), counts);
         assert_eq!(requests.total(), 13_007);
         assert_eq!(Bill { counts, price: Some(price) }.billionths(), Some(469_000_000));
         assert_eq!(Bill { counts, price: None }.billionths(), None);

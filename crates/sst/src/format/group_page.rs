@@ -87,8 +87,8 @@ impl GroupLayout {
         }
     }
 
-    /// Part `i` of the page.
-    #[inline]
+    /// Part `i` of the page. It is part of its callers, because a scan that reads the group asks for each row.
+    #[inline(always)]
     pub fn part(&self, page: &[u8], i: usize) -> StoredPart {
         let (start, end) = (self.offset(page, i), self.offset(page, i + 1));
         let outside = self.has_outside() && page[self.bits_at() + i / 8] >> (i % 8) & 1 != 0;

@@ -55,6 +55,14 @@ fn a_list_without_the_feature_bit_is_read_as_it_was_written() {
 }
 
 #[test]
+fn a_file_with_another_backup_needs_the_feature_bit() {
+    let without = sealed::changed(list().encode(), |bytes| bytes[14] = 0);
+    assert!(matches!(BackupList::decode(&without), Err(Unreadable::Corrupt(why)) if why.contains("its head")));
+    let beside = sealed::changed(list_with_files().encode(), |bytes| bytes[14] = 1);
+    assert_eq!(BackupList::decode(&beside), Ok(list_with_files()), "a bit that is not needed does no harm");
+}
+
+#[test]
 fn every_flipped_bit_and_every_cut_is_found() {
     sealed::expect_damage_found(&list().encode(), BackupList::decode);
 }
