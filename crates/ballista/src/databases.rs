@@ -131,16 +131,17 @@ impl Databases {
         all.iter().filter_map(opened).collect()
     }
 
-    /// Closes the databases that nobody reads and no query has asked for since `then`. One that is asked for again is opened again.
-    fn close_unasked(&self, then: Duration) {
+    /// Forgets the databases that nobody reads and no query has asked for since `then`. One that is asked for again is opened again.
+    /// To drop them closes them, which waits for their threads.
+    #[must_use]
+    fn take_unasked(&self, then: Duration) -> Vec<Arc<Shown>> {
         let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
         let mut closed = Vec::new();
         for slot in self.shown.lock().values() {
             let Some(mut opened) = slot.try_lock() else { continue };
             closed.extend(opened.take_if(is_unasked));
         }
-        // Without the lock: a database waits for its threads when it is closed.
-        drop(closed);
+        closed
     }
 
     /// Opens the database at a place anew when it is asked for next.
@@ -159,8 +160,12 @@ impl Databases {
             let all = databases.opened();
             all.iter().for_each(|(_, shown)| shown.look());
             drop(all);
-            databases.close_unasked(Machine::real().clock.now().saturating_sub(KEPT_OPEN));
+            let unasked = databases.take_unasked(Machine::real().clock.now().saturating_sub(KEPT_OPEN));
             drop(databases);
+            if !unasked.is_empty() {
+                // A store that does not answer holds up nobody else.
+                tokio::task::spawn_blocking(move || drop(unasked));
+            }
             // The engine does not say when a follower shows new files, so it is asked.
             tokio::time::sleep(PAUSE).await;
         }

@@ -17,7 +17,7 @@
 //!   of the store may be a little old.
 //! - The sheets in which writers took over stay for a week: the writer before finds them wherever it stopped. A writer that has
 //!   put none for half of [`KEPT`] looks for a later sheet before it puts its next one, and after a put that took as long: so it
-//!   puts none into a gap, whatever the clocks of other machines say.
+//!   puts none into a gap, unless a clock is wrong by a day.
 //! - A guest, who makes a branch, puts a sheet by the same rules, and changes nothing but the list of branches. It takes nothing from
 //!   the writer, who goes on after it.
 //!
@@ -52,8 +52,8 @@ const FOLDER: &str = "journal";
 /// those of the services that we know are never old.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// A writer that has neither put nor looked for so long looks before it puts, and after a put that took so long. No sheet after its last
-/// one was removed before.
+/// A writer that has neither put nor looked for so long looks before it puts, and after a put that ended so long after that. No sheet
+/// after its last one was removed before.
 const UNSEEN: Duration = KEPT.checked_div(2).expect("it is not divided by 0");
 
 /// What was of no use when a writer took over so long ago, by its clock and by that of the writer that ends, has been so for
@@ -139,6 +139,8 @@ struct State {
     last_list: Duration,
     /// Sheets of no use, and since when that is known.
     useless: BTreeMap<u64, Duration>,
+    /// The last sheet in which a writer took over longer than [`SETTLED`] before this one.
+    settled_begin: Option<u64>,
     /// The sheets that are there, as far as the writer knows.
     sheets: BTreeSet<u64>,
     /// Branches of the table that need nothing any more.
@@ -158,6 +160,8 @@ struct NextSheet {
     bytes: Arc<Vec<u8>>,
     /// How many changes are durable with it.
     changes: u64,
+    /// When it was known last that no other writer has put a sheet.
+    seen: Duration,
 }
 
 /// A piece of a file.
@@ -295,7 +299,7 @@ impl Journal {
         for _ in 0..ATTEMPTS {
             let begin = self.outside.clock.now();
             let (mut table, mut next, mut sheets) = self.read_newest()?;
-            let (number, epoch, left, files_made) = loop {
+            let (number, epoch, left, files_made, settled_begin) = loop {
                 let since = self.outside.clock.wall().as_secs();
                 let holder = Holder { epoch: table.epoch() + 1, since, who: self.outside.who.clone() };
                 let mut writer = SheetWriter::new(next, holder.epoch, self.token());
@@ -308,8 +312,12 @@ impl Journal {
                 let (bytes, changes) = writer.finish();
                 match self.put(next, &bytes)? {
                     Put::Own => {
+                        // What this sheet does not name any more among those of a week may be the one.
+                        let is_settled = |since: &u64| since.saturating_add(SETTLED.as_secs()) <= holder.since;
+                        let settled = table.begins.iter().rev().find(|(_, since)| is_settled(since));
+                        let settled = settled.map(|(sheet, _)| *sheet);
                         apply(&mut table, next, &changes)?;
-                        break (next, holder.epoch, left, files_made);
+                        break (next, holder.epoch, left, files_made, settled);
                     }
                     // The writer before, or another that takes over, was faster.
                     Put::Taken(bytes) => apply_sheet(&mut table, next, &bytes)?,
@@ -330,6 +338,7 @@ impl Journal {
                 is_writer: true,
                 names: table.names.clone(),
                 useless: sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
+                settled_begin,
                 sheets,
                 files_made,
                 last_seen: now,
@@ -411,15 +420,13 @@ impl Journal {
         state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect()
     }
 
-    /// The sheets of no use that were of none already when the last writer took over who did that longer than [`SETTLED`] ago.
+    /// The sheets of no use that were of none already when a writer took over longer than [`SETTLED`] before this one.
     ///
     /// # Errors
     ///
     /// `InvalidData` if its sheet is damaged; the store's.
     fn settled(&self, state: &State) -> io::Result<Vec<u64>> {
-        let until = self.outside.clock.wall().saturating_sub(SETTLED).as_secs();
-        let begin = state.table.begins.iter().rev().find(|(_, since)| **since <= until);
-        let Some(begin) = begin.map(|(sheet, _)| *sheet) else { return Ok(Vec::new()) };
+        let Some(begin) = state.settled_begin else { return Ok(Vec::new()) };
         if state.useless.range(..begin).next().is_none() {
             return Ok(Vec::new());
         }
@@ -742,7 +749,7 @@ impl Journal {
             state.changes
         };
         let _putting = self.putting.lock();
-        let Some(NextSheet { mut number, mut bytes, changes }) = self.next_sheet(wanted)? else { return Ok(()) };
+        let Some(NextSheet { mut number, mut bytes, changes, seen }) = self.next_sheet(wanted)? else { return Ok(()) };
         let begin = self.outside.clock.now();
         let mut outcome = loop {
             let outcome = self.put(number, &bytes);
@@ -750,14 +757,14 @@ impl Journal {
             let Some(guest) = guests::of_guest(number, found) else { break outcome };
             (number, bytes) = self.make_room(&bytes, &guest);
         };
-        if matches!(outcome, Ok(Put::Own)) && self.outside.clock.now() > begin + UNSEEN {
+        if matches!(outcome, Ok(Put::Own)) && self.outside.clock.now() > seen + UNSEEN {
             outcome = self.look_for_others(number + 1).map(|()| Put::Own);
         }
         let mut guard = self.state.lock();
         let state = &mut *guard;
         let failed = match outcome {
             Ok(Put::Own) => {
-                (state.durable, state.last_seen, state.under_way) = (changes, self.outside.clock.now(), None);
+                (state.durable, state.last_seen, state.under_way) = (changes, begin, None);
                 state.sheets.insert(number);
                 let gone = self.take_useless(state);
                 drop(guard);
@@ -773,17 +780,19 @@ impl Journal {
 
     /// The next sheet, with all changes that are in none; `None` if those up to `wanted` are durable.
     fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
-        let (is_unseen, next) = {
+        let now = self.outside.clock.now();
+        let (mut seen, next) = {
             let state = self.state.lock();
             state.check()?;
             if state.durable >= wanted {
                 return Ok(None);
             }
             state.check_writer()?;
-            (self.outside.clock.now() > state.last_seen + UNSEEN, state.next)
+            (state.last_seen, state.next)
         };
-        if is_unseen {
+        if now > seen + UNSEEN {
             self.look_for_others(next)?;
+            seen = now;
         }
         let token = self.token();
         let state = &mut *self.state.lock();
@@ -815,7 +824,7 @@ impl Journal {
         state.table.apply(number, &changes).expect("the writer makes changes that follow from its table");
         state.next += 1;
         state.under_way = Some((number, bytes.clone()));
-        Ok(Some(NextSheet { number, bytes, changes: state.changes }))
+        Ok(Some(NextSheet { number, bytes, changes: state.changes, seen }))
     }
 
     /// The sheets that can be removed now; notes those that will be able to.

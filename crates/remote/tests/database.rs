@@ -2,12 +2,14 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real time, outside of the engine")]
 
+mod commands;
 mod figures;
 #[expect(dead_code, reason = "other tests use all of it")]
 mod processes;
 
+use commands::{Expected, expect};
 use futures_util::StreamExt;
-use larch::Database;
+use larch::{Database, Follow};
 use larch_remote::{Connection, Near, Patience, Place, Price};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -64,6 +66,43 @@ fn a_database_at_a_url_is_read_by_another_process_beside_its_writer_and_taken_ov
     drop(writer);
     assert_eq!(table.get("k").expect("the store works").as_deref(), Some(&b"w"[..]));
     second.check(&mut |_| {}).expect("nothing is damaged");
+}
+
+#[test]
+fn a_command_that_reads_sees_every_commit_and_takes_nothing_from_the_writer() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let (url, logs) = (format!("file://{}/db", directory.path().display()), directory.path().join("logs"));
+    for near in [Near::default(), Near { logs: Some(logs.clone()), tier: None }] {
+        let writer =
+            Connection::of_url(&url, &near).expect("it is a URL of a store").builder().open().expect("it is there");
+        let table = writer.table("t").expect("a table");
+        table.insert("old", "1").and_then(|()| writer.flush()).expect("the store works");
+        table.insert("late", "2").expect("the store works");
+        // With logs on this machine it is in the store a little later.
+        let reader = Connection::of_url(&url, &Near::default()).expect("it is a URL of a store");
+        let follower = reader.builder().follow(Follow::Commits).open().expect("it is there");
+        let followed = follower.existing_table("t").expect("the store works").expect("the table is there");
+        while followed.get("late").expect("the store works").is_none() {
+            std::thread::yield_now();
+        }
+        let variables: Vec<(&str, String)> =
+            near.logs.iter().map(|logs| ("LARCH_LOGS", logs.display().to_string())).collect();
+        let read: [Expected<'_>; 6] = [
+            (&["get", &url, "t", "late"], Ok("2")),
+            (&["scan", &url, "t"], Ok("old\t1")),
+            (&["scan", &url, "t", "--read-only"], Ok("old\t1")),
+            (&["tables", &url], Ok("t")),
+            (&["check", &url], Ok("")),
+            (&["metrics", &url], Ok("store_requests")),
+        ];
+        expect(&variables, &read);
+        table.insert("later", "3").expect("nobody has taken over");
+        drop((followed, follower, table, writer));
+    }
+    let writer = Connection::of_url(&url, &Near::default()).expect("it is a URL of a store").builder().open();
+    let writer = writer.expect("it is there");
+    expect(&[], &[(&["put", &url, "t", "own", "4"], Ok(""))]);
+    writer.table("t").and_then(|table| table.insert("lost", "5")).expect_err("a command that writes takes over");
 }
 
 #[test]

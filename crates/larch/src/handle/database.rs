@@ -196,7 +196,7 @@ impl Builder {
     ///
     /// A follower needs no lock, and any number of them follow one writer, which may end and begin again. As long as a follower
     /// lives, the writer keeps the files that it reads, so no read ends with [`Error::Outdated`]. In a store it keeps a file for ten minutes
-    /// after it was replaced, and a snapshot or a range that needs it for longer ends so. A snapshot or a range of a follower
+    /// after it was replaced, or until the writer is closed, and a snapshot or a range that needs it for longer ends so. A snapshot or a range of a follower
     /// keeps the files of its moment on the disk of the writer. Tables that are created, dropped, renamed or cloned are seen together with
     /// the next files. Before new files are shown, the follower loads those pages of them
     /// that its own reads will look for, within its cache. For this it writes a small file to the directory of the database; it
