@@ -42,7 +42,8 @@ fn what_is_written_is_read_back() {
         let groups = columns.groups_of(&all);
         let mut filler = Filler::new(&columns, &all, &groups, 8);
         for (key, parts) in &rows {
-            filler.push(key, |part| &parts[groups[part]]).unwrap_or_else(|bad| panic!("{text}: {bad:?}"));
+            let read: Vec<&[u8]> = groups.iter().map(|group| &parts[*group][..]).collect();
+            filler.push(key, &read).unwrap_or_else(|bad| panic!("{text}: {bad:?}"));
         }
         let read = RecordBatch::try_new(columns.schema(), filler.take()).expect("arrays of these types");
         for field in batch.schema().fields() {
