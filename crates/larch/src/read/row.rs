@@ -96,11 +96,12 @@ impl RowRef<'_> {
     #[inline]
     pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
         // Most rows of a scan are such, so only this is part of the caller.
-        let Spot::InPage(page, place) = &self.spot else { return self.inline_part_elsewhere(i) };
-        match self.loader.wanted.group(i) {
-            0 => Some(&page[place.clone()]),
-            group => self.loader.wanted.beside(group, self.beside_main).inline(),
+        if let Spot::InPage(page, place) = &self.spot
+            && self.loader.wanted.group(i) == 0
+        {
+            return Some(&page[place.clone()]);
         }
+        self.inline_part_elsewhere(i)
     }
 
     #[inline(never)]
@@ -109,7 +110,7 @@ impl RowRef<'_> {
             Spot::Copied(value) => Some(&value[self.loader.wanted.place(i, value)]),
             Spot::Found(FoundRow::Memory(row)) => Some(&row.value()[self.loader.wanted.place(i, row.value())]),
             Spot::Found(FoundRow::File(row, _)) => self.stored(i, row).inline(),
-            Spot::InPage(..) => unreachable!("the caller has looked"),
+            Spot::InPage(..) => self.loader.wanted.beside(self.loader.wanted.group(i), self.beside_main).inline(),
         }
     }
 
