@@ -9,8 +9,8 @@ use ::rows::Declaration;
 use larch::{Database, Follow, Index, Selection, Table, TableOptions};
 use std::path::Path;
 
-/// Opens a database that is there, to read it. One in a store is followed unless the options say otherwise: whoever opens it for writing
-/// takes it from the process that writes.
+/// Opens an existing database to read it. A database in a store is opened as a follower unless `--read-only` is given, because a process
+/// that opens it for writing takes over from its writer.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false).read_only(common.read_only);
     let follows = common.follow || places::is_url(dir) && !common.read_only;

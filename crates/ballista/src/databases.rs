@@ -131,8 +131,8 @@ impl Databases {
         all.iter().filter_map(opened).collect()
     }
 
-    /// Forgets the databases that nobody reads and no query has asked for since `then`. One that is asked for again is opened again.
-    /// To drop them closes them, which waits for their threads.
+    /// Takes out the databases that no task reads and that no query has asked for since `then`. The next query about such a place opens its
+    /// database again. The caller closes those that it gets by dropping them, and waits for their threads then.
     #[must_use]
     fn take_unasked(&self, then: Duration) -> Vec<Arc<Shown>> {
         let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
@@ -163,7 +163,7 @@ impl Databases {
             let unasked = databases.take_unasked(Machine::real().clock.now().saturating_sub(KEPT_OPEN));
             drop(databases);
             if !unasked.is_empty() {
-                // A store that does not answer holds up nobody else.
+                // A close may wait for a store that does not answer, so a thread that may wait does it.
                 tokio::task::spawn_blocking(move || drop(unasked));
             }
             // The engine does not say when a follower shows new files, so it is asked.

@@ -35,7 +35,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The reader asks the pool for memory once for this number of rows.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// A row with a part of so many bytes may be much of a batch alone.
+/// After a row with a part of at least this length, in bytes, the reader measures the arrays at once.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition reads.

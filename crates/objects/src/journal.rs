@@ -11,10 +11,10 @@
 //! - What is synced is in a sheet that is known to be there.
 //! - Once a put has failed for good, or has met the sheet of another writer, nothing is put or removed any more: every later
 //!   call reports the same error.
-//! - A sheet is removed only if no bytes of files are in it, a later sheet has a table, and that has been so for [`KEPT`], or,
-//!   as far as the clocks of two writers can say, for a day. A writer that takes over puts its sheet within half of the first
-//!   after it has begun to look, or looks again. So it does not put it into a gap that a removal has left, although answers
-//!   of the store may be a little old.
+//! - A writer removes a sheet only if no bytes of files are in it and a later sheet has a table, and if both have been so for [`KEPT`] by
+//!   its own clock, or for a day by its clock and that of an earlier writer. A writer that takes over puts its sheet within half of
+//!   [`KEPT`] after it has begun to look, or looks again. So it does not put the sheet into a gap that a removal has left, although
+//!   answers of the store may be a little old.
 //! - The sheets in which writers took over stay for a week: the writer before finds them wherever it stopped. A writer that has
 //!   put none for half of [`KEPT`] looks for a later sheet before it puts its next one, and after a put that took as long: so it
 //!   puts none into a gap, unless a clock is wrong by a day.

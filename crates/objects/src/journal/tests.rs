@@ -351,7 +351,7 @@ fn processes_that_live_for_seconds_leave_no_growing_number_of_sheets() {
     }
 }
 
-/// A hundred processes, so many days apart.
+/// Expects that a hundred short processes, of which each begins `days` days after the one before, leave few sheets.
 fn check_short_processes(days: u64) {
     let (store, clock) = calm(7);
     let client = store.client();
