@@ -266,8 +266,15 @@ impl Server {
         let all = format!("{} ({})", names.len(), names.join(", "));
         connection.query(&format!("ALTER SYSTEM SET synchronous_standby_names = '{all}'"))?;
         connection.query("SELECT pg_reload_conf()")?;
-        // The server reads its settings soon after this.
-        while connection.value("SHOW synchronous_standby_names")? != all {}
+        // A session that begins with the new setting was made by a server that had told all its processes of it before.
+        let mut told = self.connect()?;
+        while told.value("SHOW synchronous_standby_names")? != all {
+            told = self.connect()?;
+        }
+        // Sessions do not wait until the checkpointer has read the setting and said so in shared memory. It reads settings
+        // between two checkpoints; the first of these may have begun just before.
+        told.query("CHECKPOINT")?;
+        told.query("CHECKPOINT")?;
         Ok(())
     }
 
