@@ -33,7 +33,7 @@ pub struct Path {
 }
 
 /// Every path, in the order in which they run.
-pub const ALL: [Path; 26] = [
+pub const ALL: [Path; 28] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
         name: "get, four files",
@@ -48,6 +48,12 @@ pub const ALL: [Path; 26] = [
     Path { name: "scan of 50 rows, lent", operations: PROBES, run: short_scans_lent, repeats: true },
     Path { name: "full scan, lent, a row", operations: ROWS, run: |tables| scan_lent(&tables.one), repeats: true },
     Path { name: "scan of 50 rows, handed over", operations: PROBES, run: short_scans_handed_over, repeats: true },
+    Path {
+        name: "full scan, batches of values, a row",
+        operations: ROWS,
+        run: |tables| batches(tables.one.iter()),
+        repeats: true,
+    },
     Path {
         name: "full scan, handed over, a row",
         operations: ROWS,
@@ -74,6 +80,12 @@ pub const ALL: [Path; 26] = [
         name: "full scan, four files, a row",
         operations: 4 * OVERLAPPING_ROWS,
         run: |tables| scan(&tables.four),
+        repeats: true,
+    },
+    Path {
+        name: "full scan, four files, batches of values, a row",
+        operations: 4 * OVERLAPPING_ROWS,
+        run: |tables| batches(tables.four.iter()),
         repeats: true,
     },
     Path {
@@ -275,6 +287,16 @@ fn handed_over(mut rows: Range) -> Result<u64> {
         ControlFlow::<()>::Continue(())
     })?;
     assert!(end.is_continue(), "nothing breaks it");
+    Ok(bytes)
+}
+
+/// As [`handed_over`], of batches, whose keys are not looked at.
+fn batches(mut rows: Range) -> Result<u64> {
+    let mut bytes = 0;
+    while let Some(batch) = rows.next_batch(usize::MAX)? {
+        let values = batch.inline_parts(0).expect("values of a hundred bytes lie in their pages");
+        bytes += values.map(|value| black_box(value).len() as u64).sum::<u64>();
+    }
     Ok(bytes)
 }
 

@@ -8,7 +8,7 @@ use crate::index_text;
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use crate::schema::groups::MAX_GROUPS;
-use larch::{Content, Index, RangeBy, RowRef, Selection, Table};
+use larch::{Content, Index, RangeBy, Readable, RowRef, Selection, Snapshot, Table};
 use os::Machine;
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
@@ -40,15 +40,17 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.range.types)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
+    // The row is read as of the moment at which it had the number.
+    let snapshot = database.snapshot();
     let key = match range(&args.range, &layout)? {
-        Some(range) => table.statistics().nth_key(range, args.number)?,
+        Some(range) => table.statistics().at(&snapshot)?.nth_key(range, args.number)?,
         None => None,
     };
     let key = key.ok_or_else(|| {
         Failure::NotFound(format!("no row {} in table {}: it has no more than that", args.number, args.table))
     })?;
     let mut output = Output::new();
-    view.print_row_of(&key, &mut output)?;
+    view.print_row_of(&snapshot, &key, &mut output)?;
     output.finish()
 }
 
@@ -61,8 +63,10 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
     let mut output = Output::new();
     if let Some(range) = range(&args.range, &layout)? {
         let seed = args.seed.unwrap_or_else(|| Machine::real().random.next_u64());
-        for key in table.sample(range, args.rows, seed)? {
-            view.print_row_of(&key, &mut output)?;
+        // The rows are read as of the moment at which their keys were chosen.
+        let snapshot = database.snapshot();
+        for key in table.statistics().at(&snapshot)?.sample(range, args.rows, seed)? {
+            view.print_row_of(&snapshot, &key, &mut output)?;
         }
     }
     output.finish()
@@ -117,9 +121,19 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Prints the row with this key.
-    fn print_row_of(&mut self, key: &[u8], output: &mut Output) -> Result<()> {
-        self.print((Bound::Included(key.to_vec()), Bound::Included(key.to_vec())), 1, false, output)
+    /// Prints the row with this key that `snapshot` shows.
+    fn print_row_of(&mut self, snapshot: &Snapshot, key: &[u8], output: &mut Output) -> Result<()> {
+        let range = (Bound::Included(key), Bound::Included(key));
+        match &self.selection {
+            Some(selection) => {
+                let rows = snapshot.select(selection)?.range(range).limit(1);
+                print(rows, false, self.shown, &mut self.printer, output)
+            }
+            None => {
+                let rows = snapshot.range(self.table, range).limit(1);
+                print(rows, false, self.shown, &mut self.printer, output)
+            }
+        }
     }
 }
 

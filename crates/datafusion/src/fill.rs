@@ -123,6 +123,37 @@ impl Filler {
         Ok(())
     }
 
+    /// Appends `rows` rows: `keys` hands over their keys one after the other, and `parts` has, for each group that is read, one
+    /// part of each row.
+    ///
+    /// # Errors
+    ///
+    /// If a field is not what its column says, with the number of its row among these. Then the arrays are of no use any more.
+    pub fn push_rows(
+        &mut self,
+        keys: impl Fn(&mut dyn FnMut(&[u8])),
+        parts: &[Vec<&[u8]>],
+        rows: usize,
+    ) -> Result<(), (usize, BadField)> {
+        for wanted in &self.sources {
+            match wanted.part {
+                Some(part) => wanted.read_all(&parts[part], &mut self.builders)?,
+                None => {
+                    let (mut row, mut read) = (0, Ok(()));
+                    keys(&mut |key| {
+                        if read.is_ok() {
+                            read = wanted.read(key, &mut self.builders).map_err(|bad| (row, bad));
+                            row += 1;
+                        }
+                    });
+                    read?;
+                }
+            }
+        }
+        self.rows += rows;
+        Ok(())
+    }
+
     /// Rows so far.
     pub fn rows(&self) -> usize {
         self.rows
@@ -144,6 +175,36 @@ impl Filler {
 }
 
 impl Wanted {
+    /// Reads this source of rows: column after column if all fields have a [plain width](Place::plain_width).
+    fn read_all(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Result<(), (usize, BadField)> {
+        if self.plain_columns(sources, builders).is_some() {
+            return Ok(());
+        }
+        let mut sources = sources.iter().enumerate();
+        sources.try_for_each(|(row, bytes)| self.read(bytes, builders).map_err(|bad| (row, bad)))
+    }
+
+    /// Reads a column after the other. `None`, and perhaps values in the arrays, if a row is damaged; `None`, and nothing in the
+    /// arrays, if this source cannot be read so.
+    fn plain_columns(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Option<()> {
+        if !matches!(self.form, Form::Tuple { .. }) || self.plain < self.fields.len() {
+            return None;
+        }
+        let width = self.fields.iter().map_while(|field| field.plain_width).sum::<usize>();
+        if sources.iter().any(|bytes| if self.is_all { bytes.len() != width } else { bytes.len() < width }) {
+            return None;
+        }
+        let mut at = 0;
+        for field in &self.fields {
+            let end = at + field.plain_width?;
+            if let Some(array) = field.array {
+                builders[array].push_column(sources.iter().map(|bytes| &bytes[at..end])).ok()?;
+            }
+            at = end;
+        }
+        Some(())
+    }
+
     #[inline]
     fn read(&self, bytes: &[u8], builders: &mut [Builder]) -> Result<(), BadField> {
         let read = match self.form {

@@ -9,7 +9,7 @@
 //! many partitions does not run out of threads, whichever of them it waits for. One batch is read ahead. When the stream is
 //! dropped, no further call is made, and a call that runs ends with its batch, whose rows and bytes are bounded.
 //!
-//! The memory of a batch counts in DataFusion's pool from its first row until the query has taken it.
+//! A *batch* here is one of DataFusion's. The memory of a batch counts in DataFusion's pool from its first row until the query has taken it.
 
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};
@@ -24,18 +24,18 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::metrics::BaselineMetrics;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
-use larch::{Content, Direction, Parts, Range, Readable, RowRef, Value};
+use larch::{Content, Direction, Parts, Range, Readable, RowBatch, RowRef, Value};
 use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A batch ends after the row that brings it to this size, in bytes.
+/// A batch ends once it is found to have this size, in bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The reader asks the pool for memory once for this number of rows.
+/// The reader measures the arrays, and asks the pool for their memory, once for this number of rows.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// After a row with a part of at least this length, in bytes, the reader measures the arrays at once.
+/// After rows of which one has a part of at least this length, in bytes, the reader measures the arrays at once.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition reads.
@@ -112,8 +112,10 @@ struct Reading {
     rows: Option<Rows>,
     /// How many ranges were begun.
     begun: usize,
-    /// How many rows are still given.
+    /// How many rows are still given; `u64::MAX` without a limit.
     left: u64,
+    /// Rows in the arrays since these were measured.
+    unmeasured: usize,
 }
 
 /// The rows of a range: with whole values, or with the parts in some groups.
@@ -122,19 +124,15 @@ enum Rows {
     Parts(Range<Parts>),
 }
 
-/// Why a range is read no further.
-enum Pause {
-    /// The batch has all that it should have.
-    Full,
-    Failed(DataFusionError),
-}
+/// A range is read no further, because the batch has all that it should have.
+struct Full;
 
 impl Reading {
     fn new(work: Work, memory: MemoryReservation) -> Self {
         let groups = work.source.columns.groups_of(&work.projection);
         let capacity = work.batch_rows.min(usize::try_from(work.rows).unwrap_or(usize::MAX));
         let filler = Filler::new(&work.source.columns, &work.projection, &groups, capacity);
-        Self { groups, memory, filler, rows: None, begun: 0, left: work.rows, work }
+        Self { groups, memory, filler, rows: None, begun: 0, left: work.rows, unmeasured: 0, work }
     }
 
     /// Whether it is known that no row is left.
@@ -155,11 +153,10 @@ impl Reading {
             };
             match paused {
                 ControlFlow::Continue(()) => {}
-                ControlFlow::Break(Pause::Full) => {
+                ControlFlow::Break(Full) => {
                     self.rows = Some(rows);
                     return self.take().map(Some);
                 }
-                ControlFlow::Break(Pause::Failed(error)) => return Err(error),
             }
         }
         if self.filler.rows() > 0 { self.take().map(Some) } else { Ok(None) }
@@ -186,67 +183,80 @@ impl Reading {
     }
 
     /// Takes rows into the arrays until the batch is full or the rows end.
-    fn fill<V: Content>(&mut self, rows: &mut Range<V>) -> Result<ControlFlow<Pause>> {
-        let Self { work, memory, filler, left, .. } = self;
-        let each = |row: RowRef<'_>| {
-            let longest = match push(&work.source, &row, filler) {
-                Ok(longest) => longest,
-                Err(error) => return ControlFlow::Break(Pause::Failed(error)),
+    fn fill<V: Content>(&mut self, rows: &mut Range<V>) -> Result<ControlFlow<Full>> {
+        let Self { work, memory, filler, left, unmeasured, .. } = self;
+        loop {
+            let room = work.batch_rows - filler.rows();
+            let most = room.min(ROWS_BETWEEN_REQUESTS).min(usize::try_from(*left).unwrap_or(usize::MAX));
+            let read = match work.direction {
+                Direction::Forward => rows.next_batch(most),
+                Direction::Backward => rows.next_batch_back(most),
             };
-            *left -= 1;
-            if filler.rows() >= work.batch_rows || *left == 0 {
-                return ControlFlow::Break(Pause::Full);
+            let Some(rows) = read.map_err(external)? else { return Ok(ControlFlow::Continue(())) };
+            let is_long = push(&work.source, &rows, filler)?;
+            if work.rows < u64::MAX {
+                *left -= rows.len() as u64;
             }
-            if filler.rows().is_multiple_of(ROWS_BETWEEN_REQUESTS) || longest >= LONG_BYTES {
+            *unmeasured += rows.len();
+            if filler.rows() >= work.batch_rows || *left == 0 {
+                return Ok(ControlFlow::Break(Full));
+            }
+            if *unmeasured >= ROWS_BETWEEN_REQUESTS || is_long {
+                *unmeasured = 0;
                 let bytes = filler.bytes();
                 if bytes >= BATCH_BYTES {
-                    return ControlFlow::Break(Pause::Full);
+                    return Ok(ControlFlow::Break(Full));
                 }
-                if let Err(error) = memory.try_resize(bytes) {
-                    return ControlFlow::Break(Pause::Failed(error));
-                }
+                memory.try_resize(bytes)?;
             }
-            ControlFlow::Continue(())
-        };
-        let read = match work.direction {
-            Direction::Forward => rows.for_each_row(each),
-            Direction::Backward => rows.for_each_row_back(each),
-        };
-        read.map_err(external)
+        }
     }
 
     /// What the arrays have.
     fn take(&mut self) -> Result<(RecordBatch, MemoryReservation)> {
         let rows = RecordBatchOptions::new().with_row_count(Some(self.filler.rows()));
         let batch = RecordBatch::try_new_with_options(self.work.schema.clone(), self.filler.take(), &rows)?;
+        self.unmeasured = 0;
         self.memory.try_resize(batch.get_array_memory_size())?;
         Ok((batch, self.memory.take()))
     }
 }
 
-/// Appends a row, and returns the length of its longest part. Parts that lie outside their pages are loaded together.
-#[inline]
-fn push(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<usize> {
-    let mut parts: SmallVec<[&[u8]; 4]> = SmallVec::new();
-    for part in 0..row.part_count() {
-        let Some(bytes) = row.inline_part(part) else { return push_loaded(source, row, filler) };
-        parts.push(bytes);
+/// Appends rows, and returns whether one of them has a long part.
+fn push(source: &TableSource, rows: &RowBatch<'_>, filler: &mut Filler) -> Result<bool> {
+    if let Some(row) = rows.row() {
+        return push_row(source, row, filler);
     }
-    push_parts(source, row.key(), &parts, filler)
+    let parts = (0..rows.part_count()).map(|part| {
+        let inline = rows.inline_parts(part).expect("a row with a part outside its page comes alone");
+        let mut parts = Vec::with_capacity(inline.len());
+        inline.for_each(|part| parts.push(part));
+        parts
+    });
+    let parts: SmallVec<[Vec<&[u8]>; 4]> = parts.collect();
+    let pushed = filler.push_rows(|each| rows.for_each_key(each), &parts, rows.len());
+    pushed.map_err(|(row, bad)| {
+        let mut keys = Vec::new();
+        rows.for_each_key(|key| keys.push(key.to_vec()));
+        bad_row(source, &keys[row], bad)
+    })?;
+    Ok(parts.iter().flatten().any(|part| part.len() >= LONG_BYTES))
 }
 
-/// As [`push`], of a row of which parts lie outside their pages.
-#[cold]
-fn push_loaded(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<usize> {
+/// As [`push`], of one row. Parts that lie outside their pages are loaded together.
+fn push_row(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<bool> {
+    let parts = (0..row.part_count()).map(|part| row.inline_part(part));
+    if let Some(parts) = parts.collect::<Option<SmallVec<[&[u8]; 4]>>>() {
+        return push_parts(source, row.key(), &parts, filler);
+    }
     let loaded = row.parts().map_err(external)?;
-    let parts: Vec<&[u8]> = (0..row.part_count()).map(|part| &*loaded[part]).collect();
+    let parts: SmallVec<[&[u8]; 4]> = (0..row.part_count()).map(|part| &*loaded[part]).collect();
     push_parts(source, row.key(), &parts, filler)
 }
 
-#[inline]
-fn push_parts(source: &TableSource, key: &[u8], parts: &[&[u8]], filler: &mut Filler) -> Result<usize> {
+fn push_parts(source: &TableSource, key: &[u8], parts: &[&[u8]], filler: &mut Filler) -> Result<bool> {
     filler.push(key, parts).map_err(|bad| bad_row(source, key, bad))?;
-    Ok(parts.iter().map(|part| part.len()).max().unwrap_or(0))
+    Ok(parts.iter().any(|part| part.len() >= LONG_BYTES))
 }
 
 #[cold]

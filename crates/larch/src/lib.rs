@@ -165,7 +165,8 @@ pub use os::real::ThreadPool;
 pub use os::sim::SimDisk;
 pub use pages::{Admit, CacheUsage, PageKind, Reason};
 pub use read::{
-    Content, Cursor, Key, PartCursor, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowRef, Scan, Tried, Value,
+    Content, Cursor, InlineParts, Key, PartCursor, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowBatch,
+    RowRef, Scan, Tried, Value,
 };
 pub use release::Release;
 pub use repair::{Loss, RepairReport, repair, repair_on};

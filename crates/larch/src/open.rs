@@ -15,7 +15,7 @@ use crate::files::listing::{ListedFile, list};
 use crate::files::output::{NewFiles, Place};
 use crate::follow;
 use crate::follow::lease::Lease;
-use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
+use crate::manifest::db_file::{EarlyFiles, FileOpener, number_distance, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, IndexState, ManifestLog, ManifestTail};
 use crate::memtable::set::MemSet;
@@ -114,7 +114,7 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
     let opener = opener(&machine, &directory, &options, cache);
     // Names of files that are built apart differ: a copy of one over another would change a file that a database shares with it.
     let mut files = FileSet::new(machine.random.next_u64());
-    files.next_number = 1 + (machine.random.next_u64() >> 20);
+    files.next_number = number_distance(machine.random.next_u64());
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 

@@ -8,6 +8,7 @@ use crate::failure::{describe, may_be_of_range};
 use crate::patience::Patience;
 use crate::upload::RemoteUpload;
 use crate::url::Place;
+use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
@@ -81,16 +82,16 @@ impl Shared {
     }
 
     /// Reads a range of an object, which may end before the range does, or before it begins.
-    async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+    async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Bytes> {
         if range.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Bytes::new());
         }
         let key = self.key(name);
         let got = self.patience.ask(&self.counters, || async {
             self.count(Kind::Get);
             let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
             let error = match self.place.store.get_opts(&key, options).await {
-                Ok(got) => return Ok(Vec::from(got.bytes().await?)),
+                Ok(got) => return got.bytes().await,
                 Err(error) => error,
             };
             // Stores refuse a range that begins at the end, each in its own words.
@@ -98,7 +99,7 @@ impl Shared {
                 self.count(Kind::Get);
                 let head = self.place.store.head(&key).await;
                 if head.is_ok_and(|head| head.size <= range.start) {
-                    return Ok(Vec::new());
+                    return Ok(Bytes::new());
                 }
             }
             Err(error)
@@ -310,7 +311,7 @@ fn is_in(object: &Path, folder: &Path) -> bool {
 struct ReadToEnd(Option<RangeDone>);
 
 impl ReadToEnd {
-    fn end(mut self, outcome: io::Result<Vec<u8>>) {
+    fn end(mut self, outcome: io::Result<Bytes>) {
         let done = self.0.take().expect("a read ends once");
         match outcome {
             Ok(bytes) => done(Ok(&bytes)),

@@ -31,9 +31,9 @@ pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::Limits;
 pub use read::{
-    Approaches, Branch, CopiedPage, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue,
-    PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,
-    Streak, StreakRow, StreakStart, Subtree, TreeCursor,
+    Approaches, Branch, CopiedPage, CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KnownGap,
+    LoadedValue, PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor,
+    StoredValue, Streak, StreakRow, StreakStart, Subtree, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

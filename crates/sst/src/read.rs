@@ -42,7 +42,7 @@ pub use row::{Row, RowPlace};
 pub use sought_key::SoughtKey;
 pub use sst::Sst;
 pub use stored_value::{LoadedValue, StoredValue};
-pub use streak::{RunEnd, Streak, StreakRow, StreakStart};
+pub use streak::{GroupParts, RunEnd, Streak, StreakRow, StreakStart};
 pub use tree::{PartCursor, Seek, TreeCursor};
 pub(crate) use whole::{Whole, WholeTree};
 

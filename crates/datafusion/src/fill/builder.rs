@@ -1,9 +1,9 @@
 //! An array of one type that grows by values in the forms in which rows have them: bytes, fields of tuples, and text.
 
 use datafusion::arrow::array::{
-    ArrayBuilder, ArrayRef, BinaryViewBuilder, BooleanBuilder, Decimal256Builder, FixedSizeBinaryBuilder,
-    Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder, Int64Builder, StringViewBuilder,
-    UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+    ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, Decimal256Builder,
+    FixedSizeBinaryBuilder, Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder, Int64Builder,
+    PrimitiveBuilder, StringViewBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
 };
 use datafusion::arrow::datatypes::i256;
 use rows::{DecodeField, Decoder, Kind, Mistake};
@@ -188,6 +188,27 @@ impl Builder {
         Ok(())
     }
 
+    /// As [`Builder::push_plain`], of many fields, in a loop that does not ask for the type of each.
+    ///
+    /// # Errors
+    ///
+    /// As the decoder.
+    pub fn push_column<'b>(&mut self, mut values: impl Iterator<Item = &'b [u8]>) -> Result<(), Mistake> {
+        match self {
+            Self::U8(array) => push_numbers(array, values, u8::decode),
+            Self::U16(array) => push_numbers(array, values, u16::decode),
+            Self::U32(array) => push_numbers(array, values, u32::decode),
+            Self::U64(array) => push_numbers(array, values, u64::decode),
+            Self::I8(array) => push_numbers(array, values, i8::decode),
+            Self::I16(array) => push_numbers(array, values, i16::decode),
+            Self::I32(array) => push_numbers(array, values, i32::decode),
+            Self::I64(array) => push_numbers(array, values, i64::decode),
+            Self::F32(array) => push_numbers(array, values, f32::decode),
+            Self::F64(array) => push_numbers(array, values, f64::decode),
+            _ => values.try_for_each(|value| self.push_plain(value)),
+        }
+    }
+
     /// Reads a field of a string or of bytes.
     fn push_escaped(&mut self, from: &mut Decoder<'_>) -> Result<(), Mistake> {
         match self {
@@ -239,6 +260,19 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// Appends numbers, each of which has these bytes alone.
+#[inline]
+fn push_numbers<'b, T: ArrowPrimitiveType>(
+    array: &mut PrimitiveBuilder<T>,
+    values: impl Iterator<Item = &'b [u8]>,
+    decode: impl Fn(&mut Decoder<'b>) -> Result<T::Native, Mistake>,
+) -> Result<(), Mistake> {
+    let numbers = values.map(|value| decode(&mut Decoder::new(value)));
+    // An array notes for each call that its values are not NULL.
+    array.append_slice(&numbers.collect::<Result<Vec<_>, _>>()?);
+    Ok(())
 }
 
 /// Passes over a field of a tuple that is there.

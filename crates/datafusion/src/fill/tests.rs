@@ -12,17 +12,38 @@ fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) ->
     let wanted = wanted.unwrap_or(&all);
     let groups = columns.groups_of(wanted);
     let mut filler = Filler::new(&columns, wanted, &groups, 1);
+    let mut pushed = Ok(());
     for (key, parts) in rows {
         let read: Vec<&[u8]> = groups.iter().map(|group| parts[*group]).collect();
-        filler.push(key, &read)?;
+        pushed = pushed.and_then(|()| filler.push(key, &read));
     }
+    let shown = |mut filler: Filler| texts(&columns, wanted, &mut filler);
+    let one_by_one = pushed.map(|()| shown(filler));
+    // Rows that are pushed together are the same.
+    let mut together = Filler::new(&columns, wanted, &groups, 1);
+    let parts: Vec<Vec<&[u8]>> =
+        groups.iter().map(|group| rows.iter().map(|(_, parts)| parts[*group]).collect()).collect();
+    let pushed = together.push_rows(|each| rows.iter().for_each(|(key, _)| each(key)), &parts, rows.len());
+    let at_once = pushed.map(|()| shown(together)).map_err(|(row, bad)| {
+        let (key, parts) = rows[row];
+        let read: Vec<&[u8]> = groups.iter().map(|group| parts[*group]).collect();
+        let alone = Filler::new(&columns, wanted, &groups, 1).push(key, &read);
+        assert_eq!(alone, Err(bad.clone()), "row {row} of {declared}");
+        bad
+    });
+    assert_eq!(at_once, one_by_one, "{declared}");
+    one_by_one
+}
+
+/// The arrays as text, row by row.
+fn texts(columns: &Columns, wanted: &[usize], filler: &mut Filler) -> Vec<String> {
     let schema = columns.schema().project(wanted).expect("the columns are there");
     let batch = RecordBatch::try_new(schema.into(), filler.take()).expect("the arrays have the types of the schema");
     let options = FormatOptions::default().with_null("-");
     let formats: Vec<_> =
         batch.columns().iter().map(|array| ArrayFormatter::try_new(array, &options).expect("it has a form")).collect();
     let row = |row| formats.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|");
-    Ok((0..batch.num_rows()).map(row).collect())
+    (0..batch.num_rows()).map(row).collect()
 }
 
 #[track_caller]
@@ -55,6 +76,39 @@ fn fields_of_tuples_of_every_type_become_values() {
     let fixed = [&[1, 2, 3][..], &(9_u8,).to_key()].concat();
     check("value.tuple(a bytes[3], b u8)", b"", &fixed, "010203|9");
     check("key.tuple(a u8, b rest string)", b"\x07a\0b", b"", "7|a\0b");
+}
+
+#[test]
+fn columns_of_one_width_are_read_one_after_the_other() {
+    let declared = "key.tuple(k u8), value.tuple(a bool, b u16, c i64, d f64, e u128, f bytes[3], g f32)";
+    let value = |row: u8| {
+        let front =
+            (row % 2 == 1, u16::from(row), -i64::from(row), f64::from(row) / 2.0, u128::from(row) << 100).to_key();
+        [&front[..], &[row; 3], &(f32::from(row),).to_key()].concat()
+    };
+    let good: Vec<Vec<u8>> = (0..3).map(value).collect();
+    let of = |values: &[Vec<u8>], wanted: Option<&[usize]>| {
+        let parts: Vec<[&[u8]; 1]> = values.iter().map(|value| [&value[..]]).collect();
+        let all: Vec<(&[u8], &[&[u8]])> = parts.iter().map(|parts| (&b"\x07"[..], &parts[..])).collect();
+        rows(declared, wanted, &all)
+    };
+    let expected = [
+        "7|false|0|0|0.0|0|000000|0.0",
+        "7|true|1|-1|0.5|1267650600228229401496703205376|010101|1.0",
+        "7|false|2|-2|1.0|2535301200456458802993406410752|020202|2.0",
+    ];
+    assert_eq!(of(&good, None), Ok(expected.map(str::to_owned).to_vec()));
+    assert_eq!(of(&good, Some(&[3, 0])), Ok(vec!["0|7".to_owned(), "-1|7".to_owned(), "-2|7".to_owned()]));
+    let with = |bad: Vec<u8>| [good[0].clone(), good[1].clone(), bad, good[2].clone()];
+    let bad = |column: Option<usize>, what: &str| Err(BadField { column, what: what.to_owned() });
+    let no_bool = with([&[2], &good[2][1..]].concat());
+    assert_eq!(of(&no_bool, None), bad(Some(1), "bool at byte 0: the byte is neither 0 nor 1"));
+    assert_eq!(of(&with(good[2][..5].to_vec()), None), bad(Some(3), "i64 at byte 3: the bytes end within the field"));
+    // Fields that are not wanted are passed over, and those after the last that is wanted are not read.
+    assert_eq!(of(&no_bool, Some(&[2])).map(|rows| rows.len()), Ok(4));
+    assert_eq!(of(&with(good[2][..3].to_vec()), Some(&[2])).map(|rows| rows.len()), Ok(4));
+    let longer = [&good[2][..], b"x"].concat();
+    assert_eq!(of(&with(longer), None), bad(None, "the tuple ends at byte 42, and 1 more follow"));
 }
 
 #[test]

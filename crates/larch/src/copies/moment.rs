@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
 use crate::files::listing::list;
 use crate::files::output::{NewFiles, Place};
-use crate::manifest::db_file::sst_name;
+use crate::manifest::db_file::{number_distance, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{DbFile, Edit, FileSet, ManifestLog, ManifestTail};
 use crate::memtable::set::MemSet;
@@ -109,7 +109,7 @@ impl Moment {
             Rest::Logs(logs) => {
                 // The writer gives the next numbers to files of its own. If the copy replaces the database in a store, no name there
                 // stands for other bytes than before.
-                core.writes.new_numbers(core.env.machine.random.next_u64() >> 24);
+                core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
                 let (rows, newest) = rows_of_logs(core, &logs, place, limit)?;
                 all.append(rows);
                 self.rest = Rest::Logs(logs);

@@ -170,6 +170,12 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
+/// How many numbers of files to skip where files with the next numbers may be made elsewhere, so that hardly ever two get one name.
+/// `random` is any number.
+pub fn number_distance(random: u64) -> u64 {
+    1 + (random >> 20)
+}
+
 /// The name of an SST where files of several databases may lie beside each other: with the id of the file, because copies of one
 /// database that go on apart make files of the same number and epoch. `name` is that of [`sst_name`].
 pub fn shared_name(name: &str, file_id: u64) -> String {

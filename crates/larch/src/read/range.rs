@@ -10,6 +10,7 @@ pub(crate) use rows::RangeRows;
 
 use super::content::{self, Content};
 use super::row::RowRef;
+use super::row_batch::RowBatch;
 use super::tried::Tried;
 use super::value::{Key, Value};
 use crate::error::{Error, Result};
@@ -125,7 +126,7 @@ impl<V: Content> Range<V> {
     }
 
     /// Hands the rows from the front to `each`, borrowed, until it breaks or no row is left. This is
-    /// [`Range::next_row`] in a loop, and the fastest way to read many rows: the rows of a page are handed over in a loop
+    /// [`Range::next_row`] in a loop, and the fastest way to read many whole rows: the rows of a page are handed over in a loop
     /// of their own. The row with which `each` breaks was given; the range goes on after it.
     ///
     /// ```
@@ -162,6 +163,45 @@ impl<V: Content> Range<V> {
     #[inline]
     pub fn for_each_row_back<B>(&mut self, each: impl FnMut(RowRef<'_>) -> ControlFlow<B>) -> Result<ControlFlow<B>> {
         self.rows.for_each(Direction::Backward, each)
+    }
+
+    /// The next rows from the front: those that lie together in a page, at most `most` and a thousand, or one row alone; `None` if
+    /// no row is left. This is the fastest way to read one part of many rows, because a loop over the parts of a batch only looks
+    /// up where each lies. Whole rows are handed over by [`Range::for_each_row`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let (mut rows, mut bytes) = (fruit.iter(), 0);
+    /// while let Some(batch) = rows.next_batch(1000)? {
+    ///     bytes += match batch.inline_parts(0) {
+    ///         Some(values) => values.map(<[u8]>::len).sum(),
+    ///         None => batch.row().expect("a value outside its page comes alone").value()?.len(),
+    ///     };
+    /// }
+    /// assert_eq!(bytes, "redyellow".len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Range::next_row`].
+    pub fn next_batch(&mut self, most: usize) -> Result<Option<RowBatch<'_>>> {
+        self.rows.next_batch(Direction::Forward, most)
+    }
+
+    /// As [`Range::next_batch`], from the back: the last row is the first of its batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Range::next_row`].
+    pub fn next_batch_back(&mut self, most: usize) -> Result<Option<RowBatch<'_>>> {
+        self.rows.next_batch(Direction::Backward, most)
     }
 
     /// The next row from the front, if all its pages are in memory. It reads nothing from disk and waits for nothing.

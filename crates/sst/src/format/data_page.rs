@@ -246,6 +246,13 @@ impl Layout {
         record
     }
 
+    /// Reads the key of row `i` into a `key` that begins with the prefix of the page already.
+    #[inline]
+    pub fn read_key_after_prefix(&self, page: &[u8], i: usize, key: &mut Vec<u8>) {
+        key.truncate(self.prefix_bytes);
+        self.suffix(page, i).append_to(key);
+    }
+
     /// Copies the key of row `i` into `key`, whose length it should have; a shorter key is padded with zeros, a longer
     /// one cut.
     pub fn copy_key(&self, page: &[u8], i: usize, key: &mut [u8]) {

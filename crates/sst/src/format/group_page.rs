@@ -91,8 +91,13 @@ impl GroupLayout {
     #[inline(always)]
     pub fn part(&self, page: &[u8], i: usize) -> StoredPart {
         let (start, end) = (self.offset(page, i), self.offset(page, i + 1));
-        let outside = self.has_outside() && page[self.bits_at() + i / 8] >> (i % 8) & 1 != 0;
-        StoredPart { at: self.parts_at + start, bytes: end - start, outside }
+        StoredPart { at: self.parts_at + start, bytes: end - start, outside: self.is_outside(page, i) }
+    }
+
+    /// Whether part `i` of the page is a reference to value pages.
+    #[inline(always)]
+    pub fn is_outside(&self, page: &[u8], i: usize) -> bool {
+        self.has_outside() && page[self.bits_at() + i / 8] >> (i % 8) & 1 != 0
     }
 }
 

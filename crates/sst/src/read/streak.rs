@@ -8,7 +8,7 @@ use super::stored_value::StoredValue;
 use super::tree::TreeCursor;
 use crate::Direction;
 use crate::format::PageRows;
-use crate::format::data_page::Layout;
+use crate::format::data_page::{Layout, RowRecord};
 use crate::format::group_page::GroupLayout;
 use crate::row::{RowKind, Version};
 use pages::PageRef;
@@ -63,6 +63,35 @@ impl BesideMain {
                 part.move_to(stored);
                 !stored.outside
             })
+    }
+
+    /// Whether the parts of the row at place `i` of the streak's page are known and lie in their pages.
+    #[inline]
+    fn is_inline(&self, i: usize) -> bool {
+        !self.is_unknown
+            && self
+                .parts
+                .iter()
+                .zip(&self.pages)
+                .all(|(part, GroupPage { layout, shift })| !layout.is_outside(part.page(), i.wrapping_add(*shift)))
+    }
+}
+
+/// The parts of a streak's rows in a group beside the main one.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupParts<'s> {
+    page: &'s [u8],
+    layout: GroupLayout,
+    /// As [`GroupPage::shift`].
+    shift: usize,
+}
+
+impl<'s> GroupParts<'s> {
+    /// The part of the row at place `row` of the streak's page, which lies in its page.
+    #[inline]
+    pub fn part(&self, row: usize) -> &'s [u8] {
+        let part = self.layout.part(self.page, row.wrapping_add(self.shift));
+        &self.page[part.at..part.at + part.bytes]
     }
 }
 
@@ -297,6 +326,12 @@ impl Streak {
     #[inline(always)]
     fn read_main(&mut self, i: usize) -> StreakRow {
         let record = self.layout.read_after_prefix(&self.page, i, &mut self.key);
+        self.says(&record)
+    }
+
+    /// What a row of the page says about its key.
+    #[inline(always)]
+    fn says(&self, record: &RowRecord) -> StreakRow {
         let version = Version(record.version.0.saturating_add(self.version_offset));
         if version > self.at {
             return if record.has_history { StreakRow::Elsewhere } else { StreakRow::Unseen };
@@ -308,6 +343,59 @@ impl Streak {
             return StreakRow::Elsewhere;
         }
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
+    }
+
+    /// Goes to the last of the rows that can be taken together: the next row, which was read and whose value lies at `value`, and
+    /// those after it, `most` at most, up to one that is not shown or of whose key `comes_first` is false. The places of their
+    /// values are added to `values`, in the order of the walk. Without a `comes_first` no key is read. The row to which it goes is
+    /// the next one again.
+    #[inline]
+    pub fn gather(
+        &mut self,
+        value: (u32, u32),
+        most: usize,
+        comes_first: Option<impl Fn(&[u8]) -> bool>,
+        values: &mut Vec<(u32, u32)>,
+    ) {
+        values.push(value);
+        while values.len() < most && self.rows.len() > 1 {
+            let i = match self.direction {
+                Direction::Forward => self.rows.start + 1,
+                Direction::Backward => self.rows.end - 2,
+            };
+            let row = match &comes_first {
+                None => self.says(&self.layout.record(&self.page, i)),
+                Some(comes_first) => match self.read_main(i) {
+                    StreakRow::Shown(..) if !comes_first(&self.key) => return,
+                    row => row,
+                },
+            };
+            match row {
+                StreakRow::Shown(start, end) if self.beside.as_ref().is_none_or(|beside| beside.is_inline(i)) => {
+                    values.push((start, end));
+                    self.advance();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// The parts in the group that is number `nth` of those beside the main one.
+    #[inline]
+    pub fn group_parts(&self, nth: usize) -> GroupParts<'_> {
+        let beside = self.beside.as_ref().expect("a group beside the main one was asked for");
+        let GroupPage { layout, shift } = beside.pages[nth];
+        GroupParts { page: beside.parts[nth].page(), layout, shift }
+    }
+
+    /// Reads the keys of rows at places of the page, one after the other, into a buffer of its own.
+    pub fn for_each_key(&self, rows: impl Iterator<Item = usize>, mut each: impl FnMut(&[u8])) {
+        let mut key = Vec::with_capacity(KEY_BYTES);
+        key.extend_from_slice(self.prefix());
+        for row in rows {
+            self.layout.read_key_after_prefix(&self.page, row, &mut key);
+            each(&key);
+        }
     }
 
     /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it, up to one

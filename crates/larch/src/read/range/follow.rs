@@ -16,7 +16,7 @@
 use super::super::found::Spot;
 use super::super::merge::{SourceStreak, StreakRows};
 use pages::PageRef;
-use sst::{Direction, RunEnd, StoredValue, StreakRow};
+use sst::{Direction, RunEnd, StoredValue, Streak, StreakRow};
 use std::cmp::Ordering;
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -197,6 +197,45 @@ impl Following {
                 }
                 None
             }
+        }
+    }
+
+    /// Gives the row to which [`Following::next`] went and the rows that [`Following::run`] would hand over after it, `most` in
+    /// all at most, and puts the places of their values in `values`, which is empty. False if the row lies in no page; then it
+    /// is not given.
+    #[inline]
+    pub fn gather(&mut self, most: usize, values: &mut Vec<(u32, u32)>) -> bool {
+        let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
+        let (now, nearest) = (*now, runner_up.map(|other| sources[other].head));
+        // Where the rows of sources alternate, a look at the next row is seldom worth its time.
+        let is_same = given.is_some_and(|(source, _)| source == now);
+        let Source { beside, row, head } = &mut sources[now];
+        let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
+        let StreakRows::Page(streak) = &mut beside.rows else { return false };
+        // Whether no other source has the key is not known of equal heads.
+        let most = if nearest.is_none_or(|nearest| is_same && *head < nearest) { most } else { 1 };
+        match nearest {
+            None => streak.gather((start, end), most, None::<fn(&[u8]) -> bool>, values),
+            Some(nearest) => {
+                let comes_first = |key: &[u8]| head_towards(*direction, key, *prefix_bytes) < nearest;
+                streak.gather((start, end), most, Some(comes_first), values);
+            }
+        }
+        // The last of them is the row that was given, as if all were taken one by one. A row that was looked at and not taken has
+        // left its key.
+        if most > 1 {
+            self.read(now);
+        }
+        self.give();
+        true
+    }
+
+    /// The streak of the row given last, if it lies in a page, until the next row is asked for.
+    #[inline]
+    pub fn given_streak(&self) -> Option<&Streak> {
+        match &self.sources[self.now].beside.rows {
+            StreakRows::Page(streak) => Some(streak),
+            StreakRows::Copied(_) => None,
         }
     }
 

@@ -98,11 +98,11 @@ impl RowLimit {
         }
     }
 
-    /// A row was given, after a merge or without one.
+    /// So many rows were given, after a merge or without one.
     #[inline]
-    pub fn count(&mut self) {
+    pub fn count(&mut self, rows: u64) {
         if self.is_set() {
-            self.rows -= 1;
+            self.rows -= rows;
         }
     }
 }

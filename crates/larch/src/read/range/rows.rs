@@ -11,6 +11,7 @@ use super::super::found::{FoundRow, Spot};
 use super::super::merge::{Loads, Merge};
 use super::super::precharge::Precharge;
 use super::super::row::{RowLoader, RowRef};
+use super::super::row_batch::RowBatch;
 use super::super::view::{TableView, View};
 use super::super::{PartList, Tried};
 use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
@@ -34,6 +35,9 @@ use std::future::poll_fn;
 use std::ops::{Bound, ControlFlow};
 use std::task::{Context, Poll, ready};
 
+/// The most rows of a batch: a range keeps eight bytes for each.
+const MOST_BATCH_ROWS: usize = 1024;
+
 /// The rows of a key range.
 pub(crate) struct RangeRows {
     loader: RowLoader,
@@ -51,6 +55,8 @@ pub(crate) struct RangeRows {
     /// The parts of the row that was found last, if it is in a file: those that were asked for without the main one, in
     /// their order.
     beside_main: Vec<StoredValue>,
+    /// Where the values of the rows lie that were given together.
+    values: Vec<(u32, u32)>,
     ended: bool,
     /// A poll is waiting for pages.
     is_fetching: bool,
@@ -99,6 +105,7 @@ impl RangeRows {
             followed_pins,
             limit,
             beside_main: Vec::new(),
+            values: Vec::new(),
             ended,
             is_fetching: false,
             read: None,
@@ -263,7 +270,7 @@ impl RangeRows {
         let (following, views) = (following.as_mut().expect("the row was reached"), &loader.handle.core().views);
         let generation = following.generation();
         let broken = following.run(|FollowedRow { key, beside_main, spot }| {
-            limit.count();
+            limit.count(1);
             *ended = limit.rows() == 0;
             let row = RowRef { loader, beside_main, key, spot };
             if let ControlFlow::Break(end) = each(row) {
@@ -273,6 +280,30 @@ impl RangeRows {
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(None) }
         });
         broken.flatten()
+    }
+
+    /// The next row, and those after it that lie in its page and need no merging, `most` in all at most and one at least. It waits
+    /// for pages.
+    pub fn next_batch(&mut self, direction: Direction, most: usize) -> Result<Option<RowBatch<'_>>> {
+        if !self.reach_followed(direction) {
+            return Ok(self.next_found(direction)?.map(RowBatch::one));
+        }
+        let left = usize::try_from(self.limit.rows()).unwrap_or(usize::MAX);
+        let Self { following, values, .. } = self;
+        values.clear();
+        let following = following.as_mut().expect("the row was reached");
+        if !following.gather(most.min(left).min(MOST_BATCH_ROWS), values) {
+            self.give_followed();
+            return Ok(Some(RowBatch::one(self.followed())));
+        }
+        let given = values.len();
+        self.count_given(given as u64);
+        if given == 1 {
+            return Ok(Some(RowBatch::one(self.followed())));
+        }
+        let Self { loader, following, values, .. } = self;
+        let streak = following.as_ref().and_then(Following::given_streak).expect("its rows were given");
+        Ok(Some(RowBatch::of_page(loader, streak, values)))
     }
 
     /// As [`RangeRows::next`], where no row can be followed.
@@ -423,7 +454,7 @@ impl RangeRows {
             match found {
                 Ok(Tried::Ready(row)) => {
                     if row.is_some() {
-                        self.count_given();
+                        self.count_given(1);
                     } else {
                         self.ended = true;
                         self.let_go();
@@ -443,10 +474,10 @@ impl RangeRows {
         outcome
     }
 
-    /// One of the rows up to the limit was given.
+    /// So many of the rows up to the limit were given.
     #[inline]
-    fn count_given(&mut self) {
-        self.limit.count();
+    fn count_given(&mut self, rows: u64) {
+        self.limit.count(rows);
         self.ended = self.limit.rows() == 0;
     }
 
@@ -454,7 +485,7 @@ impl RangeRows {
     fn let_go(&mut self) {
         self.ends = None;
         self.stop_following();
-        self.beside_main = Vec::new();
+        (self.beside_main, self.values) = (Vec::new(), Vec::new());
     }
 
     fn stop_following(&mut self) {
@@ -541,7 +572,7 @@ impl RangeRows {
     #[inline]
     fn give_followed(&mut self) {
         self.following.as_mut().expect("the row was reached").give();
-        self.count_given();
+        self.count_given(1);
     }
 
     /// There is a newer view than that in which rows were followed: releases the older one. False if the table was dropped.

@@ -1,7 +1,7 @@
 //! Rows that a range takes from their pages without merging are the rows of its version, whatever lies in other sources, from
 //! whichever end they are taken, and whatever happens between two of them.
 
-use super::forms::{Borrowed, Held, next, open_held, together};
+use super::forms::{Borrowed, Held, batch, next, open_held, together};
 use super::*;
 use crate::bounds;
 use crate::read::Tried;
@@ -151,10 +151,10 @@ fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Mo
                         }
                         _ => {}
                     }
-                    let given = if rng.random_range(0..10) == 0 {
-                        together(rng, &mut rows, direction, &while_pending)
-                    } else {
-                        vec![next(rng, &mut rows, direction, &mut borrowed, &while_pending)]
+                    let given = match rng.random_range(0..20) {
+                        0 => together(rng, &mut rows, direction, &while_pending),
+                        1 => batch(rng, &mut rows, direction, &mut borrowed),
+                        _ => vec![next(rng, &mut rows, direction, &mut borrowed, &while_pending)],
                     };
                     let mut is_over = false;
                     for row in given {
@@ -176,15 +176,17 @@ fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Mo
                 let total = &mut total[usize::from(wanted.set().any_beside_main())];
                 total.rows += borrowed.rows;
                 total.followed += borrowed.followed;
+                total.batched += borrowed.batched;
                 drop(rows);
                 reads.finish();
                 assert_eq!(table.core().env.cache.usage().pinned_bytes, 0);
             }
         }
     }
-    for (Borrowed { rows: borrowed, followed }, one_in) in total.into_iter().zip(one_in) {
-        println!("of {borrowed} rows {followed} were followed");
+    for (Borrowed { rows: borrowed, followed, batched }, one_in) in total.into_iter().zip(one_in) {
+        println!("of {borrowed} rows {followed} were followed, and {batched} came in batches");
         assert!(followed * one_in > borrowed, "of {borrowed} rows {followed} were followed");
+        assert!(batched > 300, "{batched} rows came in batches");
     }
 }
 

@@ -29,11 +29,13 @@ pub(super) fn open_held(disk: &Arc<SimDisk>, cache_bytes: u64, seed: u64) -> Hel
     Held { reads, db }
 }
 
-/// Rows that were given as borrowed ones, and those of them that needed no merging.
+/// Rows that were given as borrowed ones, those of them that needed no merging, and those that were given beside others in a
+/// batch.
 #[derive(Default)]
 pub(super) struct Borrowed {
     pub rows: u64,
     pub followed: u64,
+    pub batched: u64,
 }
 
 fn session(table: &Table) -> Session {
@@ -87,6 +89,39 @@ pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direct
         given.push(None);
     }
     given
+}
+
+/// The next rows, up to a hundred, in one batch; `None` if there are none.
+pub(super) fn batch(
+    rng: &mut StdRng,
+    rows: &mut RangeRows,
+    direction: Direction,
+    borrowed: &mut Borrowed,
+) -> Vec<Next> {
+    let most = rng.random_range(1..=100);
+    let Some(batch) = rows.next_batch(direction, most).expect("the disk works") else { return vec![None] };
+    assert!((1..=most).contains(&batch.len()), "{} rows of at most {most}", batch.len());
+    if batch.len() > 1 {
+        borrowed.batched += batch.len() as u64;
+    }
+    let mut given = Vec::new();
+    batch.for_each_key(|key| given.push((key.to_vec(), Row::new())));
+    for part in 0..batch.part_count() {
+        match batch.inline_parts(part) {
+            Some(parts) => {
+                assert_eq!(parts.len(), batch.len());
+                let parts: Vec<&[u8]> = if rng.random() { parts.collect() } else { parts.fold(Vec::new(), pushed) };
+                given.iter_mut().zip(parts).for_each(|((_, row), part)| row.push(part.to_vec()));
+            }
+            None => given[0].1.push(batch.row().expect("it comes alone").part(part).expect("the disk works").to_vec()),
+        }
+    }
+    given.into_iter().map(Some).collect()
+}
+
+fn pushed<T>(mut all: Vec<T>, next: T) -> Vec<T> {
+    all.push(next);
+    all
 }
 
 /// The next row, in forms as `rng` says until one gives it. `happen` is called while a poll is pending.
