@@ -124,6 +124,23 @@ impl Cell {
     }
 }
 
+/// What `run` measures in its time; in ten and a hundred times as long if not one operation was done, because the machine was busy
+/// with something else.
+pub fn in_longer_times(
+    stop: &Stop,
+    mut run: impl FnMut(u32) -> Result<Measured, RunError>,
+) -> Result<Measured, RunError> {
+    let mut ended = run(1);
+    for times in [10, 100] {
+        let is_short = matches!(&ended, Err(RunError::NothingMeasured { partial }) if partial.failed == 0);
+        if !is_short || stop.is_pressed() {
+            break;
+        }
+        ended = run(times);
+    }
+    ended
+}
+
 /// Runs `workload` on `store`. Rows that were not found, or are not what was written, are a failure. If not one operation
 /// was done in the time, it is run again for a longer one.
 ///
@@ -148,15 +165,7 @@ pub fn run<W: Workload>(
     };
     let (before, disk_before) = (store.counters(), disk_bytes());
     let run = |times| harness::run(store, workload, &plan(times), stop.flag(), &mut |_| {});
-    let mut ended = run(1);
-    for times in [10, 100] {
-        let is_short = matches!(&ended, Err(RunError::NothingMeasured { partial }) if partial.failed == 0);
-        if !is_short || stop.is_pressed() {
-            break;
-        }
-        ended = run(times);
-    }
-    let measured = match ended {
+    let measured = match in_longer_times(stop, run) {
         _ if stop.is_pressed() => return Ok(Cell::default()),
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => return Err(wrong(&partial)),
         Err(error @ RunError::NothingMeasured { .. }) => {

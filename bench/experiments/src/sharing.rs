@@ -14,6 +14,7 @@ mod tests;
 use crate::WRONG;
 use crate::args::{Scale, SharingArgs};
 use crate::ground::Ground;
+use crate::measured::in_longer_times;
 use crate::outcome::Ending;
 use crate::system;
 use data::{Data, Reads};
@@ -132,7 +133,7 @@ fn side(
     suite::print(&format!("\n{}, {}:\n\n", data.title(), sharing.title()))?;
     let store = Readers::open(place, sharing, READERS)?;
     // Both sides of a repeat read the same rows.
-    let (plan, workload) = (plan(time), Reads::new(data, 1 + repeat));
+    let (mut plan, workload) = (plan(time), Reads::new(data, 1 + repeat));
     let mut printed = suite::print(&live::head(Shown::Response));
     let mut watch = |interval: &harness::Interval| {
         if printed.is_ok() {
@@ -140,7 +141,10 @@ fn side(
         }
     };
     let before = system::disk_bytes();
-    let ended = harness::run(&store, &workload, &plan, stop.flag(), &mut watch);
+    let ended = in_longer_times(stop, |times| {
+        plan.length = Length::Time(times * time);
+        harness::run(&store, &workload, &plan, stop.flag(), &mut watch)
+    });
     let disk_bytes = before.zip(system::disk_bytes()).map(|(before, after)| after.saturating_sub(before));
     printed?;
 

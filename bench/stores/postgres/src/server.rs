@@ -135,7 +135,6 @@ impl Server {
         options: &ServerOptions,
     ) -> Result<Self, StartError> {
         let data = directory.join("data");
-        let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
         let mut initdb = as_owner(Command::new(programs.join("initdb")), owner);
         initdb
             .args(["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", USER, "--pgdata"])
@@ -152,6 +151,8 @@ impl Server {
             write_for(owner, &file, bytes)
                 .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
         }
+        // It is free now; another process may take it before the server does, so little comes in between.
+        let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
         Self::start_on((directory, programs, port), owner, options)
     }
 

@@ -21,11 +21,17 @@ use std::pin::Pin;
 use std::task::{Context, Wake, Waker};
 
 /// Reads that wait until the test ends them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct HeldReads {
-    reads: Mutex<Vec<ReadRequest>>,
+    /// `None` once they end at once.
+    reads: Mutex<Option<Vec<ReadRequest>>>,
     changed: Condvar,
-    is_open: Mutex<bool>,
+}
+
+impl Default for HeldReads {
+    fn default() -> Self {
+        Self { reads: Mutex::new(Some(Vec::new())), changed: Condvar::default() }
+    }
 }
 
 impl HeldReads {
@@ -33,7 +39,8 @@ impl HeldReads {
     fn take(&self, urgency: Urgency) -> Vec<ReadRequest> {
         let mut reads = self.reads.lock();
         loop {
-            let taken: Vec<ReadRequest> = reads.extract_if(.., |read| read.urgency == urgency).collect();
+            let held = reads.iter_mut().flat_map(|reads| reads.extract_if(.., |read| read.urgency == urgency));
+            let taken: Vec<ReadRequest> = held.collect();
             if !taken.is_empty() {
                 return taken;
             }
@@ -43,20 +50,21 @@ impl HeldReads {
 
     /// Ends all reads, and those to come at once.
     fn open(&self) {
-        *self.is_open.lock() = true;
-        let reads = std::mem::take(&mut *self.reads.lock());
-        CallerReads.submit(reads);
+        let reads = self.reads.lock().take();
+        CallerReads.submit(reads.unwrap_or_default());
     }
 }
 
 impl Reads for HeldReads {
     fn submit(&self, reads: Vec<ReadRequest>) {
-        if *self.is_open.lock() {
-            CallerReads.submit(reads);
+        let mut held = self.reads.lock();
+        if let Some(held) = &mut *held {
+            held.extend(reads);
+            self.changed.notify_all();
             return;
         }
-        self.reads.lock().extend(reads);
-        self.changed.notify_all();
+        drop(held);
+        CallerReads.submit(reads);
     }
 
     fn make(&self, read: ReadRequest) {
@@ -100,7 +108,7 @@ fn compacting() -> (Machine, Arc<HeldReads>, Database) {
     let machine = Machine { reads: reads.clone(), threads: ThreadPool::new(2), ..machine };
     let db = open(&machine, 2).expect("it opens");
     let mut held = reads.reads.lock();
-    while !held.iter().any(|read| read.urgency == Urgency::Background) {
+    while !held.iter().flatten().any(|read| read.urgency == Urgency::Background) {
         held = reads.changed.wait(held);
     }
     drop(held);

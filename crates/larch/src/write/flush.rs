@@ -35,7 +35,10 @@ impl Job for FlushJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic::new(&core);
-        match flush(&core, &oldest) {
+        let flushed = flush(&core, &oldest);
+        // Whoever waits for the flush finds its memory given back.
+        drop(oldest);
+        match flushed {
             Ok(()) => {
                 troubles.flush_succeeded();
                 let level0 = core.views.newest().files.tables.most_level0_files();

@@ -58,7 +58,8 @@ fn settings_reach_the_server() {
 
 #[test]
 fn commits_wait_for_their_replicas() {
-    let server = start(&[("synchronous_commit", "remote_apply")], None);
+    // The log is kept for replicas that are late.
+    let server = start(&[("synchronous_commit", "remote_apply"), ("wal_keep_size", "256MB")], None);
     let mut connection = server.connect().expect("it runs");
     connection.query("CREATE TABLE notes (number int)").expect("there is room");
     let replicas =

@@ -3,6 +3,7 @@
 use super::*;
 use crate::server::tests::{shared, start};
 use harness::{Harm, Reply, Request, Strings};
+use std::path::Path;
 
 fn table(name: &str, fields: usize) -> Table {
     Table::numbered(name, "field", fields)
@@ -217,7 +218,13 @@ fn what_a_server_of_this_machine_uses_is_counted_and_of_another_is_not_known() {
     let before = store.used();
     // Some hundred milliseconds of a processor, and most of it in a process that has ended when it is counted.
     let work = "SELECT sum(i) FROM generate_series(1, 2000000) AS i";
-    server.connect().expect("it runs").value(work).expect("it is SQL");
+    let mut connection = server.connect().expect("it runs");
+    connection.value(work).expect("it is SQL");
+    let process = connection.value("SELECT pg_backend_pid()").expect("it is SQL");
+    drop(connection);
+    while Path::new(&format!("/proc/{process}")).exists() {
+        std::thread::yield_now();
+    }
     let StoreUse::Server(used) = store.used().since(before) else { panic!("it is on this machine") };
     assert!(used.nanos >= 20_000_000, "{used:?}");
 

@@ -30,7 +30,7 @@ fn compacting() -> (Arc<HeldReads>, Database) {
     let machine = Machine { reads: reads.clone(), threads: ThreadPool::new(TABLES + 2), ..machine };
     let db = open(&machine, 2);
     let mut held = reads.reads.lock();
-    while held.iter().filter(|read| read.urgency == Urgency::Background).count() < TABLES * 3 {
+    while held.iter().flatten().filter(|read| read.urgency == Urgency::Background).count() < TABLES * 3 {
         held = reads.changed.wait(held);
     }
     drop(held);
