@@ -703,7 +703,7 @@ impl Journal {
             let (place, sender) = (*place, sender.clone());
             let done: RangeDone = Box::new(move |read| {
                 // The reader has given up if nobody receives.
-                sender.send((place, read.map(<[u8]>::to_vec).ok())).ok();
+                sender.send((place, read.map(<[_]>::concat).ok())).ok();
             });
             self.store.begin_read(&name_of(*sheet), range.clone(), done);
         }

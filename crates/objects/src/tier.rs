@@ -361,7 +361,7 @@ impl Gathering {
                 let start = (self.range.start % TIER_BLOCK_BYTES) as usize;
                 let wanted = all.get(start..).unwrap_or_default();
                 let length = usize::try_from(self.range.end - self.range.start).expect("what is read fits in memory");
-                done(Ok(&wanted[..wanted.len().min(length)]));
+                done(Ok(&[&wanted[..wanted.len().min(length)]]));
             }
             None => fetch(&self.store, &self.tier, self.object.clone(), self.range.clone(), done),
         }
@@ -373,12 +373,13 @@ fn fetch(store: &Arc<dyn Store>, tier: &Arc<Tier>, object: TierObject, range: Ra
     let start = range.start / TIER_BLOCK_BYTES * TIER_BLOCK_BYTES;
     let end = range.end.next_multiple_of(TIER_BLOCK_BYTES);
     let (tier, name) = (Arc::clone(tier), object.name.clone());
-    let keep = move |read: io::Result<&[u8]>| match read {
-        Ok(bytes) => {
+    let keep = move |read: io::Result<&[&[u8]]>| match read {
+        Ok(pieces) => {
+            let bytes = pieces.concat();
             let wanted = bytes.get((range.start - start) as usize..).unwrap_or_default();
             let length = usize::try_from(range.end - range.start).expect("what is read fits in memory");
-            done(Ok(&wanted[..wanted.len().min(length)]));
-            tier.keep(object, start, bytes.to_vec());
+            done(Ok(&[&wanted[..wanted.len().min(length)]]));
+            tier.keep(object, start, bytes);
         }
         Err(error) => done(Err(error)),
     };
@@ -419,7 +420,7 @@ impl Store for TieredStore {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let range = offset..offset + buffer.len() as u64;
         // It waits, so nobody is gone when the read ends.
-        let done = move |read: io::Result<&[u8]>| sender.send(read.map(<[u8]>::to_vec)).unwrap_or_default();
+        let done = move |read: io::Result<&[&[u8]]>| sender.send(read.map(<[_]>::concat)).unwrap_or_default();
         self.begin_read(name, range, Box::new(done));
         let bytes = receiver.recv().map_err(|_| io::Error::other("the read was given up"))??;
         buffer[..bytes.len()].copy_from_slice(&bytes);

@@ -33,9 +33,9 @@ pub struct StoredObject {
     pub bytes: u64,
 }
 
-/// Called at the end of a ranged read, once, on any thread, with the bytes. There are fewer than asked for only if the object
-/// ends before. It must neither wait nor take long.
-pub type RangeDone = Box<dyn FnOnce(io::Result<&[u8]>) + Send>;
+/// Called at the end of a ranged read, once, on any thread, with the bytes in pieces, as they came. There are fewer than asked for
+/// only if the object ends before. It must neither wait nor take long.
+pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 
 /// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. Where the objects are those
 /// of a folder within a larger store, a name that begins with `/` names any object of that. An error names the object and the
@@ -77,7 +77,7 @@ pub trait Store: Send + Sync + Debug {
         let bytes = usize::try_from(range.end.saturating_sub(range.start)).expect("what is read fits in memory");
         let mut buffer = vec![0; bytes];
         match self.read_at(name, &mut buffer, range.start) {
-            Ok(read) => done(Ok(&buffer[..read])),
+            Ok(read) => done(Ok(&[&buffer[..read]])),
             Err(error) => done(Err(error)),
         }
     }

@@ -11,7 +11,10 @@ use crate::url::Place;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
-use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{
+    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    PutPayload,
+};
 use os::store::{Bill, Counts, Price, RangeDone};
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, OnceLock};
@@ -81,17 +84,17 @@ impl Shared {
         put.await.map(|put| put.e_tag).map_err(|error| self.failed("put", &key, &error))
     }
 
-    /// Reads a range of an object, which may end before the range does, or before it begins.
-    async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Bytes> {
+    /// Reads a range of an object, which may end before the range does, or before it begins: the bytes in pieces, as they came.
+    async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<Bytes>> {
         if range.is_empty() {
-            return Ok(Bytes::new());
+            return Ok(Vec::new());
         }
         let key = self.key(name);
         let got = self.patience.ask(&self.counters, || async {
             self.count(Kind::Get);
             let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
             let error = match self.place.store.get_opts(&key, options).await {
-                Ok(got) => return got.bytes().await,
+                Ok(got) => return pieces_of(got).await,
                 Err(error) => error,
             };
             // Stores refuse a range that begins at the end, each in its own words.
@@ -99,14 +102,15 @@ impl Shared {
                 self.count(Kind::Get);
                 let head = self.place.store.head(&key).await;
                 if head.is_ok_and(|head| head.size <= range.start) {
-                    return Ok(Bytes::new());
+                    return Ok(Vec::new());
                 }
             }
             Err(error)
         });
-        let bytes = got.await.map_err(|error| self.failed("read", &key, &error))?;
-        self.counters.read_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        Ok(bytes)
+        let pieces = got.await.map_err(|error| self.failed("read", &key, &error))?;
+        let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+        self.counters.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(pieces)
     }
 
     /// Compares the length of an object, and its tag where there is one, with what was uploaded.
@@ -234,7 +238,7 @@ impl Store for RemoteStore {
     fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
         let range = offset..offset + buffer.len() as u64;
-        let bytes = self.wait(async move { shared.get_range(&name, range).await })?;
+        let bytes = self.wait(async move { shared.get_range(&name, range).await })?.concat();
         let read = bytes.len().min(buffer.len());
         buffer[..read].copy_from_slice(&bytes[..read]);
         Ok(read)
@@ -302,6 +306,15 @@ impl Store for RemoteStore {
     }
 }
 
+/// The bytes of an answer. They are not put together, because who asked copies them to many places.
+async fn pieces_of(got: GetResult) -> object_store::Result<Vec<Bytes>> {
+    match got.payload {
+        GetResultPayload::Stream(_) => got.into_stream().try_collect().await,
+        // A file would be read in small pieces.
+        _ => Ok(vec![got.bytes().await?]),
+    }
+}
+
 /// Whether an object lies in a folder itself, and not in one within it.
 fn is_in(object: &Path, folder: &Path) -> bool {
     object.prefix_match(folder).is_some_and(|rest| rest.count() == 1)
@@ -311,10 +324,10 @@ fn is_in(object: &Path, folder: &Path) -> bool {
 struct ReadToEnd(Option<RangeDone>);
 
 impl ReadToEnd {
-    fn end(mut self, outcome: io::Result<Bytes>) {
+    fn end(mut self, outcome: io::Result<Vec<Bytes>>) {
         let done = self.0.take().expect("a read ends once");
         match outcome {
-            Ok(bytes) => done(Ok(&bytes)),
+            Ok(pieces) => done(Ok(&pieces.iter().map(|piece| &piece[..]).collect::<Vec<_>>())),
             Err(error) => done(Err(error)),
         }
     }

@@ -128,8 +128,8 @@ fn the_end_of_a_read_may_ask_the_store_again() {
     // As many as there are threads in the loop, and more.
     for _ in 0..16 {
         let (sender, again) = (sender.clone(), store.clone());
-        let done = move |read: std::io::Result<&[u8]>| {
-            let first = read.expect("it is there").len();
+        let done = move |read: std::io::Result<&[&[u8]]>| {
+            let first = read.expect("it is there").concat().len();
             sender.send((first, again.get("sst/1").expect("it is there").len())).expect("the test waits");
         };
         store.begin_read("sst/1", 0..10, Box::new(done));
@@ -144,7 +144,7 @@ fn reads_that_are_under_way_end_when_the_store_is_dropped() {
     let (sender, receiver) = mpsc::channel();
     for _ in 0..10 {
         let sender = sender.clone();
-        let done = move |read: std::io::Result<&[u8]>| sender.send(read.is_err()).expect("the test waits");
+        let done = move |read: std::io::Result<&[&[u8]]>| sender.send(read.is_err()).expect("the test waits");
         store.begin_read("sst/1", 0..10, Box::new(done));
     }
     drop((store, sender));

@@ -409,7 +409,10 @@ impl os::Store for CountedStore {
             let mut bytes = vec![0; (range.end - range.start) as usize];
             let read = client.read_at(&name, &mut bytes, range.start);
             under_way.lock().0 -= 1;
-            done(read.map(|read| &bytes[..read]));
+            match read {
+                Ok(read) => done(Ok(&[&bytes[..read]])),
+                Err(error) => done(Err(error)),
+            }
         }));
     }
     fn len(&self, name: &str) -> io::Result<u64> {

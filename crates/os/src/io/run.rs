@@ -268,14 +268,30 @@ impl ReadRun {
         }
     }
 
-    /// Gives every read its part of `bytes`, which were read from the offset of the first, and reports its end. There are fewer
-    /// than the run takes only at the end of what is read.
-    pub(crate) fn fill(self, bytes: &[u8]) {
+    /// Gives every read its part of the bytes, which were read from the offset of the first and lie in `pieces`, and reports its
+    /// end. There are fewer than the run takes only at the end of what is read.
+    pub(crate) fn fill(self, pieces: &[&[u8]]) {
         let start = self.first.offset;
+        // The pieces from the one on in which the last read began, and where this one begins. Reads come in order.
+        let (mut pieces, mut piece_at) = (pieces, 0);
         for mut read in self.into_reads() {
-            let rest = bytes.get(memory_bytes(read.offset - start)..).unwrap_or_default();
-            let filled = rest.len().min(read.buffer.len());
-            read.buffer[..filled].copy_from_slice(&rest[..filled]);
+            let at = memory_bytes(read.offset - start);
+            while let Some((piece, rest)) = pieces.split_first()
+                && piece_at + piece.len() <= at
+            {
+                (pieces, piece_at) = (rest, piece_at + piece.len());
+            }
+            let (mut filled, mut skipped) = (0, at - piece_at);
+            for piece in pieces {
+                let room = &mut read.buffer[filled..];
+                let part = piece.get(skipped..).unwrap_or_default();
+                let bytes = part.len().min(room.len());
+                room[..bytes].copy_from_slice(&part[..bytes]);
+                (filled, skipped) = (filled + bytes, 0);
+                if filled == read.buffer.len() {
+                    break;
+                }
+            }
             read.finish(Ok(filled));
         }
     }

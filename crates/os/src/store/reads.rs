@@ -150,13 +150,13 @@ fn begin_object(shared: &Arc<StoreReadsShared>, object: &StoreObject, begun: Beg
     let start = begun.item.first.offset;
     let range = start..start + begun.item.bytes() as u64;
     let (shared, begin_time) = (Arc::clone(shared), shared.clock.now());
-    let done = Box::new(move |read: io::Result<&[u8]>| {
-        if let Ok(bytes) = read {
-            shared.note(begin_time, bytes.len());
+    let done = Box::new(move |read: io::Result<&[&[u8]]>| {
+        if let Ok(pieces) = read {
+            shared.note(begin_time, pieces.iter().map(|piece| piece.len()).sum());
         }
         let run = shared.state.lock().queue.over(begun);
         match read {
-            Ok(bytes) => run.fill(bytes),
+            Ok(pieces) => run.fill(pieces),
             Err(error) => {
                 let (kind, why) = (error.kind(), error.to_string());
                 run.fail(|| io::Error::new(kind, why.clone()));

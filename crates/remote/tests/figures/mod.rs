@@ -107,15 +107,15 @@ impl ObjectStore for MeteredStore {
             let got = self.inner.get_opts(key, options).await?;
             let GetResult { meta, range, attributes, extensions, .. } = &got;
             let known = (meta.clone(), range.clone(), attributes.clone(), extensions.clone());
-            Ok((known, got.bytes().await?))
+            Ok((known, got.into_stream().try_collect::<Vec<_>>().await?))
         };
         let read: Result<_> = read.await;
         meter.under_way.fetch_sub(1, Ordering::Relaxed);
-        let ((meta, range, attributes, extensions), bytes) = read?;
+        let ((meta, range, attributes, extensions), pieces) = read?;
         meter.gets.fetch_add(1, Ordering::Relaxed);
-        meter.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        meter.bytes.fetch_add(pieces.iter().map(|piece| piece.len() as u64).sum(), Ordering::Relaxed);
         meter.nanos.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        let payload = GetResultPayload::Stream(futures_util::stream::once(async { Ok(bytes) }).boxed());
+        let payload = GetResultPayload::Stream(futures_util::stream::iter(pieces.into_iter().map(Ok)).boxed());
         Ok(GetResult { payload, meta, range, attributes, extensions })
     }
 

@@ -38,8 +38,8 @@ pub fn check(store: &dyn Store) {
     let (sender, receiver) = mpsc::channel();
     for number in 0..200_u64 {
         let (start, sender) = (number * 100_000, sender.clone());
-        let done = move |read: io::Result<&[u8]>| {
-            let read = read.expect("it is there");
+        let done = move |read: io::Result<&[&[u8]]>| {
+            let read = read.expect("it is there").concat();
             let is_right = read.len() == 4096 && read.iter().zip(start..).all(|(found, at)| *found == byte(at));
             sender.send(is_right).expect("the test waits");
         };
