@@ -60,7 +60,8 @@ const UNSEEN: Duration = KEPT.checked_div(2).expect("it is not divided by 0");
 /// [`KEPT`]. So processes that live shorter than that remove sheets, too.
 const SETTLED: Duration = Duration::from_secs(24 * 3600);
 
-/// The most sheets that a writer removes at its end, which waits for that.
+/// The most sheets that a writer removes at its end, which waits for that, beside as many as it has put: so their number does not grow
+/// with writers that put many in a short life.
 const MOST_REMOVED_AT_END: usize = 256;
 
 /// How often a writer takes over from the beginning, if the store is too slow to be sure of the place of its sheet.
@@ -127,6 +128,8 @@ struct State {
     pending: HashMap<u64, Pending>,
     /// How many files the writer has made.
     files_made: u64,
+    /// How many sheets it has put since it took over.
+    put: usize,
     /// Changes so far, and those that are durable.
     changes: u64,
     durable: u64,
@@ -409,7 +412,7 @@ impl Journal {
         let settled = self.settled(&state).unwrap_or_default();
         let gone: BTreeSet<u64> = due.into_iter().chain(settled).collect();
         // What stays is found by the next writer. If one cannot be removed, the cause is mostly the same for all.
-        let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END);
+        let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END + state.put);
         gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
     }
 
@@ -823,6 +826,7 @@ impl Journal {
         let (number, bytes) = (state.next, Arc::new(bytes));
         state.table.apply(number, &changes).expect("the writer makes changes that follow from its table");
         state.next += 1;
+        state.put += 1;
         state.under_way = Some((number, bytes.clone()));
         Ok(Some(NextSheet { number, bytes, changes: state.changes, seen }))
     }
