@@ -159,7 +159,7 @@ fn side(
         Ok(measured) => measured,
         Err(error) => match error.partial() {
             // It was interrupted, and is not kept.
-            Some(partial) if partial.interrupted => partial.clone(),
+            Some(partial) if partial.interrupted || stop.is_pressed() => partial.clone(),
             _ if matches!(error, RunError::Lost { .. } | RunError::Panicked { .. }) => {
                 return Err(Failure::session("lost", error.to_string()));
             }

@@ -102,7 +102,6 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
     let none = || Failure::session(crate::WRONG, format!("{target} has no database of TPC-C"));
     let form = database.form()?.ok_or_else(none)?;
     let rules = Rules { mode: Mode::NoWait, drawing: Drawing::of(&form) };
-    let terminals = Terminals { rules: &rules, warehouses: 1..=form.warehouses, seed: asked.seed };
     let plan = |times: u32| Plan {
         clients: asked.terminals,
         workers: asked.threads,
@@ -114,6 +113,9 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
     let (mut most_cache_bytes, mut most_memory_bytes) = (0, 0);
     let (mode, warehouses) = (rules.mode, form.warehouses);
     let ended = in_longer_times(stop, |times| {
+        // Each time with another seed: the same payments again would replace rows of the history.
+        let seed = asked.seed ^ u64::from(times - 1) << 32;
+        let terminals = Terminals { rules: &rules, warehouses: 1..=form.warehouses, seed };
         let measured = harness::run(&*database, &terminals, &plan(times), stop.flag(), &mut |_| {
             let counters = database.counters();
             most_cache_bytes = most_cache_bytes.max(value(&counters, "cache bytes"));
@@ -126,9 +128,12 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
     if stop.is_pressed() {
         return Ok(Ran::default());
     }
-    let measured = ended.map_err(|error| {
-        let kind = if matches!(error, RunError::NothingMeasured { .. }) { crate::NOTHING } else { "run" };
-        Failure::session(kind, error.to_string())
+    let measured = ended.map_err(|error| match &error {
+        RunError::NothingMeasured { partial } if partial.operations > 0 => {
+            Failure::session(crate::NOTHING, "no new order was completed in the time")
+        }
+        RunError::NothingMeasured { .. } => Failure::session(crate::NOTHING, error.to_string()),
+        _ => Failure::session("run", error.to_string()),
     })?;
     let summary = Summary { mode, warehouses, measured: &measured };
     let checked = {

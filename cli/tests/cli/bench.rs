@@ -183,7 +183,7 @@ fn examples_of_the_help_work() {
     // Those that need a server, or workers, are tried elsewhere.
     let is_alone = |example: &&str| !["postgres:", "--workers"].iter().any(|part| example.contains(part));
     for example in examples.into_iter().filter(is_alone) {
-        let small = example.replace("=1000000", "=500").replace(" 10000000", " 500").replace(" 30s", " 50ms");
+        let small = example.replace("=1000000", "=500").replace(" 10000000", " 500").replace(" 30s", " 200ms");
         let words: Vec<&str> = small.split(' ').collect();
         let told = ycsb(&session, &words).ok();
         assert!(told.contains(" operations in "), "{example}: {told}");
@@ -431,7 +431,7 @@ fn the_bare_command_measures_all_and_leaves_nothing_but_the_result() {
     let session = Session::new();
     session.file("tmp/.keep", "");
     let mut command =
-        session.command(&["bench", "ycsb", "-q", "-p", "recordcount=2000", "--time", "50ms", "--warmup", "1ms"]);
+        session.command(&["bench", "ycsb", "-q", "-p", "recordcount=2000", "--time", "200ms", "--warmup", "1ms"]);
     let ran = Ran::new(command.env("TMPDIR", session.path("tmp")).output().expect("larch was built"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.err.starts_with("YCSB on Larch: 2,000 records in "), "{}", ran.err);

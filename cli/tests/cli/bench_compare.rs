@@ -97,7 +97,7 @@ fn an_interrupted_run_is_not_compared() {
 }
 
 /// Small runs of `regress` and `compare-trials`.
-const SMALL: [&str; 8] = ["--records", "1000", "--time", "200ms", "--warmup", "0s", "--dir", "."];
+const SMALL: [&str; 8] = ["--records", "1000", "--time", "1s", "--warmup", "0s", "--dir", "."];
 
 #[test]
 fn a_baseline_is_stored_and_compared_with() {
@@ -168,7 +168,7 @@ fn trials_count_what_a_comparison_finds() {
 #[test]
 fn control_c_ends_the_rounds_and_leaves_nothing() {
     let session = Session::new();
-    let args = ["bench", "compare-trials", "--pairs", "2", "--records", "1000", "--time", "200ms", "--dir", "."];
+    let args = ["bench", "compare-trials", "--pairs", "2", "--records", "1000", "--time", "1s", "--dir", "."];
     let mut child = session.start(&[&args[..], &["--trials", "1000"]].concat());
     let rest = wait_for(&mut child, "of 2 pairs show no difference");
     interrupt(&child);

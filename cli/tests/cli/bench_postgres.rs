@@ -57,7 +57,7 @@ fn all_of_it_runs_on_postgresql() {
     let session = Session::new();
     let server = server();
     let target = format!("{}&connections=2&pipeline=4&synchronous_commit=off", server.url("postgres"));
-    let args = ["all", "-p", RECORDS, "--target", &target, "--threads", "8", "--time", "100ms", "--out", "r.json"];
+    let args = ["all", "-p", RECORDS, "--target", &target, "--threads", "8", "--time", "500ms", "--out", "r.json"];
     let told = ycsb(&session, &args);
     assert_eq!(told.code, Some(0), "{}", told.err);
     let text = String::from_utf8(told.out).expect("tables are UTF-8");

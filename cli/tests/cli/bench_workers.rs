@@ -80,7 +80,7 @@ fn done(ran: Ran) -> String {
 /// A run that shows that a worker serves.
 #[track_caller]
 fn serves(session: &Session, address: &str) {
-    done(session.run(&tpcc(address, &["--time", "100ms", "-q"])));
+    done(session.run(&tpcc(address, &["--time", "500ms", "-q"])));
 }
 
 fn number(value: &Value) -> u64 {
@@ -247,7 +247,7 @@ fn a_coordinator_that_is_lost_is_followed_by_the_next() {
     for worker in &mut workers {
         worker.operations();
     }
-    done(session.run(&tpcc(&addresses, &["--time", "100ms"])));
+    done(session.run(&tpcc(&addresses, &["--time", "500ms"])));
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn two_workers_share_a_server() {
     assert!(told.contains("Total rows:      600\n") && !told.contains("Total errors"), "{told}");
 
     done(session.run(&["bench", "rows", "setup", "--target", &target, "--tab-rows", "1000"]));
-    let rows = ["bench", "rows", "run", "--tab-rows", "1000", "--batch-size", "10", "--run-duration", "200ms", "-q"];
+    let rows = ["bench", "rows", "run", "--tab-rows", "1000", "--batch-size", "10", "--run-duration", "500ms", "-q"];
     let told = done(session.run(&[&rows[..], &["--sessions", "3", "--out", "rows.json"], &by].concat()));
     assert!(told.contains(" in 3 sessions\n"), "{told}");
     let result: Value = serde_json::from_slice(&session.bytes("rows.json")).expect("it is JSON");
@@ -334,7 +334,7 @@ fn results_of_row_access_are_merged_session_by_session() {
     done(session.run(&["bench", "rows", "setup", "--target", "larch:db", "--tab-rows", "1000"]));
     let run = |out: &str, more: &[&str]| {
         let rows =
-            ["bench", "rows", "run", "--target", "larch:db", "--tab-rows", "1000", "--run-duration", "50ms", "-q"];
+            ["bench", "rows", "run", "--target", "larch:db", "--tab-rows", "1000", "--run-duration", "200ms", "-q"];
         done(session.run(&[&rows[..], &["--out", out], more].concat()));
         serde_json::from_slice::<Value>(&session.bytes(out)).expect("it is JSON")
     };
@@ -360,7 +360,7 @@ fn one_worker_can_have_a_database_of_its_own() {
     done(ycsb(&session, &[&load[..], &by].concat()));
     // It was told that this fails by the worker.
     ycsb(&session, &[&load[..], &by].concat()).fails(2, &[&worker.address, "is not empty", "--recreate"]);
-    done(ycsb(&session, &["run", "-P", "c", "-p", "recordcount=300", "--time", "100ms", "--target", "larch:db"]));
+    done(ycsb(&session, &["run", "-P", "c", "-p", "recordcount=300", "--time", "300ms", "--target", "larch:db"]));
 }
 
 #[test]

@@ -306,13 +306,30 @@ impl Store for RemoteStore {
     }
 }
 
-/// The bytes of an answer. They are not put together, because who asked copies them to many places.
+/// Shorter pieces of an answer are put together: each may keep a whole buffer of its connection.
+const SHORT_PIECE_BYTES: usize = 32 << 10;
+
+/// The bytes of an answer. Long pieces are not put together, because who asked copies them to many places.
 async fn pieces_of(got: GetResult) -> object_store::Result<Vec<Bytes>> {
-    match got.payload {
-        GetResultPayload::Stream(_) => got.into_stream().try_collect().await,
-        // A file would be read in small pieces.
-        _ => Ok(vec![got.bytes().await?]),
+    // A file would be read in small pieces.
+    if !matches!(got.payload, GetResultPayload::Stream(_)) {
+        return Ok(vec![got.bytes().await?]);
     }
+    let (mut stream, mut pieces, mut short) = (got.into_stream(), Vec::new(), Vec::new());
+    while let Some(piece) = stream.try_next().await? {
+        if piece.len() < SHORT_PIECE_BYTES {
+            short.extend_from_slice(&piece);
+            continue;
+        }
+        if !short.is_empty() {
+            pieces.push(std::mem::take(&mut short).into());
+        }
+        pieces.push(piece);
+    }
+    if !short.is_empty() {
+        pieces.push(short.into());
+    }
+    Ok(pieces)
 }
 
 /// Whether an object lies in a folder itself, and not in one within it.

@@ -165,7 +165,7 @@ impl<V: Content> Range<V> {
         self.rows.for_each(Direction::Backward, each)
     }
 
-    /// The next rows from the front: those that lie together in a page, at most `most` and a thousand, or one row alone; `None` if
+    /// The next rows from the front: those that lie together in a page, at most `most` and 1024, or one row alone; `None` if
     /// no row is left. This is the fastest way to read one part of many rows, because a loop over the parts of a batch only looks
     /// up where each lies. Whole rows are handed over by [`Range::for_each_row`].
     ///

@@ -36,7 +36,7 @@ impl Job for FlushJob {
         }
         let _guard = StopOnPanic::new(&core);
         let flushed = flush(&core, &oldest);
-        // Whoever waits for the flush finds its memory given back.
+        // Those who are woken below find its memory given back.
         drop(oldest);
         match flushed {
             Ok(()) => {
