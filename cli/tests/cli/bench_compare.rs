@@ -152,7 +152,7 @@ fn trials_count_what_a_comparison_finds() {
     let ran = session.run(&[&args[..], &SMALL[..]].concat());
     let text = String::from_utf8(ran.out).expect("it is text");
     for part in [
-        "1000 records, one client; runs of 200ms after 0ns",
+        "1000 records, one client; runs of 1s after 0ns",
         "9 runs of one build",
         "slowed down by 100.0 %: throughput fell by",
         "pairs of runs without a difference, of 2: ",
