@@ -122,7 +122,7 @@ fn workers_shares_and_one_process_do_the_same() {
     let session = Session::new();
     let (_workers, addresses) = two(&session);
     let run = ["run", "-P", "a", "--target", "noop:", "--threads", "5", "--operations", "5003", "--out"];
-    // On a busy machine workers begin apart, which is told as a warning.
+    // The program warns if workers did not begin at the same time, as happens on a busy machine.
     let with = |more: &[&str]| done(ycsb(&session, &[&run[..], more].concat()));
     with(&["one.json"]);
     with(&["together.json", "--workers", &addresses, "--secret-file", "secret"]);

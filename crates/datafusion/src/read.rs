@@ -9,7 +9,8 @@
 //! many partitions does not run out of threads, whichever of them it waits for. One batch is read ahead. When the stream is
 //! dropped, no further call is made, and a call that runs ends with its batch, whose rows and bytes are bounded.
 //!
-//! A *batch* here is one of DataFusion's. The memory of a batch counts in DataFusion's pool from its first row until the query has taken it.
+//! A *batch* here is one of DataFusion's, and not a row batch of the engine. Its memory counts in DataFusion's pool from its
+//! first row until the query has taken it.
 
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};

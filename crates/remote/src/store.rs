@@ -29,6 +29,9 @@ use tokio::runtime::Runtime;
 /// Threads of the event loop: TLS and the copying of what arrives keep one busy at some hundred MB/s.
 const LOOP_THREADS: usize = 2;
 
+/// Shorter pieces of an answer are put together: each may keep a whole buffer of its connection.
+const SHORT_PIECE_BYTES: usize = 32 << 10;
+
 /// A store over `object_store`.
 pub struct RemoteStore {
     shared: Arc<Shared>,
@@ -305,9 +308,6 @@ impl Store for RemoteStore {
         })
     }
 }
-
-/// Shorter pieces of an answer are put together: each may keep a whole buffer of its connection.
-const SHORT_PIECE_BYTES: usize = 32 << 10;
 
 /// The bytes of an answer. Long pieces are not put together, because who asked copies them to many places.
 async fn pieces_of(got: GetResult) -> object_store::Result<Vec<Bytes>> {

@@ -151,7 +151,7 @@ impl Server {
             write_for(owner, &file, bytes)
                 .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
         }
-        // It is free now; another process may take it before the server does, so little comes in between.
+        // Another process could take the port before the server does, so it is chosen just before the start.
         let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
         Self::start_on((directory, programs, port), owner, options)
     }

@@ -270,7 +270,7 @@ fn push_numbers<'b, T: ArrowPrimitiveType>(
     decode: impl Fn(&mut Decoder<'b>) -> Result<T::Native, Mistake>,
 ) -> Result<(), Mistake> {
     let numbers = values.map(|value| decode(&mut Decoder::new(value)));
-    // An array notes for each call that its values are not NULL.
+    // In one call, because an array notes in each call that the values are not NULL.
     array.append_slice(&numbers.collect::<Result<Vec<_>, _>>()?);
     Ok(())
 }

@@ -36,7 +36,7 @@ impl Job for FlushJob {
         }
         let _guard = StopOnPanic::new(&core);
         let flushed = flush(&core, &oldest);
-        // Those who are woken below find its memory given back.
+        // Commits that wait for this memory are woken below, so it is given back before.
         drop(oldest);
         match flushed {
             Ok(()) => {

@@ -98,7 +98,7 @@ impl RowLimit {
         }
     }
 
-    /// So many rows were given, after a merge or without one.
+    /// Counts `rows` rows that the range has given, found by a merge or without one.
     #[inline]
     pub fn count(&mut self, rows: u64) {
         if self.is_set() {

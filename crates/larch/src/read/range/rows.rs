@@ -474,7 +474,7 @@ impl RangeRows {
         outcome
     }
 
-    /// So many of the rows up to the limit were given.
+    /// Counts `rows` rows that were given. At its limit the range ends.
     #[inline]
     fn count_given(&mut self, rows: u64) {
         self.limit.count(rows);
