@@ -45,8 +45,8 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let check = |manifest: &str, features: &[&str]| {
         let steps: [(&str, &[&str], &[&str]); 3] = [
             ("format", &["fmt", "--check"], &[]),
-            ("clippy", &["clippy", "--all-targets"], &["--", "-D", "warnings"]),
-            ("test", &["test"], &[]),
+            ("clippy", &["clippy", "--locked", "--all-targets"], &["--", "-D", "warnings"]),
+            ("test", &["test", "--locked"], &[]),
         ];
         for (name, words, rest) in steps {
             println!("sql: {name}");

@@ -6,6 +6,7 @@ mod circles;
 mod decisions;
 mod dependencies;
 mod links;
+mod locks;
 mod manifest;
 mod measured;
 mod modules;
@@ -32,10 +33,11 @@ struct Finding {
 /// A rule: looks at the whole tree, answers with what it found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     modules::files_are_reachable,
     sources::files_say_what_they_are,
     dependencies::point_downward,
+    locks::locks_fit_the_manifests,
     circles::no_file_imports_in_a_circle,
     sources::no_leftovers,
     sources::atomics_come_from_os,

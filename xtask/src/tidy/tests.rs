@@ -161,6 +161,101 @@ crates/sst/Cargo.toml:11: `crates/sst` may not depend on `crates/larch`: the ord
 }
 
 #[test]
+fn a_lock_file_has_what_the_manifests_have() {
+    let manifests = r#"
+== Cargo.toml
+[workspace]
+members = ["crates/*"]
+
+[workspace.package]
+version = "0.2.0"
+
+[workspace.dependencies]
+pages = { path = "crates/pages", package = "larch-pages" }
+serde = "1.0.200"
+== crates/pages/Cargo.toml
+[package]
+name = "larch-pages"
+version.workspace = true
+
+[dependencies]
+serde = { workspace = true, optional = true }
+bytes = "1"
+== crates/sst/Cargo.toml
+[package]
+name = "larch-sst"
+version = "0.3.0"
+
+[dependencies]
+pages.workspace = true
+serde.workspace = true
+
+[dev-dependencies]
+rand = "0.10.3"
+== crates/alone/Cargo.toml
+[package]
+name = "larch-alone"
+version = "0.1.0"
+
+[workspace]
+
+[dependencies]
+pages = { path = "../pages", package = "larch-pages" }
+
+[target.'cfg(unix)'.dev-dependencies]
+sst = { path = "../sst", package = "larch-sst" }
+"#;
+    let lock = |packages: &[(&str, &str, &[&str])]| {
+        let package = |(name, version, dependencies): &(&str, &str, &[&str])| {
+            let source = if name.starts_with("larch") { "" } else { "source = \"registry\"\n" };
+            let dependencies: String = dependencies.iter().map(|name| format!(" \"{name}\",\n")).collect();
+            format!(
+                "~[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{source}dependencies = [\n{dependencies}]\n"
+            )
+        };
+        packages.iter().map(package).collect::<String>()
+    };
+    let pages = ("larch-pages", "0.2.0", &["bytes", "serde 1.0.300"][..]);
+    let sst = ("larch-sst", "0.3.0", &["larch-pages", "rand", "serde 1.0.300"][..]);
+    let fetched = [("bytes", "1.12.2", &[][..]), ("rand", "0.10.4", &[]), ("serde", "0.9.0", &[]), ("serde", "1.0.300", &[])];
+    let right = format!(
+        "{manifests}== Cargo.lock\n{}== crates/alone/Cargo.lock\n{}",
+        lock(&[&[pages, sst][..], &fetched].concat()),
+        // There only the tests of its own package are built, and no optional dependency is asked for.
+        lock(&[
+            ("larch-alone", "0.1.0", &["larch-pages", "larch-sst"]),
+            ("larch-pages", "0.2.0", &["bytes"]),
+            ("larch-sst", "0.3.0", &["larch-pages", "serde"]),
+            fetched[0],
+            fetched[3],
+        ])
+    );
+    check(locks::locks_fit_the_manifests, &right, "");
+    let stale = format!(
+        "{manifests}== Cargo.lock\n{}== crates/alone/Cargo.lock\n{}",
+        lock(&[
+            ("larch-pages", "0.1.0", &["serde"]),
+            ("larch-sst", "0.3.0", &["bytes", "larch-pages", "rand", "serde"]),
+            ("rand", "0.9.4", &[]),
+            ("serde", "1.0.100", &[]),
+        ]),
+        lock(&[("larch-alone", "0.1.0", &["larch-pages"]), ("larch-gone", "0.1.0", &[])]),
+    );
+    check(
+        locks::locks_fit_the_manifests,
+        &stale,
+        "\
+Cargo.lock:2: `larch-pages` depends on `bytes`, and here it does not: run `cargo metadata --manifest-path Cargo.toml`
+Cargo.lock:2: `larch-pages` has version 0.2.0, and here 0.1.0: run `cargo metadata --manifest-path Cargo.toml`
+Cargo.lock:8: `larch-sst` asks for `rand` 0.10.3, and here is no such version: run `cargo metadata --manifest-path Cargo.toml`
+Cargo.lock:8: `larch-sst` asks for `serde` 1.0.200, and here is no such version: run `cargo metadata --manifest-path Cargo.toml`
+Cargo.lock:8: `larch-sst` does not depend on `bytes`, and here it does: run `cargo metadata --manifest-path Cargo.toml`
+crates/alone/Cargo.lock:2: `larch-alone` depends on `larch-sst`, and here it does not: run `cargo metadata --manifest-path crates/alone/Cargo.toml`
+crates/alone/Cargo.lock:8: `larch-gone` is no package of the tree: run `cargo metadata --manifest-path crates/alone/Cargo.toml`",
+    );
+}
+
+#[test]
 fn nothing_but_the_command_line_depends_on_a_benchmark() {
     let benchmarks = r#"
 == bench/index/Cargo.toml

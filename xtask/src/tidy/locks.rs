@@ -1,0 +1,183 @@
+//! Every `Cargo.lock` says what the manifests beside it say, so that a build of a clean clone changes no file. Cargo finds that
+//! out, too, but only for the workspace that it builds, and some of them are built seldom.
+
+use super::Finding;
+use super::manifest::{self, Entry};
+use super::tree::{Tree, folder, join};
+use std::collections::BTreeMap;
+
+/// A package as a lock file has it.
+struct Locked<'t> {
+    /// 1-based, of its name.
+    line: usize,
+    name: &'t str,
+    version: &'t str,
+    /// Whether it comes from a registry, and not from the tree.
+    is_fetched: bool,
+    /// Names of packages.
+    dependencies: Vec<&'t str>,
+}
+
+/// A manifest of a package of the tree.
+struct Manifest<'t> {
+    folder: &'t str,
+    entries: Vec<Entry<'t>>,
+    /// Those of its workspace, from which it takes what it does not say itself.
+    workspace: Vec<Entry<'t>>,
+}
+
+/// Every package of the tree is in the lock files with its version and the dependencies of its manifest, and what was fetched fits the
+/// versions that the manifest asks for.
+pub fn locks_fit_the_manifests(tree: &Tree) -> Vec<Finding> {
+    let manifests: BTreeMap<&str, Manifest<'_>> = tree.packages().filter_map(|at| Manifest::named(tree, at)).collect();
+    let mut findings = Vec::new();
+    for (path, text) in tree.texts("Cargo.lock") {
+        let packages = packages(text);
+        for package in packages.iter().filter(|package| !package.is_fetched) {
+            let what = match manifests.get(package.name) {
+                None => vec![format!("`{}` is no package of the tree", package.name)],
+                Some(manifest) => differences(package, manifest, folder(path), &packages),
+            };
+            let advice = |what| format!("{what}: run `cargo metadata --manifest-path {}`", manifest_of(path));
+            findings.extend(what.into_iter().map(|what| Finding::new(path, package.line, advice(what))));
+        }
+    }
+    findings
+}
+
+fn manifest_of(lock: &str) -> String {
+    join(folder(lock), "Cargo.toml").unwrap_or_default()
+}
+
+fn differences(package: &Locked<'_>, manifest: &Manifest<'_>, workspace: &str, all: &[Locked<'_>]) -> Vec<String> {
+    let name = package.name;
+    let mut found = Vec::new();
+    if let Some(version) = manifest.version()
+        && version != package.version
+    {
+        found.push(format!("`{name}` has version {version}, and here {}", package.version));
+    }
+    // What only tests need is locked for the packages of the workspace itself.
+    let is_member = workspace.is_empty() || workspace == manifest.folder;
+    let dependencies: Vec<&Entry<'_>> = manifest.entries.iter().filter(|entry| entry.is_dependency()).collect();
+    for entry in &dependencies {
+        let (needed, asked) = (manifest.package_of(entry), manifest.asked_by(entry));
+        let is_needed = !asked.contains("optional = true") && (is_member || !entry.section.ends_with("dev-dependencies"));
+        let is_locked = package.dependencies.contains(&needed);
+        if is_needed && !is_locked {
+            found.push(format!("`{name}` depends on `{needed}`, and here it does not"));
+        }
+        let mut locked = all.iter().filter(|other| other.is_fetched && other.name == needed).peekable();
+        if let Some(asked) = requirement(asked)
+            && is_locked
+            && locked.peek().is_some()
+            && !locked.any(|other| fits(asked, other.version))
+        {
+            found.push(format!("`{name}` asks for `{needed}` {asked}, and here is no such version"));
+        }
+    }
+    let is_unknown = |locked: &&&str| !dependencies.iter().any(|entry| manifest.package_of(entry) == **locked);
+    let unknown = package.dependencies.iter().filter(is_unknown);
+    found.extend(unknown.map(|other| format!("`{name}` does not depend on `{other}`, and here it does")));
+    found
+}
+
+impl<'t> Manifest<'t> {
+    /// The manifest in a folder, with the name of its package.
+    fn named(tree: &'t Tree, at: &'t str) -> Option<(&'t str, Self)> {
+        let entries = manifest::entries(tree.text(&join(at, "Cargo.toml")?)?);
+        let is_workspace = entries.iter().any(|entry| entry.section.starts_with("workspace"));
+        let workspace = if is_workspace { entries.clone() } else { Self::workspace_of(tree, at) };
+        let this = Self { folder: at, entries, workspace };
+        let name = this.of_package("name")?.value.trim_matches('"');
+        Some((name, this))
+    }
+
+    /// The entries of the next manifest above that is one of a workspace.
+    fn workspace_of(tree: &'t Tree, at: &str) -> Vec<Entry<'t>> {
+        let mut at = at;
+        while !at.is_empty() {
+            at = folder(at);
+            let text = join(at, "Cargo.toml").and_then(|path| tree.text(&path)).unwrap_or_default();
+            let entries = manifest::entries(text);
+            if entries.iter().any(|entry| entry.section.starts_with("workspace")) {
+                return entries;
+            }
+        }
+        Vec::new()
+    }
+
+    fn of_package(&self, key: &str) -> Option<&Entry<'t>> {
+        self.entries.iter().find(|entry| entry.section == "package" && entry.key == key)
+    }
+
+    /// The version of the package, in its own words or those of its workspace.
+    fn version(&self) -> Option<&'t str> {
+        let own = self.of_package("version")?.value;
+        let version = if own == "true" {
+            let mut entries = self.workspace.iter();
+            entries.find(|entry| entry.section == "workspace.package" && entry.key == "version")?.value
+        } else {
+            own
+        };
+        Some(version.trim_matches('"'))
+    }
+
+    /// What the workspace says of a dependency.
+    fn shared(&self, entry: &Entry<'t>) -> Option<&Entry<'t>> {
+        self.workspace.iter().find(|shared| shared.section == "workspace.dependencies" && shared.key == entry.key)
+    }
+
+    /// The name of the package that an entry is about.
+    fn package_of(&self, entry: &Entry<'t>) -> &'t str {
+        let shared = self.shared(entry).and_then(Entry::renamed);
+        entry.renamed().or(shared).unwrap_or(entry.key)
+    }
+
+    /// What the entry, or for it the workspace, asks for.
+    fn asked_by(&self, entry: &Entry<'t>) -> &'t str {
+        let is_shared = entry.value == "true" || entry.value.contains("workspace = true");
+        let shared = self.shared(entry).filter(|_| is_shared && !entry.value.contains("optional = true"));
+        shared.map_or(entry.value, |shared| shared.value)
+    }
+}
+
+/// The packages of a lock file.
+fn packages(text: &str) -> Vec<Locked<'_>> {
+    let mut packages: Vec<Locked<'_>> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            let (name, line) = (name.trim_matches('"'), index + 1);
+            packages.push(Locked { line, name, version: "", is_fetched: false, dependencies: Vec::new() });
+        }
+        let Some(package) = packages.last_mut() else { continue };
+        if let Some(version) = line.strip_prefix("version = ") {
+            package.version = version.trim_matches('"');
+        }
+        package.is_fetched |= line.starts_with("source = ");
+        // A name, and a version if there are several packages of that name.
+        if let Some(dependency) = line.strip_prefix(" \"") {
+            package.dependencies.push(dependency.split(['"', ' ']).next().expect("split gives one part at least"));
+        }
+    }
+    packages
+}
+
+/// The version that a dependency asks for, if it is a plain one such as `1.2`.
+fn requirement(asked: &str) -> Option<&str> {
+    let quoted = asked.strip_prefix('"').or_else(|| asked.split_once("version = \"").map(|(_, version)| version))?;
+    let version = quoted.split('"').next()?;
+    version.chars().all(|c| c.is_ascii_digit() || c == '.').then_some(version)
+}
+
+/// Whether a version is at least the one that is asked for, without a change that breaks users of it.
+fn fits(asked: &str, version: &str) -> bool {
+    let numbers = |version: &str| {
+        let plain = version.split(['-', '+']).next().expect("split gives one part at least");
+        plain.split('.').map(|number| number.parse::<u64>().unwrap_or(0)).collect::<Vec<_>>()
+    };
+    let (asked, version) = (numbers(asked), numbers(version));
+    // The first number that is not zero, or the last one that was written.
+    let breaking = asked.iter().position(|number| *number > 0).unwrap_or(asked.len() - 1);
+    asked[..=breaking] == version[..=breaking.min(version.len() - 1)] && version >= asked
+}
