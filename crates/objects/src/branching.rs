@@ -233,7 +233,7 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
     }
     // A writer is not fenced in vain.
     refuse_if_needed(store, outside, at, &table.branches, "")?;
-    journal.take_over(|_| Ok(Vec::new()))?;
+    journal.take_over(|_| Ok(None))?;
     let dropped = journal.drop_files().and_then(|()| {
         // A branch that was made of it before its files had no names any more needs its SSTs.
         let objects = loop {

@@ -69,7 +69,9 @@ impl StoreDisk {
     }
 
     /// The files of a journal.
-    pub(crate) fn of_journal(journal: Journal, directory: &Path, logs: Option<LocalLogs>) -> Arc<StoreDisk> {
+    pub(crate) fn of_journal(mut journal: Journal, directory: &Path, logs: Option<LocalLogs>) -> Arc<StoreDisk> {
+        // What a log on this machine has promised is put as soon as the store answers again.
+        journal.puts_again = logs.is_some();
         let (journal, directory) = (Arc::new(journal), directory.to_owned());
         let parents = Arc::new(ParentsOf::new(&journal));
         let removals = Removals::new(&journal, Branches::new(&journal, &parents));
@@ -399,7 +401,7 @@ impl Disk for StoreDisk {
             return Err(cannot("lock", path, io::Error::new(ErrorKind::Unsupported, why)));
         }
         let local = self.logs.as_ref().map(LocalLogs::lock).transpose().map_err(|error| cannot("lock", path, error))?;
-        let find_left = |epoch| self.logs.as_ref().map_or(Ok(Vec::new()), |logs| logs.left(epoch));
+        let find_left = |epoch| self.logs.as_ref().map(|logs| logs.left(epoch)).transpose();
         let epoch = self.journal.take_over(find_left).map_err(|error| cannot("lock", path, error))?;
         self.uploads.forget();
         let lock = Box::new(StoreLock {
@@ -437,8 +439,10 @@ impl Lock for StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
-        // Before the removals, which may take long. What was not synced may be lost.
-        self.journal.sync().ok();
+        if !self.removals.is_empty() {
+            // Removals may take long. What was not synced may be lost.
+            self.journal.sync().ok();
+        }
         self.removals.remove_all();
         self.journal.release();
     }

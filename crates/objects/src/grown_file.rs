@@ -9,6 +9,9 @@ use std::ops::Range;
 /// A reader that goes through the file takes so much at once, because each piece of it in a sheet is a request.
 const AHEAD_BYTES: u64 = 8 << 20;
 
+/// It takes so much at first: it may only want to know what the file begins with.
+const FIRST_AHEAD_BYTES: u64 = 128 << 10;
+
 /// A file that grows.
 #[derive(Debug)]
 pub struct GrownFile {
@@ -51,8 +54,9 @@ impl GrownFile {
         }
         let has = ahead.from..ahead.from + ahead.bytes.len() as u64;
         if ahead.len != len || range.start < has.start || end > has.end {
-            let from = range.start;
-            let bytes = self.journal.read(self.file, from..end.max(from + AHEAD_BYTES))?;
+            let (from, is_first) = (range.start, ahead.bytes.is_empty());
+            let most = if is_first { FIRST_AHEAD_BYTES } else { AHEAD_BYTES };
+            let bytes = self.journal.read(self.file, from..end.max(from + most))?;
             *ahead = Ahead { from, bytes, len, is_used: true };
         }
         let start = (range.start - ahead.from) as usize;

@@ -11,33 +11,42 @@
 //! - What is synced is in a sheet that is known to be there.
 //! - Once a put has failed for good, or has met the sheet of another writer, nothing is put or removed any more: every later
 //!   call reports the same error.
-//! - A writer removes a sheet only if no bytes of files are in it and a later sheet has a table, and if both have been so for [`KEPT`] by
-//!   its own clock, or for a day by its clock and that of an earlier writer. A writer that takes over puts its sheet within half of
-//!   [`KEPT`] after it has begun to look, or looks again. So it does not put the sheet into a gap that a removal has left, although
-//!   answers of the store may be a little old.
-//! - The sheets in which writers took over stay for a week: the writer before finds them wherever it stopped. A writer that has
-//!   put none for half of [`KEPT`] looks for a later sheet before it puts its next one, and after a put that took as long: so it
-//!   puts none into a gap, unless a clock is wrong by a day.
-//! - A guest, who makes a branch, puts a sheet by the same rules, and changes nothing but the list of branches. It takes nothing from
-//!   the writer, who goes on after it.
+//! - Whoever takes over puts sheets ahead of the writer: the first that is there ends the time of that one, which can put nothing
+//!   behind it. A guest, who makes a branch, puts sheets ahead of the writer, too; they change nothing but the list of branches, and the
+//!   writer goes on after them.
+//!
+//! Sheets that are of no use are removed, which leaves gaps. Three rules keep that safe, and none of them asks how late it is:
+//! - A *fence* stays: the sheet as which a writer before would put its next one, unless it has said that it ended.
+//! - Whoever is not the writer looks at the newest sheets again after it has put its own. If it has put them into a gap, they are not
+//!   among those that the newest ones follow from: nobody sees what they say, and it begins again.
+//! - The newest sheet, and the newest with a table, are never removed.
+//!
+//! A sheet that is of no use stays for [`KEPT`], or, where the writer ends before, until one has taken over a day later: readers may be
+//! reading it. This also bounds how old an answer of a store may be.
 //!
 //! Thread safe. One put is under way at a time; what is written meanwhile goes with the next one, which is how commits share a
 //! sheet. No lock is held while the store is asked, but for that of putting.
 
 mod bringing;
+mod folding;
 mod guests;
+mod newest;
 mod sheet;
 mod table;
+mod taking;
 
 pub use bringing::LeftFile;
 pub use table::{Branch, PARENTS, Table};
 
 use crate::again::Again;
 use crate::put::{Put, put_once};
+use crate::wholes::{FIRST_BYTES, READS_UNDER_WAY};
+use folding::{FOLDED_BYTES, Recent, SMALL_BYTES};
+use newest::{READS_OF_DAMAGED, corrupt};
 use os::store::RangeDone;
 use os::sync::{Arc, Mutex};
 use os::{Clock, Random, Store, Threads};
-use sheet::{Sheet, SheetWriter, decode};
+use sheet::{SheetWriter, decode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -52,19 +61,11 @@ const FOLDER: &str = "journal";
 /// those of the services that we know are never old.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// A writer that has neither put nor looked for so long looks before it puts, and after a put that ended so long after that. No sheet
-/// after its last one was removed before.
-const UNSEEN: Duration = KEPT.checked_div(2).expect("it is not divided by 0");
-
-/// What was of no use when a writer took over so long ago, by its clock and by that of the writer that ends, has been so for
-/// [`KEPT`]. So processes that live shorter than that remove sheets, too.
-const SETTLED: Duration = Duration::from_secs(24 * 3600);
-
 /// The most sheets that a writer removes at its end, which waits for that, beside as many as it has put: so their number does not grow
 /// with writers that put many in a short life.
 const MOST_REMOVED_AT_END: usize = 256;
 
-/// How often a writer takes over from the beginning, if the store is too slow to be sure of the place of its sheet.
+/// How often one that is not the writer begins again, because others were in its way or sheets were removed.
 const ATTEMPTS: u32 = 5;
 
 /// Readers that find no next sheet look at the list of all sheets so often: theirs may have been removed while they slept.
@@ -85,9 +86,6 @@ pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
 /// What is not durable yet is put when it is so long, without waiting for a sync.
 const MOST_PENDING_BYTES: u64 = 16 << 20;
 
-/// Reads of sheets under way for one caller: a log of ten thousand small sheets does not take as many connections.
-const READS_UNDER_WAY: usize = 64;
-
 /// What a journal needs beside the store.
 #[derive(Clone, Debug)]
 pub struct Outside {
@@ -107,6 +105,9 @@ pub struct Journal {
     store: Arc<dyn Store>,
     pub outside: Outside,
     cuts: Cuts,
+    /// Whether a put whose outcome is unknown is made again by the next sync. Otherwise it is the end of the writing: who waited for it
+    /// was told so.
+    pub puts_again: bool,
     state: Mutex<State>,
     /// Held while a sheet is put.
     putting: Mutex<()>,
@@ -135,15 +136,23 @@ struct State {
     durable: u64,
     /// The sheet that was put last, until it is known to be there.
     under_way: Option<(u64, Arc<Vec<u8>>)>,
-    since_table: u64,
+    /// The sheet whose put is made again.
+    unfinished: Option<NextSheet>,
+    /// The last sheet with a table.
+    last_table: u64,
+    /// The bytes in small pieces that came after it.
+    small_bytes: u64,
+    /// The last sheets, as they were put or read.
+    recent: Recent,
     failed: Option<(ErrorKind, String)>,
-    /// When the writer last knew that no other one has put a sheet.
-    last_seen: Duration,
+    /// When the list of sheets was looked at, or what else says that no other writer has put one.
     last_list: Duration,
+    /// When the writer has taken over.
+    took_over: Duration,
+    /// Whether the writer ends with the next sheet.
+    is_ending: bool,
     /// Sheets of no use, and since when that is known.
     useless: BTreeMap<u64, Duration>,
-    /// The last sheet in which a writer took over longer than [`SETTLED`] before this one.
-    settled_begin: Option<u64>,
     /// The sheets that are there, as far as the writer knows.
     sheets: BTreeSet<u64>,
     /// Branches of the table that need nothing any more.
@@ -158,13 +167,12 @@ struct Pending {
 }
 
 /// A sheet that is to be put.
+#[derive(Debug)]
 struct NextSheet {
     number: u64,
     bytes: Arc<Vec<u8>>,
     /// How many changes are durable with it.
     changes: u64,
-    /// When it was known last that no other writer has put a sheet.
-    seen: Duration,
 }
 
 /// A piece of a file.
@@ -225,11 +233,14 @@ impl State {
             }
             let Extent { from, sheet, at, .. } = *extent;
             let range = u64::from(at) + (start - from)..u64::from(at) + (end - from);
-            pieces.push(match &self.under_way {
-                Some((number, bytes)) if *number == sheet => {
-                    Piece::Bytes(bytes[range.start as usize..range.end as usize].to_vec())
-                }
-                _ => Piece::InSheet { sheet, range },
+            let in_sheet = range.start as usize..range.end as usize;
+            let kept = match &self.under_way {
+                Some((number, bytes)) if *number == sheet => bytes.get(in_sheet),
+                _ => self.recent.get(sheet, in_sheet),
+            };
+            pieces.push(match kept {
+                Some(bytes) => Piece::Bytes(bytes.to_vec()),
+                None => Piece::InSheet { sheet, range },
             });
         }
         if let Some(pending) = pending {
@@ -259,14 +270,9 @@ fn number_of(name: &str) -> Option<u64> {
     digits.parse().ok().filter(|number| name_of(*number) == name)
 }
 
-fn corrupt(sheet: u64, why: &str) -> io::Error {
-    let name = name_of(sheet);
-    io::Error::new(ErrorKind::InvalidData, format!("{name} is corrupt: {why}; restore the database from a backup"))
-}
-
 impl Journal {
     pub fn new(store: Arc<dyn Store>, outside: Outside, cuts: Cuts) -> Journal {
-        Journal { store, outside, cuts, state: Mutex::default(), putting: Mutex::new(()) }
+        Journal { store, outside, cuts, puts_again: false, state: Mutex::default(), putting: Mutex::new(()) }
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -288,78 +294,7 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Takes over as the writer. `find_left` gives files that the writer of an epoch has left elsewhere, which replace those that the
-    /// journal has. Returns the epoch.
-    ///
-    /// # Errors
-    ///
-    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; the store's; what `find_left` returns.
-    pub fn take_over(&self, find_left: impl Fn(u64) -> io::Result<Vec<LeftFile>>) -> io::Result<u64> {
-        let putting = self.putting.lock();
-        if self.state.lock().is_writer {
-            return Err(io::Error::new(ErrorKind::WouldBlock, "this process writes to it already"));
-        }
-        for _ in 0..ATTEMPTS {
-            let begin = self.outside.clock.now();
-            let (mut table, mut next, mut sheets) = self.read_newest()?;
-            let (number, epoch, left, files_made, settled_begin) = loop {
-                let since = self.outside.clock.wall().as_secs();
-                let holder = Holder { epoch: table.epoch() + 1, since, who: self.outside.who.clone() };
-                let mut writer = SheetWriter::new(next, holder.epoch, self.token());
-                writer.table(&table);
-                writer.begin(&holder);
-                let left = find_left(bringing::source(&table))?;
-                let at_once = left.iter().map(|file| file.bytes).sum::<u64>() <= self.cuts.brought_bytes;
-                let files_made = bringing::begin((&mut writer, holder.epoch), &table, &left, at_once)?;
-                let left = if at_once { Vec::new() } else { left };
-                let (bytes, changes) = writer.finish();
-                match self.put(next, &bytes)? {
-                    Put::Own => {
-                        // What this sheet does not name any more among those of a week may be the one.
-                        let is_settled = |since: &u64| since.saturating_add(SETTLED.as_secs()) <= holder.since;
-                        let settled = table.begins.iter().rev().find(|(_, since)| is_settled(since));
-                        let settled = settled.map(|(sheet, _)| *sheet);
-                        apply(&mut table, next, &changes)?;
-                        break (next, holder.epoch, left, files_made, settled);
-                    }
-                    // The writer before, or another that takes over, was faster.
-                    Put::Taken(bytes) => apply_sheet(&mut table, next, &bytes)?,
-                }
-                sheets.insert(next);
-                next += 1;
-            };
-            let now = self.outside.clock.now();
-            if now > begin + UNSEEN {
-                // The sheet may lie in a gap that a removal has left.
-                continue;
-            }
-            sheets.insert(number);
-            let useful = table.sheets();
-            let is_useless = |sheet: &u64| !useful.contains(sheet) && !table.begins.contains_key(sheet);
-            *self.state.lock() = State {
-                next: number + 1,
-                is_writer: true,
-                names: table.names.clone(),
-                useless: sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
-                settled_begin,
-                sheets,
-                files_made,
-                last_seen: now,
-                last_list: now,
-                table,
-                ..State::default()
-            };
-            drop(putting);
-            if !left.is_empty() {
-                self.bring(&left, self.cuts.brought_bytes)?;
-            }
-            return Ok(epoch);
-        }
-        let why = format!("the store took longer than {} s to answer, {ATTEMPTS} times", UNSEEN.as_secs());
-        Err(io::Error::new(ErrorKind::TimedOut, why))
-    }
-
-    /// Refuses as [`Journal::check_writer`], and looks for others if that was not done for half of [`KEPT`].
+    /// Refuses as [`Journal::check_writer`], and looks for others if that was not done for [`ASKS_AGAIN_AFTER`].
     ///
     /// # Errors
     ///
@@ -370,30 +305,24 @@ impl Journal {
         let next = {
             let state = self.state.lock();
             state.check_writer()?;
-            if now <= state.last_seen + UNSEEN {
+            if now <= state.last_list + ASKS_AGAIN_AFTER {
                 return Ok(());
             }
             state.next
         };
         self.look_for_others(next)?;
-        self.state.lock().last_seen = now;
+        self.state.lock().last_list = now;
         Ok(())
     }
 
-    /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are passed.
+    /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are met later.
     fn look_for_others(&self, next: u64) -> io::Result<()> {
-        let found = self.list()?.split_off(&next);
-        for (expected, number) in (next..).zip(found) {
-            let bytes = self.get_there(number)?.unwrap_or_default();
-            let guest = guests::of_guest(number, &bytes).filter(|_| number == expected);
-            let state = &mut *self.state.lock();
-            match guest {
-                Some(guest) => state.pass(&guest),
-                // Sheets that are missing were removed by another writer.
-                None => {
-                    state.failed = Some(fenced(state.table.epoch(), number, &bytes));
-                    break;
-                }
+        let found: Vec<u64> = self.list()?.split_off(&next).into_iter().collect();
+        for (number, read) in self.get_each(&found)? {
+            if !read.sheet.is_of_guest() {
+                let state = &mut *self.state.lock();
+                state.failed = Some(fenced(state.table.epoch(), number, &read.bytes));
+                break;
             }
         }
         self.state.lock().check()
@@ -401,16 +330,21 @@ impl Journal {
 
     /// Ends the writing, once what was written is put if that can be, and removes sheets that are of no use.
     pub fn release(&self) {
-        // What was not synced may be lost.
+        {
+            let state = &mut *self.state.lock();
+            if state.check_writer().is_ok() {
+                state.is_ending = true;
+                state.changes += 1;
+            }
+        }
+        // What was not synced may be lost. If it cannot be said that this writer ended, its fence stays.
         self.sync().ok();
         let _putting = self.putting.lock();
         let state = std::mem::take(&mut *self.state.lock());
         if state.check_writer().is_err() {
             return;
         }
-        let due = self.due(&state);
-        let settled = self.settled(&state).unwrap_or_default();
-        let gone: BTreeSet<u64> = due.into_iter().chain(settled).collect();
+        let gone: BTreeSet<u64> = self.due(&state).into_iter().chain(settled(&state)).collect();
         // What stays is found by the next writer. If one cannot be removed, the cause is mostly the same for all.
         let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END + state.put);
         gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
@@ -423,26 +357,6 @@ impl Journal {
         state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect()
     }
 
-    /// The sheets of no use that were of none already when a writer took over longer than [`SETTLED`] before this one.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidData` if its sheet is damaged; the store's.
-    fn settled(&self, state: &State) -> io::Result<Vec<u64>> {
-        let Some(begin) = state.settled_begin else { return Ok(Vec::new()) };
-        if state.useless.range(..begin).next().is_none() {
-            return Ok(Vec::new());
-        }
-        let Some(bytes) = self.get(begin)? else { return Ok(Vec::new()) };
-        let changes = decode_as(begin, &bytes)?.changes;
-        let table = changes.iter().find_map(|change| match change {
-            Change::Table(table) => Some(table),
-            _ => None,
-        });
-        let Some(useful) = table.map(Table::sheets) else { return Ok(Vec::new()) };
-        Ok(state.useless.range(..begin).map(|(sheet, _)| *sheet).filter(|sheet| !useful.contains(sheet)).collect())
-    }
-
     fn token(&self) -> [u64; 2] {
         [self.outside.random.next_u64(), self.outside.random.next_u64()]
     }
@@ -453,106 +367,25 @@ impl Journal {
     ///
     /// The store's. Then it is unknown whether the sheet is there.
     fn put(&self, number: u64, bytes: &[u8]) -> io::Result<Put> {
-        put_once(&*self.store, self.again(), &name_of(number), bytes)
+        let put = put_once(&*self.store, self.again(), &name_of(number), bytes)?;
+        self.ascertain(number, bytes, put)
     }
 
-    /// All sheets, by their numbers.
-    fn list(&self) -> io::Result<BTreeSet<u64>> {
-        let listed = self.again().ask(|| self.store.list(FOLDER))?;
-        Ok(listed.iter().filter_map(|object| number_of(&object.name)).collect())
-    }
-
-    /// The sheet with this number; `None` if there seems to be none.
-    fn get(&self, number: u64) -> io::Result<Option<Vec<u8>>> {
-        match self.again().ask(|| self.store.get(&name_of(number))) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+    /// Reads again what has the number of a sheet that was to be `bytes`, if it seems to be damaged: that would make a sheet of one's own
+    /// one of another.
+    fn ascertain(&self, number: u64, bytes: &[u8], put: Put) -> io::Result<Put> {
+        let Put::Taken(found) = &put else { return Ok(put) };
+        if decode(found).is_ok() {
+            return Ok(put);
+        }
+        match self.get(number) {
+            Ok(Some(read)) if *read.bytes == bytes => Ok(Put::Own),
+            Ok(Some(read)) => Ok(Put::Taken(read.bytes.to_vec())),
+            // It is damaged, or a newer release has put it. It is not one's own.
+            Ok(None) => Ok(put),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Ok(put),
             Err(error) => Err(error),
         }
-    }
-
-    /// The table as of the last sheet, the number after it, and the sheets that there are.
-    fn read_newest(&self) -> io::Result<(Table, u64, BTreeSet<u64>)> {
-        let mut again = self.again();
-        loop {
-            let sheets = self.list()?;
-            if let Some((table, next)) = self.read_listed(&sheets)? {
-                return Ok((table, next, sheets));
-            }
-            // The list was old, or sheets were removed since.
-            if !again.pause() {
-                let last = sheets.last().copied().unwrap_or_default();
-                return Err(corrupt(last, "a sheet before it is missing"));
-            }
-        }
-    }
-
-    /// As [`Journal::read_newest`]; `None` if a sheet that is needed is not there.
-    fn read_listed(&self, sheets: &BTreeSet<u64>) -> io::Result<Option<(Table, u64)>> {
-        let mut table = Table::default();
-        let Some(last) = sheets.last().copied() else { return Ok(Some((table, 1))) };
-        let mut unread: Vec<Sheet> = Vec::new();
-        let mut number = last;
-        loop {
-            let Some(bytes) = self.get(number)? else { return Ok(None) };
-            let sheet = decode_as(number, &bytes)?;
-            let is_enough = sheet.has_table();
-            unread.push(sheet);
-            if is_enough {
-                break;
-            }
-            number -= 1;
-            if number == 0 {
-                return Err(corrupt(1, "it has no table"));
-            }
-        }
-        for sheet in unread.iter().rev() {
-            apply(&mut table, sheet.number, &sheet.changes)?;
-        }
-        let mut next = last + 1;
-        while let Some(bytes) = self.get(next)? {
-            apply_sheet(&mut table, next, &bytes)?;
-            next += 1;
-        }
-        Ok(Some((table, next)))
-    }
-
-    /// Learns what the writer has put since, if another process is the writer.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidData` if a sheet is damaged; the store's.
-    pub fn refresh(&self) -> io::Result<()> {
-        let (is_writer, mut table, mut next, last_list) = {
-            let state = self.state.lock();
-            (state.is_writer, state.table.clone(), state.next, state.last_list)
-        };
-        if is_writer || next == guests::NO_NEXT {
-            return Ok(());
-        }
-        let now = self.outside.clock.now();
-        let mut listed = last_list;
-        if next == 0 {
-            (table, next, _) = self.read_newest()?;
-            listed = now;
-        }
-        let begin = next;
-        while let Some(bytes) = self.get(next)? {
-            apply_sheet(&mut table, next, &bytes)?;
-            next += 1;
-        }
-        if next == begin && now > last_list + ASKS_AGAIN_AFTER {
-            // The next sheet may have been removed, with others after it.
-            if self.list()?.last().is_some_and(|last| *last >= next) {
-                (table, next, _) = self.read_newest()?;
-            }
-            listed = now;
-        }
-        let state = &mut *self.state.lock();
-        if !state.is_writer && next >= state.next {
-            (state.table, state.next, state.last_list) = (table, next, listed);
-        }
-        Ok(())
     }
 
     /// The file with this name.
@@ -687,18 +520,34 @@ impl Journal {
     pub fn read(&self, file: u64, range: Range<u64>) -> io::Result<Vec<u8>> {
         let pieces = self.state.lock().pieces(file, range);
         let mut parts: Vec<Vec<u8>> = Vec::with_capacity(pieces.len());
-        let mut places = Vec::new();
+        let (mut small, mut long) = (Vec::new(), Vec::new());
         for (place, piece) in pieces.into_iter().enumerate() {
             parts.push(match piece {
                 Piece::Bytes(bytes) => bytes,
                 Piece::InSheet { sheet, range } => {
+                    let places = if range.end < FIRST_BYTES { &mut small } else { &mut long };
                     places.push((place, sheet, range));
                     Vec::new()
                 }
             });
         }
+        // A sheet that is read whole is known to be undamaged.
+        let sheets: BTreeSet<u64> = small.iter().map(|(_, sheet, _)| *sheet).collect();
+        let sheets = self.get_each(&sheets.into_iter().collect::<Vec<_>>())?;
+        for (place, sheet, range) in small {
+            let missing = || io::Error::new(ErrorKind::NotFound, format!("there is no object {}", name_of(sheet)));
+            let read = sheets.get(&sheet).ok_or_else(missing)?;
+            let bytes = read.bytes.get(range.start as usize..range.end as usize);
+            parts[place] = bytes.ok_or_else(|| corrupt(sheet, "it is shorter than the table says"))?.to_vec();
+        }
+        self.read_long(&long, &mut parts)?;
+        Ok(parts.concat())
+    }
+
+    /// Reads pieces in long sheets, and puts each in its place.
+    fn read_long(&self, long: &[(usize, u64, Range<u64>)], parts: &mut [Vec<u8>]) -> io::Result<()> {
         let (sender, receiver) = mpsc::channel();
-        for (number, (place, sheet, range)) in places.iter().enumerate() {
+        for (number, (place, sheet, range)) in long.iter().enumerate() {
             if number >= READS_UNDER_WAY {
                 let (place, read): (usize, Option<Vec<u8>>) = receiver.recv().expect("there is a sender here");
                 parts[place] = read.unwrap_or_default();
@@ -714,19 +563,22 @@ impl Journal {
         for (place, read) in receiver {
             parts[place] = read.unwrap_or_default();
         }
-        for (place, sheet, range) in places {
-            let bytes = (range.end - range.start) as usize;
-            if parts[place].len() != bytes {
-                // It failed, or was cut short: once more, with patience.
+        for (place, sheet, range) in long {
+            let (bytes, mut again) = ((range.end - range.start) as usize, self.again());
+            let mut attempt = 1;
+            while parts[*place].len() != bytes {
+                // It failed, or was cut short: again, with patience.
                 let mut part = vec![0; bytes];
-                let read = self.again().ask(|| self.store.read_at(&name_of(sheet), &mut part, range.start))?;
-                if read != bytes {
-                    return Err(corrupt(sheet, "it is shorter than the table says"));
+                let read = self.again().ask(|| self.store.read_at(&name_of(*sheet), &mut part, range.start))?;
+                part.truncate(read);
+                parts[*place] = part;
+                if read != bytes && (attempt >= READS_OF_DAMAGED || !again.pause()) {
+                    return Err(corrupt(*sheet, "it is shorter than the table says"));
                 }
-                parts[place] = part;
+                attempt += 1;
             }
         }
-        Ok(parts.concat())
+        Ok(())
     }
 
     /// Whether all that was written is durable.
@@ -752,22 +604,30 @@ impl Journal {
             state.changes
         };
         let _putting = self.putting.lock();
-        let Some(NextSheet { mut number, mut bytes, changes, seen }) = self.next_sheet(wanted)? else { return Ok(()) };
-        let begin = self.outside.clock.now();
-        let mut outcome = loop {
+        while let Some(next) = self.next_sheet(wanted)? {
+            self.put_next(next)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the next sheet.
+    fn put_next(&self, NextSheet { mut number, mut bytes, changes }: NextSheet) -> io::Result<()> {
+        let outcome = loop {
             let outcome = self.put(number, &bytes);
             let Ok(Put::Taken(found)) = &outcome else { break outcome };
-            let Some(guest) = guests::of_guest(number, found) else { break outcome };
-            (number, bytes) = self.make_room(&bytes, &guest);
+            let guests = self.guests_from(number, found);
+            if guests.is_empty() {
+                break outcome;
+            }
+            (number, bytes) = self.make_room(&bytes, &guests);
         };
-        if matches!(outcome, Ok(Put::Own)) && self.outside.clock.now() > seen + UNSEEN {
-            outcome = self.look_for_others(number + 1).map(|()| Put::Own);
-        }
+        let now = self.outside.clock.now();
         let mut guard = self.state.lock();
         let state = &mut *guard;
         let failed = match outcome {
             Ok(Put::Own) => {
-                (state.durable, state.last_seen, state.under_way) = (changes, begin, None);
+                (state.durable, state.last_list, state.under_way) = (changes, now, None);
+                state.recent.add(number, &bytes);
                 state.sheets.insert(number);
                 let gone = self.take_useless(state);
                 drop(guard);
@@ -775,6 +635,10 @@ impl Journal {
                 return Ok(());
             }
             Ok(Put::Taken(bytes)) => fenced(state.table.epoch(), number, &bytes),
+            Err(error) if self.puts_again => {
+                state.unfinished = Some(NextSheet { number, bytes, changes });
+                return Err(error);
+            }
             Err(error) => (error.kind(), format!("{error}; open the database again to find out what is durable")),
         };
         state.failed = Some(failed);
@@ -783,27 +647,23 @@ impl Journal {
 
     /// The next sheet, with all changes that are in none; `None` if those up to `wanted` are durable.
     fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
-        let now = self.outside.clock.now();
-        let (mut seen, next) = {
-            let state = self.state.lock();
-            state.check()?;
-            if state.durable >= wanted {
-                return Ok(None);
-            }
-            state.check_writer()?;
-            (state.last_seen, state.next)
-        };
-        if now > seen + UNSEEN {
-            self.look_for_others(next)?;
-            seen = now;
-        }
         let token = self.token();
         let state = &mut *self.state.lock();
+        state.check()?;
+        if let Some(unfinished) = state.unfinished.take() {
+            return Ok(Some(unfinished));
+        }
+        if state.durable >= wanted {
+            return Ok(None);
+        }
+        state.check_writer()?;
         let mut writer = SheetWriter::new(state.next, state.table.epoch(), token);
-        state.since_table += 1;
-        if state.since_table >= self.cuts.tables_every {
-            state.since_table = 0;
+        let small = |bytes: u64| if bytes <= SMALL_BYTES { bytes } else { 0 };
+        state.small_bytes += state.pending.values().map(|pending| small(pending.bytes.len() as u64)).sum::<u64>();
+        if state.next >= state.last_table + self.cuts.tables_every || state.small_bytes >= FOLDED_BYTES {
             writer.table(&state.table);
+            state.fold();
+            (state.last_table, state.small_bytes) = (state.next, 0);
         }
         for name in std::mem::take(&mut state.changed_names) {
             let file = state.names.get(&name).copied();
@@ -822,25 +682,28 @@ impl Journal {
                 writer.write(file, pending.from, &pending.bytes);
             }
         }
+        if state.is_ending {
+            writer.end();
+        }
         let (bytes, changes) = writer.finish();
-        let (number, bytes) = (state.next, Arc::new(bytes));
-        state.table.apply(number, &changes).expect("the writer makes changes that follow from its table");
+        let (number, bytes, epoch) = (state.next, Arc::new(bytes), state.table.epoch());
+        state.table.apply(number, epoch, &changes).expect("the writer makes changes that follow from its table");
         state.next += 1;
         state.put += 1;
         state.under_way = Some((number, bytes.clone()));
-        Ok(Some(NextSheet { number, bytes, changes: state.changes, seen }))
+        Ok(Some(NextSheet { number, bytes, changes: state.changes }))
     }
 
     /// The sheets that can be removed now; notes those that will be able to.
     fn take_useless(&self, state: &mut State) -> Vec<u64> {
         // Only a table makes sheets useless, so it is looked at after one.
-        if state.since_table != 0 {
+        if state.last_table + 1 != state.next {
             return Vec::new();
         }
         let now = self.outside.clock.now();
         let (useful, last) = (state.table.sheets(), state.next - 1);
         for sheet in &state.sheets {
-            if *sheet < last && !useful.contains(sheet) && !state.table.begins.contains_key(sheet) {
+            if *sheet < last && !useful.contains(sheet) && !state.table.fences.contains_key(sheet) {
                 state.useless.entry(*sheet).or_insert(now);
             }
         }
@@ -864,39 +727,27 @@ impl Journal {
     }
 }
 
-fn decode_as(number: u64, bytes: &[u8]) -> io::Result<Sheet> {
-    let sheet = decode(bytes).map_err(|why| corrupt(number, &why))?;
-    if sheet.number != number {
-        return Err(corrupt(number, &format!("it is sheet {}", sheet.number)));
-    }
-    Ok(sheet)
-}
-
-fn apply(table: &mut Table, number: u64, changes: &[Change]) -> io::Result<()> {
-    table.apply(number, changes).map_err(|why| corrupt(number, &why))
-}
-
-fn apply_sheet(table: &mut Table, number: u64, bytes: &[u8]) -> io::Result<()> {
-    let sheet = decode_as(number, bytes)?;
-    let is_begin = sheet.changes.iter().any(|change| matches!(change, Change::Begin(_)));
-    if !is_begin && !sheet.is_of_guest() && sheet.epoch != table.epoch() {
-        return Err(corrupt(number, &format!("it is of epoch {}, after one of epoch {}", sheet.epoch, table.epoch())));
-    }
-    apply(table, number, &sheet.changes)
+/// The sheets of no use that were of none already when this writer took over, and are from before the time of one that took over a day
+/// before another.
+fn settled(state: &State) -> impl Iterator<Item = u64> {
+    let until = state.table.marks.settled;
+    state
+        .useless
+        .iter()
+        .filter(move |(sheet, since)| **sheet < until && **since == state.took_over)
+        .map(|(sheet, _)| *sheet)
 }
 
 /// Why a writer of `epoch` writes no more, which has met `bytes` as sheet `number`.
 fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
     let who = decode(bytes).ok().and_then(|sheet| {
         sheet.changes.into_iter().find_map(|change| match change {
-            Change::Begin(holder) => Some(holder),
+            Change::Begin(Holder { since, who, .. }) | Change::Claim { since, who, .. } => Some((since, who)),
             _ => None,
         })
     });
     let who = match who {
-        Some(Holder { epoch, since, who }) => {
-            format!("{who} has taken over the database with epoch {epoch}, {since} s after the start of 1970")
-        }
+        Some((since, who)) => format!("{who} has taken over the database, {since} s after the start of 1970"),
         None => format!("another process has written sheet {number} of the journal"),
     };
     let why = format!("{who}; this process wrote with epoch {epoch}, and writes no more: close the database");
@@ -908,7 +759,7 @@ fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
 pub fn check_sheet(bytes: &[u8]) {
     let Ok(sheet) = decode(bytes) else { return };
     let mut table = Table::default();
-    if table.apply(sheet.number, &sheet.changes).is_err() {
+    if table.apply(sheet.number, sheet.epoch, &sheet.changes).is_err() {
         return;
     }
     let mut writer = SheetWriter::new(sheet.number, sheet.epoch, [0, 0]);

@@ -23,6 +23,7 @@ mod parents;
 mod put;
 mod removals;
 mod tier;
+mod wholes;
 
 #[cfg(fuzzing)]
 pub use journal::check_sheet;

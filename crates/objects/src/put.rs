@@ -1,11 +1,13 @@
-//! Puts an object once, and finds out whose the object with its name is. It does not know what the bytes mean.
+//! Puts objects once, and finds out whose the object with a name is. It does not know what the bytes mean.
 
 use crate::again::Again;
 use os::Store;
-use os::store::is_certain;
+use os::store::{PutDone, is_certain};
 use std::io::{self, ErrorKind};
+use std::sync::mpsc;
 
 /// What became of a put.
+#[derive(Debug)]
 pub enum Put {
     /// The object is there, with these bytes.
     Own,
@@ -36,4 +38,36 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
             return Err(error);
         }
     }
+}
+
+/// What is known of one of several puts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It has made the object.
+    Done,
+    /// There is an object of this name. It may be the work of another attempt.
+    Taken,
+    /// There was no answer.
+    Unknown,
+}
+
+/// Puts objects where there are none of their names, all on their way at once. Where they go one after the other, the last goes first.
+pub fn put_together(store: &dyn Store, objects: &[(String, Vec<u8>)]) -> Vec<Begun> {
+    let (sender, receiver) = mpsc::channel::<(usize, io::Result<()>)>();
+    for (place, (name, bytes)) in objects.iter().enumerate().rev() {
+        let sender = sender.clone();
+        // Nobody waits any more if nobody receives.
+        let done: PutDone = Box::new(move |put| sender.send((place, put)).unwrap_or_default());
+        store.begin_put_if_absent(name, bytes.clone(), done);
+    }
+    drop(sender);
+    let mut begun = vec![Begun::Unknown; objects.len()];
+    for (place, put) in receiver {
+        begun[place] = match put {
+            Ok(()) => Begun::Done,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Begun::Taken,
+            Err(_) => Begun::Unknown,
+        };
+    }
+    begun
 }

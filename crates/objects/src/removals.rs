@@ -78,6 +78,11 @@ impl Removals {
         }
     }
 
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.lock().is_empty() && self.free.lock().is_empty()
+    }
+
     /// Removes all that waits, if it can be removed now. The next writer has the rest removed.
     pub fn remove_all(&self) {
         if self.journal.check_writer().is_ok() {

@@ -18,7 +18,7 @@
 //!
 //! Thread safe. No lock is held while the disk or the store is asked.
 
-use os::store::{Bill, RangeDone};
+use os::store::{Bill, PutDone, RangeDone};
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use os::{Access, Buffer, Disk, File, ReadRequest, Reads, Store, StoredObject, Threads, Upload, Urgency};
@@ -410,6 +410,10 @@ impl Store for TieredStore {
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.store.put_if_absent(name, bytes)
+    }
+
+    fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
+        self.store.begin_put_if_absent(name, bytes, done);
     }
 
     fn get(&self, name: &str) -> io::Result<Vec<u8>> {

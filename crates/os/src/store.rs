@@ -37,6 +37,9 @@ pub struct StoredObject {
 /// only if the object ends before. It must neither wait nor take long.
 pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 
+/// Called at the end of a put, once, on any thread; not at all if the store ends before the put does. It must neither wait nor take long.
+pub type PutDone = Box<dyn FnOnce(io::Result<()>) + Send>;
+
 /// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. Where the objects are those
 /// of a folder within a larger store, a name that begins with `/` names any object of that. An error names the object and the
 /// cause, and shows no credentials.
@@ -56,6 +59,12 @@ pub trait Store: Send + Sync + Debug {
     /// that has to know puts bytes that nobody else puts, and reads the object. Other errors are the store's; after one of
     /// them that is not [certain](is_certain) the object may be there now or later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Begins to put a small object as [`Store::put_if_absent`] does. It does not wait, where other threads or an event loop make the
+    /// request: many can be under way.
+    fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
+        done(self.put_if_absent(name, &bytes));
+    }
 
     /// The whole of a small object.
     ///

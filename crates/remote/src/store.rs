@@ -15,7 +15,7 @@ use object_store::{
     Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
     PutPayload,
 };
-use os::store::{Bill, Counts, Price, RangeDone};
+use os::store::{Bill, Counts, Price, PutDone, RangeDone};
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, OnceLock};
 use os::{Store, StoredObject, Upload};
@@ -222,6 +222,11 @@ impl Store for RemoteStore {
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (shared, name, bytes) = (Arc::clone(&self.shared), name.to_owned(), PutPayload::from(bytes.to_vec()));
         self.wait(async move { shared.put(&name, bytes, PutMode::Create).await.map(drop) })
+    }
+
+    fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
+        let (shared, name, bytes) = (Arc::clone(&self.shared), name.to_owned(), PutPayload::from(bytes));
+        self.event_loop().spawn(async move { done(shared.put(&name, bytes, PutMode::Create).await.map(drop)) });
     }
 
     fn get(&self, name: &str) -> io::Result<Vec<u8>> {

@@ -1,21 +1,23 @@
 //! Files that the writer before has left on this machine, which replace those of the journal when the next one takes over. It
 //! does not know what is in them, nor where they lie.
 //!
-//! What is short is part of the sheet that takes over. What is longer comes in sheets after it, under other names, and the last
-//! of these sheets gives all of it its names at once:
+//! What is short is in the first sheet that the next one puts after it has taken over. What is longer comes in sheets after that, under
+//! other names, and the last of these sheets gives all of it its names at once:
 //!
 //! ```text
-//! sheet  35   takes over; name bringing-7: the files of writer 7 are being brought
-//! sheets 36…  00000031.log.brought, piece after piece
+//! sheet  35   a writer takes over
+//! sheet  36   name bringing-7: the files of writer 7 are being brought
+//! sheets 37…  00000031.log.brought, piece after piece
 //! sheet  99   00000031.log.brought becomes 00000031.log; bringing-7 is gone
 //! ```
 //!
-//! As long as the name `bringing-7` is there, whoever takes over looks for what writer 7 has left, and not for what a writer
-//! after it has left: that one has promised nothing. One that finds nothing, on another machine, takes the journal as it is.
+//! The files are those of the last writer that has put a sheet after it took over, and a writer whose logs lie on its machine puts one
+//! before it promises anything: so one that dies in between hides nothing. As long as the name `bringing-7` is there, whoever takes
+//! over looks for what writer 7 has left, and not for what a writer after it has left: that one has promised nothing. One that finds
+//! nothing, on another machine, takes the journal as it is.
 
-use super::sheet::SheetWriter;
 use super::table::Table;
-use super::{Journal, State, new_file};
+use super::{Journal, State};
 use os::File;
 use os::sync::Arc;
 use std::io;
@@ -52,57 +54,41 @@ pub fn is_passing(name: &str) -> bool {
 /// The epoch of the writer whose files replace those of the journal, if they are found.
 pub fn source(table: &Table) -> u64 {
     let unfinished = table.names.keys().find_map(|name| name.strip_prefix(BRINGING)?.parse().ok());
-    unfinished.unwrap_or_else(|| table.epoch())
-}
-
-/// Adds to the sheet that takes over what it says of files that were left: all of them, or that they are being brought. Returns how
-/// many files that makes.
-///
-/// # Errors
-///
-/// A file cannot be read.
-pub fn begin(
-    (writer, epoch): (&mut SheetWriter, u64),
-    table: &Table,
-    left: &[LeftFile],
-    at_once: bool,
-) -> io::Result<u64> {
-    let bringing = format!("{BRINGING}{}", source(table));
-    for name in table.names.keys().filter(|name| is_passing(name) && (at_once || **name != bringing)) {
-        writer.name(name, None);
-    }
-    let mut files_made = 0;
-    let mut file = |name: &str| {
-        table.names.get(name).copied().unwrap_or_else(|| {
-            files_made += 1;
-            new_file(epoch, files_made)
-        })
-    };
-    if at_once {
-        for left in left {
-            let (file, bytes) = (file(&left.name), left.piece(0, u64::MAX)?);
-            writer.name(&left.name, Some(file));
-            writer.write(file, 0, &bytes);
-        }
-    } else {
-        let file = file(&bringing);
-        writer.name(&bringing, Some(file));
-    }
-    Ok(files_made)
+    unfinished.unwrap_or(table.last.epoch)
 }
 
 impl Journal {
-    /// Brings files in sheets of `most` bytes. This process has taken over, and nobody has used that yet. If it fails, it has not.
+    /// Brings files, in one sheet if they have at most `most` bytes together, and otherwise in sheets of so many. This process has taken
+    /// over, and nobody has used that yet. If it fails, it has not.
     ///
     /// # Errors
     ///
     /// A file cannot be read; as [`Journal::sync`].
     pub(super) fn bring(&self, left: &[LeftFile], most: u64) -> io::Result<()> {
-        let brought = self.bring_all(left, most);
+        let at_once = left.iter().map(|file| file.bytes).sum::<u64>() <= most;
+        let brought = self.begin_bringing(at_once).and_then(|()| match at_once {
+            true => left.iter().try_for_each(|file| self.replace(&file.name, file.piece(0, u64::MAX)?)),
+            false => self.bring_all(left, most),
+        });
+        let brought = brought.and_then(|()| self.put_now());
         if brought.is_err() {
             *self.state.lock() = State::default();
         }
         brought
+    }
+
+    /// Takes away what another has begun to bring, and says what is being brought if that needs several sheets.
+    fn begin_bringing(&self, at_once: bool) -> io::Result<()> {
+        let (bringing, names) = {
+            let state = self.state.lock();
+            let names: Vec<String> = state.names.keys().filter(|name| is_passing(name)).cloned().collect();
+            (format!("{BRINGING}{}", source(&state.table)), names)
+        };
+        names.iter().filter(|name| at_once || **name != bringing).try_for_each(|name| self.remove(name))?;
+        if at_once || names.contains(&bringing) {
+            return Ok(());
+        }
+        self.create(&bringing).map(drop)
     }
 
     fn bring_all(&self, left: &[LeftFile], most: u64) -> io::Result<()> {

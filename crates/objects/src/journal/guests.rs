@@ -6,15 +6,18 @@
 //! guest                34: a branch at a/b
 //! ```
 //!
+//! A guest comes between two puts of a busy writer as one does that takes over: it puts its sheet as several numbers ahead at once. The
+//! first of them counts. The writer reads all of them in one round trip, and goes on after the last.
+//!
 //! So the journal says which branches there are, in the same order as everything else. A branch is made of what the sheets before that
 //! of its guest say. Whoever writes later knows it, before it can say in a sheet that it does not need a file any more.
 
 use super::bringing::is_passing;
+use super::newest::{Read, apply, read_as};
 use super::sheet::{GUEST, Sheet, SheetWriter, decode};
 use super::table::{Branch, Change, Holder, Table};
-use super::{ATTEMPTS, CUTS, Journal, Outside, Pending, Put, State, UNSEEN, apply_sheet, name_of, new_file};
+use super::{ATTEMPTS, CUTS, Journal, Outside, Pending, Put, State, name_of, new_file};
 use os::Store;
-use os::store::is_certain;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -27,20 +30,13 @@ pub fn of_guest(number: u64, bytes: &[u8]) -> Option<Sheet> {
     decode(bytes).ok().filter(|sheet| sheet.is_of_guest() && sheet.number == number)
 }
 
-/// What a sheet says of branches. A table in it is left out: the writer has all that is in it.
-fn of_branches(changes: &[Change]) -> Vec<Change> {
-    changes.iter().filter(|change| matches!(change, Change::Branch { .. })).cloned().collect()
-}
+/// A writer that meets the sheet of a guest looks for so many more at once: a guest puts several beside a busy writer.
+const MET_TOGETHER: u64 = 16;
 
 impl State {
-    /// Goes on after the sheet of a guest, which has the next number.
-    pub fn pass(&mut self, guest: &Sheet) {
-        self.note_guest(guest);
-        self.next = guest.number + 1;
-    }
-
     fn note_guest(&mut self, guest: &Sheet) {
-        self.table.apply(guest.number, &of_branches(&guest.changes)).expect("a branch contradicts no table");
+        // A table in it is left out: the writer has all that is in it.
+        self.table.apply_branches(&guest.changes);
         self.sheets.insert(guest.number);
     }
 }
@@ -55,7 +51,7 @@ impl Journal {
         });
         let pending = pending.collect();
         let state = Mutex::new(State { table, pending, next: NO_NEXT, ..State::default() });
-        Journal { store, outside, cuts: CUTS, state, putting: Mutex::new(()) }
+        Journal { store, outside, cuts: CUTS, puts_again: false, state, putting: Mutex::new(()) }
     }
 
     /// The names and the contents of all files of a table of this journal, but for those that are not there as a whole yet.
@@ -75,50 +71,41 @@ impl Journal {
     ///
     /// `InvalidData` if a sheet is damaged; the store's.
     pub fn newest(&self) -> io::Result<(Table, u64)> {
-        let (table, next, _) = self.read_newest()?;
-        Ok((table, next))
+        let newest = self.read_newest(&BTreeMap::new())?;
+        Ok((newest.table, newest.next))
     }
 
-    /// Adds a branch, as a guest. Returns the table as of that sheet: all that was durable before it, and nothing after.
+    /// Adds a branch, as a guest. Returns the table as of its sheet: all that was durable before it, and nothing after.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if a sheet is damaged; `TimedOut` if the writer was faster all the time; the store's. Then the branch may be there.
+    /// `InvalidData` if a sheet is damaged; `Unsupported` if the store does not keep conditions; `TimedOut` if sheets were removed while
+    /// this process was slow, again and again; the store's. Then the branch may be there.
     pub fn add_branch(&self, id: u64, branch: &Branch) -> io::Result<Table> {
+        self.list_and_probe()?;
+        let sheet = |number| {
+            let mut writer = SheetWriter::new(number, GUEST, self.token());
+            writer.branch(id, Some(branch));
+            writer.finish().0
+        };
         for _ in 0..ATTEMPTS {
-            let (begin, mut again) = (self.outside.clock.now(), self.again());
-            let (mut table, known, _) = self.read_newest()?;
-            let mut number = known;
-            loop {
-                let mut writer = SheetWriter::new(number, GUEST, self.token());
-                if number == known {
-                    writer.table(&table);
+            let seen = self.read_newest(&BTreeMap::new())?;
+            let ahead = self.put_ahead(seen.next - 1, &sheet)?;
+            let (mut table, mut known) = (seen.table, BTreeMap::new());
+            let mut is_before = true;
+            for (number, ahead) in ahead {
+                if is_before {
+                    apply(&mut table, &ahead.read.sheet)?;
                 }
-                writer.branch(id, Some(branch));
-                match self.store.put_if_absent(&name_of(number), &writer.finish().0) {
-                    Ok(()) => break,
-                    // A look at that sheet would take as long as the writer needs to put the next one. It may be one's own: then
-                    // the branch is added twice.
-                    Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-                    Err(error) if is_certain(error.kind()) || !again.pause() => return Err(error),
-                    Err(_) => {}
-                }
-                if self.outside.clock.now() > begin + UNSEEN {
-                    break;
-                }
+                is_before &= !ahead.is_own;
+                known.insert(number, ahead.read);
             }
-            if self.outside.clock.now() > begin + UNSEEN {
-                // The sheet may lie in a gap that a removal has left.
-                continue;
+            if self.read_newest(&known)?.table.branches.contains_key(&id) {
+                return Ok(table);
             }
-            for sheet in known..=number {
-                let missing = || io::Error::new(ErrorKind::NotFound, format!("{} was removed", name_of(sheet)));
-                let bytes = self.get_there(sheet)?.ok_or_else(missing)?;
-                apply_sheet(&mut table, sheet, &bytes)?;
-            }
-            return Ok(table);
+            // The sheets are in a gap that a removal has left.
         }
-        let why = format!("the writer or the store was in the way for {ATTEMPTS} times {} s", UNSEEN.as_secs());
+        let why = format!("sheets were removed while they were read, {ATTEMPTS} times");
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
@@ -138,10 +125,17 @@ impl Journal {
             writer.name(name, Some(file));
             writer.write(file, 0, bytes);
         }
-        match self.put(number, &writer.finish().0)? {
-            Put::Own => Ok(()),
-            Put::Taken(_) => Err(ErrorKind::AlreadyExists.into()),
+        let bytes = writer.finish().0;
+        if let Put::Taken(_) = self.put(number, &bytes)? {
+            return Err(ErrorKind::AlreadyExists.into());
         }
+        let known = BTreeMap::from([(number, read_as(number, bytes)?)]);
+        let newest = self.read_newest(&known)?;
+        if newest.first() <= number || newest.table.fences.contains_key(&number) || newest.table.term.sheet == number {
+            return Ok(());
+        }
+        // It is in a gap, so there was another database long ago.
+        Err(ErrorKind::AlreadyExists.into())
     }
 
     /// The branches of this database, as far as the writer knows.
@@ -174,27 +168,27 @@ impl Journal {
         Ok(())
     }
 
-    /// A sheet that is there; `None` if it was removed, and does not only seem to be missing.
-    pub(super) fn get_there(&self, number: u64) -> io::Result<Option<Vec<u8>>> {
-        let mut again = self.again();
-        loop {
-            let bytes = self.get(number)?;
-            if bytes.is_some() || !again.pause() {
-                return Ok(bytes);
-            }
-        }
+    /// The sheets of guests from this number on, of which the first was found already.
+    pub(super) fn guests_from(&self, number: u64, found: &[u8]) -> Vec<Sheet> {
+        let Some(first) = of_guest(number, found) else { return Vec::new() };
+        let numbers: Vec<u64> = (number + 1..=number + MET_TOGETHER).collect();
+        // What cannot be read now is met again.
+        let mut others = self.get_each(&numbers).unwrap_or_default();
+        let others = numbers.iter().map_while(|number| others.remove(number)).map(|Read { sheet, .. }| sheet);
+        std::iter::once(first).chain(others.take_while(Sheet::is_of_guest)).collect()
     }
 
-    /// The sheet `bytes`, which was to be `number`, as the next one, after that of a guest. Bytes of files are found in it from now on.
-    pub(super) fn make_room(&self, bytes: &[u8], guest: &Sheet) -> (u64, Arc<Vec<u8>>) {
+    /// The sheet `bytes`, which was to have the number of the first of some sheets of guests, as the one after the last of them. Bytes of
+    /// files are found in it from now on.
+    pub(super) fn make_room(&self, bytes: &[u8], guests: &[Sheet]) -> (u64, Arc<Vec<u8>>) {
         let own = decode(bytes).expect("it was written here");
-        let (number, next) = (guest.number, guest.number + 1);
+        let (number, next) = (own.number, guests.last().map_or(own.number, |guest| guest.number + 1));
         let mut writer = SheetWriter::new(next, own.epoch, self.token());
         for change in &own.changes {
             match change {
                 Change::Table(table) => {
                     let mut table = table.clone();
-                    table.apply(number, &of_branches(&guest.changes)).expect("a branch contradicts no table");
+                    guests.iter().for_each(|guest| table.apply_branches(&guest.changes));
                     writer.table(&table);
                 }
                 Change::Begin(holder) => writer.begin(holder),
@@ -203,6 +197,8 @@ impl Journal {
                 }
                 Change::Name { name, file } => writer.name(name, *file),
                 Change::Branch { id, branch } => writer.branch(*id, branch.as_ref()),
+                Change::End => writer.end(),
+                Change::Claim { .. } => unreachable!("it is the only change of a sheet that takes over"),
             }
         }
         let (bytes, changes) = writer.finish();
@@ -216,8 +212,12 @@ impl Journal {
                 (extent.sheet, extent.at) = (next, *at);
             }
         }
-        state.note_guest(guest);
-        state.table.apply(next, &of_branches(&changes)).expect("a branch contradicts no table");
+        guests.iter().for_each(|guest| state.note_guest(guest));
+        state.table.apply_branches(&changes);
+        state.table.last.sheet = next;
+        if own.has_table() {
+            state.last_table = next;
+        }
         (state.next, state.under_way) = (next + 1, Some((next, bytes.clone())));
         (next, bytes)
     }
@@ -252,22 +252,18 @@ impl Journal {
         self.sync()
     }
 
-    /// Removes the sheets of a database that was dropped from before this writer took over, but for those in which writers took over
-    /// within a week.
-    ///
-    /// No writer puts its sheet into the gap: one that has looked before finds the sheet in which this one took over.
+    /// Removes the sheets of a database that was dropped from before this writer took over, but for those that writers before may meet.
     ///
     /// # Errors
     ///
     /// The store's; this process is not the writer.
     pub fn remove_sheets_before_begin(&self) -> io::Result<()> {
-        let begins = {
+        let (fences, begin) = {
             let state = self.state.lock();
             state.check_writer()?;
-            state.table.begins.clone()
+            (state.table.fences.clone(), state.table.term.sheet)
         };
-        let begin = begins.last_key_value().map_or(0, |(sheet, _)| *sheet);
-        for sheet in self.list()?.range(..begin).filter(|sheet| !begins.contains_key(sheet)) {
+        for sheet in self.list()?.range(..begin).filter(|sheet| !fences.contains_key(sheet)) {
             self.again().ask(|| self.store.remove(&name_of(*sheet)))?;
         }
         Ok(())

@@ -18,14 +18,27 @@
 //! branch:  7u8 | id u64 | branch           branch: sheet u64 | since u64 | prefix text
 //! table:   8u8 | as 1u8 | branches u32 | { id u64 | branch }
 //! ```
+//!
+//! A third magic is that of a sheet with one of these:
+//!
+//! ```text
+//! claim:   9u8 | id u64 | since u64 | who text     the only change of its sheet
+//! end:    10u8                                     the last change
+//! table:  11u8 | as 8u8, without branches or with | term: id u64 | sheet u64 | over u8 (0 or 1)
+//!              | marks: sheet u64 | since u64 | settled u64
+//! ```
 
-use super::table::{Branch, Change, Extent, Holder, PARENTS, Table};
+use super::table::{Branch, Change, Extent, Holder, Last, Marks, PARENTS, Table, Term};
 use std::collections::BTreeMap;
 
-const MAGIC: [u8; 8] = *b"LARCHJS1";
+/// The magics of sheets. A reader that does not know what a sheet may have must not take it: it would miss or remove files, or write on
+/// after another has taken over.
+const MAGICS: [[u8; 8]; 3] = [*b"LARCHJS1", *b"LARCHJS2", *b"LARCHJS3"];
 
-/// That of a sheet which a reader must not take who does not know branches: it would remove or miss files.
-const MAGIC_OF_BRANCHES: [u8; 8] = *b"LARCHJS2";
+/// The places of magics among [`MAGICS`].
+const PLAIN: usize = 0;
+const OF_BRANCHES: usize = 1;
+const OF_TERMS: usize = 2;
 
 const TABLE: u8 = 1;
 const BEGIN: u8 = 2;
@@ -35,9 +48,15 @@ const FILE: u8 = 5;
 const NO_BRANCH: u8 = 6;
 const BRANCH: u8 = 7;
 const TABLE_WITH_BRANCHES: u8 = 8;
+const CLAIM_OF_TERM: u8 = 9;
+const END: u8 = 10;
+const TABLE_WITH_TERM: u8 = 11;
 
 /// The epoch of the sheet of a guest, who makes a branch. No writer has it.
 pub const GUEST: u64 = 0;
+
+/// The epoch of a sheet with which a writer takes over that does not know its own epoch yet. No writer has it.
+pub const CLAIM: u64 = u64::MAX;
 
 /// A sheet that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +73,11 @@ impl Sheet {
         matches!(self.changes.first(), Some(Change::Table(_)))
     }
 
+    /// Whether it was put by one that takes over and does not know its epoch yet.
+    pub fn takes_over(&self) -> bool {
+        self.epoch == CLAIM
+    }
+
     /// Whether it was put by one who makes a branch: the writer goes on after it.
     pub fn is_of_guest(&self) -> bool {
         self.epoch == GUEST
@@ -65,7 +89,8 @@ impl Sheet {
 pub struct SheetWriter {
     bytes: Vec<u8>,
     changes: Vec<Change>,
-    magic: [u8; 8],
+    /// The place of its magic.
+    magic: usize,
 }
 
 /// Where the number of changes is.
@@ -74,12 +99,12 @@ const COUNT_AT: usize = 40;
 impl SheetWriter {
     /// An empty sheet. `token` is a number that no other sheet has.
     pub fn new(number: u64, epoch: u64, token: [u64; 2]) -> SheetWriter {
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = MAGICS[PLAIN].to_vec();
         for value in [number, epoch, token[0], token[1]] {
             bytes.extend(value.to_le_bytes());
         }
         bytes.extend([0; 4]);
-        SheetWriter { bytes, changes: Vec::new(), magic: MAGIC }
+        SheetWriter { bytes, changes: Vec::new(), magic: PLAIN }
     }
 
     fn u8(&mut self, value: u8) {
@@ -109,10 +134,18 @@ impl SheetWriter {
     pub fn table(&mut self, table: &Table) {
         assert!(self.changes.is_empty(), "the table comes first");
         let has_branches = !table.branches.is_empty();
+        let has_term = table.term != Term::default() || table.marks != Marks::default();
         if has_branches || table.names.contains_key(PARENTS) {
-            self.magic = MAGIC_OF_BRANCHES;
+            self.needs(OF_BRANCHES);
         }
-        self.u8(if has_branches { TABLE_WITH_BRANCHES } else { TABLE });
+        if has_term {
+            self.needs(OF_TERMS);
+        }
+        self.u8(match (has_term, has_branches) {
+            (true, _) => TABLE_WITH_TERM,
+            (false, true) => TABLE_WITH_BRANCHES,
+            (false, false) => TABLE,
+        });
         self.u32(table.names.len());
         for (name, file) in &table.names {
             self.text(name);
@@ -133,19 +166,32 @@ impl SheetWriter {
         if let Some(holder) = &table.holder {
             self.holder(holder);
         }
-        self.u32(table.begins.len());
-        for (sheet, since) in &table.begins {
+        self.u32(table.fences.len());
+        for (sheet, since) in &table.fences {
             self.u64(*sheet);
             self.u64(*since);
         }
-        if has_branches {
+        if has_branches || has_term {
             self.u32(table.branches.len());
             for (id, branch) in &table.branches {
                 self.u64(*id);
                 self.put_branch(branch);
             }
         }
-        self.changes.push(Change::Table(table.clone()));
+        if has_term {
+            let Term { id, sheet, is_over } = table.term;
+            self.u64(id);
+            self.u64(sheet);
+            self.u8(u8::from(is_over));
+            let Marks { sheet, since, settled } = table.marks;
+            [sheet, since, settled].into_iter().for_each(|value| self.u64(value));
+        }
+        self.changes.push(Change::Table(Table { last: Last::default(), ..table.clone() }));
+    }
+
+    /// The sheet has something that only readers of this magic know, and of those after it.
+    fn needs(&mut self, magic: usize) {
+        self.magic = self.magic.max(magic);
     }
 
     fn put_branch(&mut self, branch: &Branch) {
@@ -156,7 +202,7 @@ impl SheetWriter {
 
     /// A branch is to be made, or needs nothing any more.
     pub fn branch(&mut self, id: u64, branch: Option<&Branch>) {
-        self.magic = MAGIC_OF_BRANCHES;
+        self.needs(OF_BRANCHES);
         self.u8(if branch.is_some() { BRANCH } else { NO_BRANCH });
         self.u64(id);
         if let Some(branch) = branch {
@@ -170,6 +216,23 @@ impl SheetWriter {
         self.u8(BEGIN);
         self.holder(holder);
         self.changes.push(Change::Begin(holder.clone()));
+    }
+
+    /// A writer takes over. The sheet has the epoch [`CLAIM`] and no other change.
+    pub fn claim(&mut self, id: u64, since: u64, who: &str) {
+        self.needs(OF_TERMS);
+        self.u8(CLAIM_OF_TERM);
+        self.u64(id);
+        self.u64(since);
+        self.text(who);
+        self.changes.push(Change::Claim { id, since, who: who.to_owned() });
+    }
+
+    /// The holder puts no more.
+    pub fn end(&mut self) {
+        self.needs(OF_TERMS);
+        self.u8(END);
+        self.changes.push(Change::End);
     }
 
     /// A file is cut at `from` and goes on with `bytes`.
@@ -186,7 +249,7 @@ impl SheetWriter {
     /// A name stands for a file, or for none.
     pub fn name(&mut self, name: &str, file: Option<u64>) {
         if name == PARENTS {
-            self.magic = MAGIC_OF_BRANCHES;
+            self.needs(OF_BRANCHES);
         }
         self.u8(if file.is_some() { FILE } else { NO_FILE });
         self.text(name);
@@ -199,7 +262,7 @@ impl SheetWriter {
     /// The bytes of the sheet, and its changes.
     pub fn finish(mut self) -> (Vec<u8>, Vec<Change>) {
         let count = u32::try_from(self.changes.len()).expect("a sheet is smaller than 4 GiB");
-        self.bytes[..MAGIC.len()].copy_from_slice(&self.magic);
+        self.bytes[..MAGICS[PLAIN].len()].copy_from_slice(&MAGICS[self.magic]);
         self.bytes[COUNT_AT..COUNT_AT + 4].copy_from_slice(&count.to_le_bytes());
         let crc = crc_fast::crc32_iscsi(&self.bytes);
         self.bytes.extend(crc.to_le_bytes());
@@ -216,13 +279,13 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
         return Err(format!("{} bytes are too few for a sheet", bytes.len()));
     };
-    if !body.starts_with(&MAGIC) && !body.starts_with(&MAGIC_OF_BRANCHES) {
+    if !MAGICS.iter().any(|magic| body.starts_with(magic)) {
         return Err("it does not begin as a sheet does, or a newer release has written it".to_owned());
     }
     if crc_fast::crc32_iscsi(body) != u32::from_le_bytes(*crc) {
         return Err("its checksum is wrong".to_owned());
     }
-    let mut reader = SheetReader { bytes: body, at: MAGIC.len() };
+    let mut reader = SheetReader { bytes: body, at: MAGICS[PLAIN].len() };
     let (number, epoch) = (reader.u64()?, reader.u64()?);
     // The token only makes the bytes different from those of others.
     reader.take(16)?;
@@ -235,6 +298,9 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
         }
         if epoch == GUEST && !matches!(change, Change::Table(_) | Change::Branch { .. }) {
             return Err("a guest has changed files".to_owned());
+        }
+        if (epoch == CLAIM) != matches!(change, Change::Claim { .. }) {
+            return Err("a sheet that takes over has other changes, or none".to_owned());
         }
         changes.push(change);
     }
@@ -282,17 +348,22 @@ impl<'b> SheetReader<'b> {
     fn change(&mut self) -> Result<Change, String> {
         match self.u8()? {
             TABLE => self.table().map(Change::Table),
+            TABLE_WITH_TERM => {
+                let mut table = self.table_with_branches()?;
+                table.term = Term { id: self.u64()?, sheet: self.u64()?, is_over: self.u8()? != 0 };
+                table.marks = Marks { sheet: self.u64()?, since: self.u64()?, settled: self.u64()? };
+                Ok(Change::Table(table))
+            }
             TABLE_WITH_BRANCHES => {
-                let mut table = self.table()?;
-                for _ in 0..self.u32()? {
-                    table.branches.insert(self.u64()?, self.branch()?);
-                }
+                let table = self.table_with_branches()?;
                 if table.branches.is_empty() {
                     return Err("its table has no branches".to_owned());
                 }
                 Ok(Change::Table(table))
             }
             BEGIN => self.holder().map(Change::Begin),
+            CLAIM_OF_TERM => Ok(Change::Claim { id: self.u64()?, since: self.u64()?, who: self.text()? }),
+            END => Ok(Change::End),
             WRITE => {
                 let (file, from, bytes) = (self.u64()?, self.u64()?, self.u32()?);
                 let at = u32::try_from(self.at).map_err(|_| "it is larger than 4 GiB".to_owned())?;
@@ -310,6 +381,14 @@ impl<'b> SheetReader<'b> {
 
     fn branch(&mut self) -> Result<Branch, String> {
         Ok(Branch { sheet: self.u64()?, since: self.u64()?, prefix: self.text()? })
+    }
+
+    fn table_with_branches(&mut self) -> Result<Table, String> {
+        let mut table = self.table()?;
+        for _ in 0..self.u32()? {
+            table.branches.insert(self.u64()?, self.branch()?);
+        }
+        Ok(table)
     }
 
     fn table(&mut self) -> Result<Table, String> {
@@ -337,11 +416,11 @@ impl<'b> SheetReader<'b> {
             1 => Some(self.holder()?),
             other => return Err(format!("{other} holders")),
         };
-        let mut begins = BTreeMap::new();
+        let mut fences = BTreeMap::new();
         for _ in 0..self.u32()? {
-            begins.insert(self.u64()?, self.u64()?);
+            fences.insert(self.u64()?, self.u64()?);
         }
-        Ok(Table { names, files, holder, begins, branches: BTreeMap::new() })
+        Ok(Table { names, files, holder, fences, ..Table::default() })
     }
 }
 

@@ -1,5 +1,8 @@
 //! What a disk in a store promises: files as on a disk, and one writer at a time, on a store that has every trouble.
 
+mod busy;
+mod folded;
+
 use super::{CUTS, Cuts, READS_UNDER_WAY};
 use crate::{KEPT, Outside, StoreDisk};
 use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
@@ -457,26 +460,23 @@ fn a_log_of_many_sheets_is_read_with_some_reads_under_way() {
     assert!(most > 1 && most <= READS_UNDER_WAY, "{most} were under way");
 }
 
-/// A store so slow that half of [`KEPT`] has passed when the list and the sheets are read and the next one is put.
+/// Each request may take half a minute.
 #[test]
-fn a_writer_takes_over_from_a_slow_store_in_time_or_not_at_all() {
-    let (mut taken, mut refused) = (0, 0);
+fn a_writer_takes_over_from_a_store_of_any_slowness_and_loses_nothing() {
+    let mut taken = 0;
     for seed in 0..300 {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (store, clock) = calm(seed);
         let mut promised = Vec::new();
         let mut last = None;
         for epoch in 1..6 {
-            // A list, a get and a put at least; each takes up to this.
             let latency = KEPT.mul_f64(rng.random_range(0.0..0.5));
             store.set_trouble(StoreTrouble { latency, lost_responses: 50, ..StoreTrouble::default() });
             let mut process = Process::new(&store, &clock, seed * 100 + epoch);
             match process.open() {
                 Ok(()) => taken += 1,
                 Err(error) => {
-                    let kinds = [ErrorKind::TimedOut, ErrorKind::StaleNetworkFileHandle];
-                    assert!(kinds.contains(&error.kind()), "seed {seed}: {error}");
-                    refused += u64::from(error.to_string().contains("took longer than"));
+                    assert_eq!(error.kind(), ErrorKind::TimedOut, "seed {seed}: {error}");
                     continue;
                 }
             }
@@ -496,7 +496,7 @@ fn a_writer_takes_over_from_a_slow_store_in_time_or_not_at_all() {
         assert!(lost.is_empty(), "seed {seed}: {lost:?} were promised, of {found:?}");
         drop(last);
     }
-    assert!(taken > 300 && refused > 20, "{taken} took over, {refused} were refused");
+    assert!(taken > 1000, "{taken} took over");
 }
 
 #[test]

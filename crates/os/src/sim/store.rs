@@ -9,13 +9,14 @@
 
 use super::SimClock;
 use crate::Clock;
-use crate::store::{Store, StoredObject, Upload};
+use crate::store::{RangeDone, Store, StoredObject, Upload};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::time::Duration;
 
 /// How often something goes wrong, each in a thousand requests, and how slow requests are.
@@ -72,6 +73,8 @@ struct SimStoreState {
     trouble: StoreTrouble,
     /// What each name stood for, the newest last.
     objects: BTreeMap<String, Vec<Since>>,
+    /// Whether a put replaces an object although it was to do nothing then.
+    ignores_conditions: bool,
     /// What arrives later.
     late: Vec<Put>,
     counts: StoreCounts,
@@ -121,6 +124,7 @@ impl SimStore {
         let state = SimStoreState {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             trouble: StoreTrouble::default(),
+            ignores_conditions: false,
             objects: BTreeMap::new(),
             late: Vec::new(),
             counts: StoreCounts::default(),
@@ -131,6 +135,12 @@ impl SimStore {
     /// Trouble from now on.
     pub fn set_trouble(&self, trouble: StoreTrouble) {
         self.state.lock().trouble = trouble;
+    }
+
+    /// Has the store put objects over others although it was asked not to, as one does behind a proxy that takes the condition out of
+    /// requests.
+    pub fn set_ignores_conditions(&self, ignores: bool) {
+        self.state.lock().ignores_conditions = ignores;
     }
 
     /// Another client of the store.
@@ -252,7 +262,7 @@ impl SimStoreState {
     }
 
     fn put(&mut self, put: &Put, now: Duration) -> io::Result<()> {
-        if put.if_absent && self.newest(&put.name).is_some() {
+        if put.if_absent && !self.ignores_conditions && self.newest(&put.name).is_some() {
             return Err(io::Error::new(ErrorKind::AlreadyExists, format!("there is an object {}", put.name)));
         }
         self.set(&put.name, now, Some(Arc::clone(&put.bytes)));
@@ -341,6 +351,17 @@ impl Store for SimStoreClient {
         let read = rest.len().min(buffer.len());
         buffer[..read].copy_from_slice(&rest[..read]);
         Ok(read)
+    }
+
+    fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        let begun = self.begin_look(name, |counts| counts.gets += 1);
+        match begun.and_then(|()| self.store.at(name, self.store.clock.now())) {
+            Ok(object) => {
+                let within = |end: u64| usize::try_from(end).map_or(object.len(), |end| end.min(object.len()));
+                done(Ok(&[&object[within(range.start)..within(range.end)]]));
+            }
+            Err(error) => done(Err(error)),
+        }
     }
 
     fn len(&self, name: &str) -> io::Result<u64> {

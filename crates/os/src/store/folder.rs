@@ -3,7 +3,7 @@
 //! Several databases of one store lie in folders of it. Each has a store in which its names are short, and sees objects of the
 //! others by names that begin with `/`.
 
-use super::{Bill, RangeDone, Store, StoredObject, Upload};
+use super::{Bill, PutDone, RangeDone, Store, StoredObject, Upload};
 use crate::sync::Arc;
 use std::io;
 use std::ops::Range;
@@ -40,6 +40,10 @@ impl Store for FolderStore {
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.store.put_if_absent(&self.whole(name), bytes)
+    }
+
+    fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
+        self.store.begin_put_if_absent(&self.whole(name), bytes, done);
     }
 
     fn get(&self, name: &str) -> io::Result<Vec<u8>> {

@@ -13,7 +13,7 @@ fn sheet() -> (Vec<u8>, Sheet) {
     let mut table = Table { holder: Some(holder(3)), ..Table::default() };
     table.names.insert("CURRENT".to_owned(), 9);
     table.files.insert(9, vec![Extent { from: 0, sheet: 2, at: 50, bytes: 6 }]);
-    table.begins.insert(2, 1_600_000_000);
+    table.fences.insert(2, 1_600_000_000);
     let mut writer = SheetWriter::new(7, 4, [11, 12]);
     writer.table(&table);
     writer.begin(&holder(4));
@@ -41,7 +41,7 @@ fn sheets_of_branches_are_read_and_no_older_release_takes_them() {
     let (bytes, changes) = guest.finish();
     let sheet = decode(&bytes).expect("it was just written");
     assert!(is_new(&bytes) && sheet.is_of_guest() && sheet.changes == changes);
-    table.apply(7, &sheet.changes).expect("the changes follow each other");
+    table.apply(7, sheet.epoch, &sheet.changes).expect("the changes follow each other");
     assert_eq!(table.branches.into_iter().collect::<Vec<_>>(), [(77, branch("a b/c")), (78, branch("d"))]);
     let with = |change: &dyn Fn(&mut SheetWriter)| {
         let mut writer = SheetWriter::new(7, 4, [1, 2]);
@@ -60,6 +60,43 @@ fn sheets_of_branches_are_read_and_no_older_release_takes_them() {
 }
 
 #[test]
+fn sheets_of_terms_are_read_and_no_older_release_takes_them() {
+    let is_new = |bytes: &[u8]| bytes.starts_with(b"LARCHJS3");
+    let mut claim = SheetWriter::new(8, super::CLAIM, [1, 2]);
+    claim.claim(77, 1_700_000_000, "machine b");
+    let (bytes, changes) = claim.finish();
+    let sheet = decode(&bytes).expect("it was just written");
+    assert!(is_new(&bytes) && sheet.takes_over() && !sheet.is_of_guest() && sheet.changes == changes);
+    let mut table = Table { holder: Some(holder(3)), ..Table::default() };
+    table.last.sheet = 5;
+    table.apply(8, sheet.epoch, &sheet.changes).expect("the changes follow each other");
+    assert_eq!((table.epoch(), table.term.sheet), (4, 8));
+    assert_eq!(
+        table.fences.keys().copied().collect::<Vec<_>>(),
+        [6, 7, 8],
+        "the writer before stands before one of these"
+    );
+    table.apply(9, sheet.epoch, &sheet.changes).expect("it is said again");
+    assert_eq!((table.epoch(), table.term.sheet, table.last.sheet), (4, 8, 9), "it has taken over already");
+    let mut writer = SheetWriter::new(10, 4, [1, 2]);
+    writer.table(&table);
+    writer.end();
+    let (bytes, changes) = writer.finish();
+    let sheet = decode(&bytes).expect("it was just written");
+    assert!(is_new(&bytes) && sheet.changes == changes);
+    let mut read = Table::default();
+    read.apply(10, 4, &sheet.changes).expect("the changes follow each other");
+    table.apply(10, 4, &[Change::End]).expect("it ends");
+    assert_eq!(read, table);
+    let claim = Change::Claim { id: 78, since: 1_700_000_001, who: String::new() };
+    table.apply(11, super::CLAIM, &[claim]).expect("the changes follow each other");
+    assert_eq!((table.epoch(), table.fences.len()), (5, 3), "a writer that has ended meets nothing");
+    let mut other = SheetWriter::new(8, super::CLAIM, [1, 2]);
+    other.name("CURRENT", None);
+    assert!(decode(&other.finish().0).is_err(), "one that takes over has not read what is before");
+}
+
+#[test]
 fn a_sheet_that_is_written_is_read() {
     let (bytes, sheet) = sheet();
     assert_eq!(decode(&bytes).as_ref(), Ok(&sheet));
@@ -67,7 +104,7 @@ fn a_sheet_that_is_written_is_read() {
     let Change::Write { at, bytes: count, .. } = sheet.changes[2] else { panic!("it is a write") };
     assert_eq!(&bytes[at as usize..][..count as usize], b"rest");
     let mut table = Table::default();
-    table.apply(7, &sheet.changes).expect("the changes follow each other");
+    table.apply(7, sheet.epoch, &sheet.changes).expect("the changes follow each other");
     assert_eq!((table.len(9), table.epoch(), table.names.len()), (8, 4, 2));
     assert_eq!(table.sheets().into_iter().collect::<Vec<_>>(), [2, 7]);
 }
@@ -91,7 +128,7 @@ fn bytes_that_were_changed_are_no_sheet() {
         let crc = crc_fast::crc32_iscsi(&damaged);
         damaged.extend(crc.to_le_bytes());
         if let Ok(sheet) = decode(&damaged) {
-            Table::default().apply(sheet.number, &sheet.changes).unwrap_or_default();
+            Table::default().apply(sheet.number, sheet.epoch, &sheet.changes).unwrap_or_default();
         }
     }
 }

@@ -1,0 +1,102 @@
+//! Small pieces of files are folded: a sheet with a table says again what small sheets before it have said, as one piece. So a reader
+//! of many commits reads few sheets. It knows no store: the writer still has the bytes of the sheets that it has put lately.
+//!
+//! ```text
+//! sheets    1   2   3  …  63   64                      65  66  …  127   128
+//! a file    a | b | c  …  h  | abc…h again, and i      j | k   …   q  | abc…q again, and r
+//!           a reader reads sheet 64 only                    a reader reads sheet 128 only
+//! ```
+//!
+//! What was folded before is folded again only with at least half as many bytes that came since, and no piece that was folded is longer
+//! than [`FOLDED_BYTES`]. So a byte is put again a few times, as the pieces grow: five times at most for a commit of a hundred bytes, which
+//! costs no request.
+
+use super::table::Extent;
+use super::{Pending, State};
+use os::sync::Arc;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The most bytes that are put again as one piece.
+pub const FOLDED_BYTES: u64 = 128 << 10;
+
+/// What is longer is worth a request of its own.
+pub const SMALL_BYTES: u64 = 16 << 10;
+
+/// The most bytes of sheets that are kept.
+const MOST_RECENT_BYTES: usize = 2 << 20;
+
+/// A sheet that is longer is not kept.
+const MOST_SHEET_BYTES: usize = 256 << 10;
+
+/// The bytes of the last sheets.
+#[derive(Debug, Default)]
+pub struct Recent {
+    sheets: BTreeMap<u64, Arc<Vec<u8>>>,
+    bytes: usize,
+}
+
+impl Recent {
+    /// Keeps a sheet, in place of the first ones if there are too many.
+    pub fn add(&mut self, number: u64, bytes: &Arc<Vec<u8>>) {
+        if bytes.len() > MOST_SHEET_BYTES || self.sheets.contains_key(&number) {
+            return;
+        }
+        self.bytes += bytes.len();
+        self.sheets.insert(number, bytes.clone());
+        while self.bytes > MOST_RECENT_BYTES {
+            let Some((_, first)) = self.sheets.pop_first() else { break };
+            self.bytes -= first.len();
+        }
+    }
+
+    /// A range of a sheet, if the sheet was kept.
+    pub fn get(&self, number: u64, range: Range<usize>) -> Option<&[u8]> {
+        self.sheets.get(&number)?.get(range)
+    }
+
+    fn bytes_of(&self, extent: &Extent) -> Option<&[u8]> {
+        let at = extent.at as usize;
+        self.get(extent.sheet, at..at + extent.bytes as usize)
+    }
+}
+
+/// The first of the last extents of a file that are worth to be put again together. Those after sheet `table` were never folded.
+fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bool) -> Option<usize> {
+    let (mut first, mut sum) = (extents.len(), 0);
+    for (place, extent) in extents.iter().enumerate().rev() {
+        let bytes = u64::from(extent.bytes);
+        let most = if extent.sheet > table { SMALL_BYTES } else { 2 * sum };
+        if bytes > most || sum + bytes > FOLDED_BYTES || !is_kept(extent) {
+            break;
+        }
+        (first, sum) = (place, sum + bytes);
+    }
+    // One piece is one already.
+    (first + 1 < extents.len()).then_some(first)
+}
+
+impl State {
+    /// Has the next sheet say again what small pieces of files are in the last sheets.
+    pub(super) fn fold(&mut self) {
+        let mut folded = Vec::new();
+        for (file, extents) in &self.table.files {
+            let end = self.table.len(*file);
+            if self.pending.get(file).is_some_and(|pending| pending.from != end) {
+                // It is cut, so its last pieces change anyway.
+                continue;
+            }
+            let is_kept = |extent: &Extent| self.recent.bytes_of(extent).is_some();
+            if let Some(first) = first_to_fold(extents, self.last_table, is_kept) {
+                let bytes: Vec<&[u8]> =
+                    extents[first..].iter().filter_map(|extent| self.recent.bytes_of(extent)).collect();
+                folded.push((*file, extents[first].from, end, bytes.concat()));
+            }
+        }
+        for (file, from, end, bytes) in folded {
+            let pending = self.pending.entry(file).or_insert_with(|| Pending { from: end, bytes: Vec::new() });
+            pending.bytes.splice(0..0, bytes);
+            pending.from = from;
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! How sheets are read: a bounded number of them, whatever a writer puts meanwhile. It changes nothing in the store.
+//!
+//! A look at the list says which sheets there are. Those from the newest table on are read, many at once, and what they say is what
+//! the journal said when the list was answered. Sheets that come later are for the next look.
+//!
+//! A number may be missing among those after the newest table: one that takes over has put sheets ahead, and has died before it could
+//! put the ones before. Then the journal ends there for now, and the next sheet is put there.
+
+use super::sheet::{Sheet, decode};
+use super::table::{Change, Table};
+use super::{ASKS_AGAIN_AFTER, ATTEMPTS, FOLDER, Journal, guests, name_of, number_of};
+use crate::wholes::read_each;
+use os::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+
+/// How often a sheet is read that seems to be damaged: it may have been, on its way.
+pub const READS_OF_DAMAGED: u32 = 4;
+
+/// How many of the last sheets are read at once, before as many as one with a table is among.
+const FIRST_READS: usize = 8;
+
+/// How many sheets a reader that goes on from where it was asks for, one time after the other. If all are there, it looks at the list.
+const READS_AHEAD: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
+
+/// A sheet, and its bytes.
+#[derive(Clone, Debug)]
+pub struct Read {
+    pub sheet: Sheet,
+    pub bytes: Arc<Vec<u8>>,
+}
+
+/// What the newest sheets say.
+#[derive(Debug, Default)]
+pub struct Newest {
+    /// All sheets before `next`.
+    pub table: Table,
+    pub next: u64,
+    /// All numbers that there are, also after `next`.
+    pub sheets: BTreeSet<u64>,
+    /// The sheets from the newest table on, or from the first one on.
+    pub read: BTreeMap<u64, Read>,
+}
+
+impl Newest {
+    /// The first of the sheets that it follows from.
+    pub fn first(&self) -> u64 {
+        self.read.first_key_value().map_or(1, |(number, _)| *number)
+    }
+}
+
+/// The sheet that the bytes are, if they are that.
+pub fn read_as(number: u64, bytes: Vec<u8>) -> io::Result<Read> {
+    let sheet = decode(&bytes).map_err(|why| corrupt(number, &why))?;
+    if sheet.number != number {
+        return Err(corrupt(number, &format!("it is sheet {}", sheet.number)));
+    }
+    Ok(Read { sheet, bytes: Arc::new(bytes) })
+}
+
+/// Applies a sheet that was read.
+pub fn apply(table: &mut Table, sheet: &Sheet) -> io::Result<()> {
+    let Sheet { number, epoch, changes } = sheet;
+    let takes_over = changes.iter().any(|change| matches!(change, Change::Begin(_) | Change::Claim { .. }));
+    let is_first = sheet.has_table();
+    if !takes_over && !is_first && !sheet.is_of_guest() && *epoch != table.epoch() {
+        return Err(corrupt(*number, &format!("it is of epoch {epoch}, after one of epoch {}", table.epoch())));
+    }
+    table.apply(*number, *epoch, changes).map_err(|why| corrupt(*number, &why))
+}
+
+pub fn corrupt(sheet: u64, why: &str) -> io::Error {
+    let name = name_of(sheet);
+    io::Error::new(ErrorKind::InvalidData, format!("{name} is corrupt: {why}; restore the database from a backup"))
+}
+
+impl Journal {
+    /// All sheets, by their numbers.
+    pub(super) fn list(&self) -> io::Result<BTreeSet<u64>> {
+        let listed = self.again().ask(|| self.store.list(FOLDER))?;
+        Ok(listed.iter().filter_map(|object| number_of(&object.name)).collect())
+    }
+
+    /// The sheet with this number; `None` if there seems to be none.
+    pub(super) fn get(&self, number: u64) -> io::Result<Option<Read>> {
+        let mut again = self.again();
+        for attempt in 1.. {
+            let bytes = match self.again().ask(|| self.store.get(&name_of(number))) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let read = read_as(number, bytes);
+            if read.is_ok() || attempt >= READS_OF_DAMAGED || !again.pause() {
+                return read.map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Those of some sheets that seem to be there. They are read at once.
+    pub(super) fn get_each(&self, numbers: &[u64]) -> io::Result<BTreeMap<u64, Read>> {
+        let names: Vec<String> = numbers.iter().map(|number| name_of(*number)).collect();
+        let mut sheets = BTreeMap::new();
+        for (number, read) in numbers.iter().zip(read_each(&*self.store, &names)) {
+            let read = match read {
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                // It failed, or is damaged: once more, with patience.
+                read => match read.and_then(|bytes| read_as(*number, bytes)) {
+                    Ok(read) => Some(read),
+                    Err(_) => self.get(*number)?,
+                },
+            };
+            sheets.extend(read.map(|read| (*number, read)));
+        }
+        Ok(sheets)
+    }
+
+    /// What the newest sheets say. `known` are sheets that are there for sure, whatever the list says.
+    pub(super) fn read_newest(&self, known: &BTreeMap<u64, Read>) -> io::Result<Newest> {
+        let mut again = self.again();
+        for attempt in 1.. {
+            let mut sheets = self.list()?;
+            sheets.extend(known.keys());
+            let last = sheets.last().copied().unwrap_or_default();
+            if let Some(newest) = self.read_listed(sheets, known)? {
+                return Ok(newest);
+            }
+            // The list was old, or sheets were removed since.
+            if !again.pause() && attempt >= ATTEMPTS {
+                return Err(corrupt(last, "a sheet before it is missing"));
+            }
+        }
+        unreachable!("it begins again, or ends")
+    }
+
+    /// As [`Journal::read_newest`]; `None` if a sheet that is needed is not there.
+    fn read_listed(&self, sheets: BTreeSet<u64>, known: &BTreeMap<u64, Read>) -> io::Result<Option<Newest>> {
+        let (mut found, mut first) = (BTreeMap::new(), None);
+        let (mut left, mut many) = (sheets.iter().rev().copied().peekable(), FIRST_READS);
+        while first.is_none() && left.peek().is_some() {
+            let numbers: Vec<u64> = left.by_ref().take(many).collect();
+            let unknown: Vec<u64> = numbers.iter().copied().filter(|number| !known.contains_key(number)).collect();
+            let read = self.get_each(&unknown)?;
+            if read.len() < unknown.len() {
+                return Ok(None);
+            }
+            found.extend(read);
+            found.extend(numbers.iter().filter_map(|number| Some((*number, known.get(number)?.clone()))));
+            first = numbers.into_iter().find(|number| found[number].sheet.has_table());
+            many = self.cuts.tables_every.max(1) as usize;
+        }
+        let begins = first.unwrap_or(1);
+        let is_of_writer = |read: &Read| !read.sheet.is_of_guest() && !read.sheet.takes_over();
+        if !found.contains_key(&begins) && found.values().any(is_of_writer) {
+            // Without a table the first sheet is needed.
+            return Ok(None);
+        }
+        let (mut table, mut next, mut read) = (Table::default(), begins, BTreeMap::new());
+        while let Some(sheet) = found.remove(&next) {
+            apply(&mut table, &sheet.sheet)?;
+            read.insert(next, sheet);
+            next += 1;
+        }
+        Ok(Some(Newest { table, next, sheets, read }))
+    }
+
+    /// Learns what the writer has put since, if another process is the writer.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidData` if a sheet is damaged; the store's.
+    pub fn refresh(&self) -> io::Result<()> {
+        let (is_writer, mut table, mut next, last_list) = {
+            let state = self.state.lock();
+            (state.is_writer, state.table.clone(), state.next, state.last_list)
+        };
+        if is_writer || next == guests::NO_NEXT {
+            return Ok(());
+        }
+        let now = self.outside.clock.now();
+        let (begin, mut is_behind) = (next, next == 0);
+        let mut read = BTreeMap::new();
+        if !is_behind {
+            is_behind = true;
+            for many in READS_AHEAD {
+                let numbers: Vec<u64> = (next..next + many).collect();
+                let mut found = self.get_each(&numbers)?;
+                let mut is_from_gap = false;
+                while let Some(sheet) = found.remove(&next).filter(|_| !is_from_gap) {
+                    // What contradicts the sheets before it was put where others were removed. The list tells.
+                    is_from_gap = apply(&mut table, &sheet.sheet).is_err();
+                    read.insert(next, sheet);
+                    next += 1;
+                }
+                if is_from_gap {
+                    next = 0;
+                    break;
+                }
+                if next <= numbers[numbers.len() - 1] {
+                    is_behind = false;
+                    break;
+                }
+            }
+        }
+        // If there is none, the next sheet may have been removed, with others after it.
+        let looks = is_behind || (next == begin && now > last_list + ASKS_AGAIN_AFTER);
+        if is_behind || (looks && self.list()?.last().is_some_and(|last| *last >= next)) {
+            let newest = self.read_newest(&BTreeMap::new())?;
+            if newest.next > next {
+                (table, next, read) = (newest.table, newest.next, newest.read);
+            }
+        }
+        let state = &mut *self.state.lock();
+        if !state.is_writer && next >= state.next {
+            (state.table, state.next) = (table, next);
+            state.last_list = if looks { now } else { last_list };
+            read.iter().for_each(|(number, read)| state.recent.add(*number, &read.bytes));
+        }
+        Ok(())
+    }
+}

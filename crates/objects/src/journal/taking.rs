@@ -1,0 +1,230 @@
+//! How a process takes over as the writer, whatever the writer before it does.
+//!
+//! ```text
+//! the writer     34  35  36      37 is there already, and not mine
+//! the newcomer   1  lists: 34 is the last
+//!                2  puts 35: it is taken, so there is a busy writer
+//!                3  puts 36 to 51, all at once: 36 is taken, 37 to 51 are its own; reads 35 and 36
+//!                4  reads the newest sheets, its own among them, and goes on with 52
+//! ```
+//!
+//! The writer has one put under way, so in the time of one request of the newcomer it passes as many numbers as its requests are faster.
+//! If it passes all numbers of a try, the next try has four times as many. The first number that the newcomer gets is where
+//! the writer stops. Those before it are the writer's, or also of the newcomer: it puts a sheet as every number that is free, so there is
+//! no gap in which the writer, or a request that comes late, could put one afterwards.
+//!
+//! The sheets with which a process takes over say who it is, and nothing about files. So they can be put before anything is read, and
+//! harm nobody where they are put into a gap that a removal has left.
+
+use super::newest::{Read, read_as};
+use super::sheet::{CLAIM, SheetWriter};
+use super::{ATTEMPTS, FOLDED_BYTES, FOLDER, Journal, LeftFile, Put, State, bringing, name_of};
+use crate::put::{Begun, put_together};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+use std::sync::mpsc;
+
+/// How many numbers are tried at first, and how many more each time after the second.
+const SECOND_TRY: u64 = 16;
+const GROWTH: u64 = 4;
+
+/// The object by which is known whether the store keeps conditions. It stays.
+fn probe_name() -> String {
+    format!("{FOLDER}/probe")
+}
+
+/// What is in it, for people.
+const PROBE: &[u8] =
+    b"Put again and again, on the condition that there is none: so a writer learns that the store keeps conditions.\n";
+
+/// A sheet that is there after one was put as its number.
+pub struct Ahead {
+    pub read: Read,
+    pub is_own: bool,
+}
+
+impl Journal {
+    /// Takes over as the writer. `find_left` gives files that the writer of an epoch has left elsewhere, which replace those that the
+    /// journal has; `None` if no writer leaves any on this machine. Returns the epoch.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; `Unsupported` if the store does not
+    /// keep conditions; `TimedOut` if others took over again and again; the store's; what `find_left` returns.
+    pub fn take_over(&self, find_left: impl Fn(u64) -> io::Result<Option<Vec<LeftFile>>>) -> io::Result<u64> {
+        let putting = self.putting.lock();
+        if self.state.lock().is_writer {
+            return Err(io::Error::new(ErrorKind::WouldBlock, "this process writes to it already"));
+        }
+        let (id, since) = (self.outside.random.next_u64().max(1), self.outside.clock.wall().as_secs());
+        let claim = |number| {
+            let mut writer = SheetWriter::new(number, CLAIM, self.token());
+            writer.claim(id, since, &self.outside.who);
+            writer.finish().0
+        };
+        let mut last = self.list_and_probe()?.last().copied().unwrap_or_default();
+        for _ in 0..ATTEMPTS {
+            let ahead = self.put_ahead(last, &claim)?;
+            let first = ahead.iter().find(|(_, ahead)| ahead.is_own).map(|(number, _)| *number);
+            let mut known: BTreeMap<u64, Read> =
+                ahead.into_iter().map(|(number, ahead)| (number, ahead.read)).collect();
+            let first = first.expect("it puts until one is its own");
+            // It is read again: what the store has is what counts.
+            let own = known.remove(&first).expect("it was just put");
+            let newest = loop {
+                let newest = self.read_newest(&known)?;
+                let end = known.last_key_value().map_or(first, |(number, _)| *number).max(first);
+                if newest.next > end || newest.first() > end {
+                    break newest;
+                }
+                // Nothing may come later before what is its own.
+                let missing = (newest.next..=end).filter(|number| !newest.sheets.contains(number)).collect::<Vec<_>>();
+                let filled = self.put_at(&missing, &claim)?;
+                known.extend(filled.into_iter().map(|(number, ahead)| (number, ahead.read)));
+            };
+            if newest.read.get(&first).is_some_and(|read| read.bytes != own.bytes) {
+                return Err(ignores_conditions(&format!("{} was put over", name_of(first))));
+            }
+            if newest.table.term.id == id {
+                let epoch = newest.table.epoch();
+                let left = find_left(bringing::source(&newest.table))?;
+                let is_brought = left.is_some() || newest.table.names.keys().any(|name| bringing::is_passing(name));
+                *self.state.lock() = self.state_of_writer(newest);
+                drop(putting);
+                if is_brought {
+                    self.bring(&left.unwrap_or_default(), self.cuts.brought_bytes)?;
+                }
+                return Ok(epoch);
+            }
+            // Another has taken over since, or long ago: then its sheets are in a gap.
+            last = newest.sheets.last().copied().unwrap_or_default();
+        }
+        let why = format!(
+            "other processes have taken it over {ATTEMPTS} times meanwhile; find out who else opens it for writing"
+        );
+        Err(io::Error::new(ErrorKind::TimedOut, why))
+    }
+
+    fn state_of_writer(&self, newest: super::newest::Newest) -> State {
+        let now = self.outside.clock.now();
+        let first = newest.first();
+        let useful = newest.table.sheets();
+        let is_useless =
+            |sheet: &u64| *sheet < first && !useful.contains(sheet) && !newest.table.fences.contains_key(sheet);
+        let mut state = State {
+            next: newest.next,
+            is_writer: true,
+            names: newest.table.names.clone(),
+            useless: newest.sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
+            last_table: first,
+            // So the first sheet of a writer has a table.
+            small_bytes: FOLDED_BYTES,
+            last_list: now,
+            took_over: now,
+            sheets: newest.sheets,
+            table: newest.table,
+            ..State::default()
+        };
+        newest.read.iter().for_each(|(number, read)| state.recent.add(*number, &read.bytes));
+        state
+    }
+
+    /// All sheets, from a store that keeps conditions.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if it puts objects over others: then two writers would destroy what each other has committed.
+    pub(super) fn list_and_probe(&self) -> io::Result<BTreeSet<u64>> {
+        let (sender, receiver) = mpsc::channel::<io::Result<()>>();
+        let done = Box::new(move |put| sender.send(put).unwrap_or_default());
+        self.store.begin_put_if_absent(&probe_name(), PROBE.to_vec(), done);
+        let listed = self.list()?;
+        let is_there = |put: io::Result<()>| put.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+        if receiver.recv().is_ok_and(is_there) {
+            return Ok(listed);
+        }
+        // It may have been the first; then it is there now.
+        for _ in 0..2 {
+            match self.again().ask(|| self.store.put_if_absent(&probe_name(), PROBE)) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(listed),
+                put => put?,
+            }
+        }
+        Err(ignores_conditions(&format!("{} was put over, twice", probe_name())))
+    }
+
+    /// Puts sheets after `last`, more and more, until one is there. Returns all sheets that are there after `last` up to the last number
+    /// that was tried.
+    pub(super) fn put_ahead(&self, last: u64, sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
+        let (mut ahead, mut taken) = (BTreeMap::new(), Vec::new());
+        let (mut first, mut many) = (last + 1, 1);
+        loop {
+            let numbers: Vec<u64> = (first..first + many).collect();
+            // What is there in place of others is read when it is known where this ends: the writer goes on meanwhile.
+            taken.extend(self.put_free(&numbers, sheet, &mut ahead)?);
+            if !ahead.is_empty() {
+                break;
+            }
+            first += many;
+            many = if many == 1 { SECOND_TRY } else { many * GROWTH };
+        }
+        self.read_taken(taken, &mut ahead)?;
+        Ok(ahead)
+    }
+
+    /// Puts sheets with these numbers, and reads what is there in place of others.
+    fn put_at(&self, numbers: &[u64], sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
+        let mut ahead = BTreeMap::new();
+        let taken = self.put_free(numbers, sheet, &mut ahead)?;
+        self.read_taken(taken, &mut ahead)?;
+        Ok(ahead)
+    }
+
+    /// Puts sheets with these numbers where they are free, and adds them. Returns those whose number is taken.
+    fn put_free(
+        &self,
+        numbers: &[u64],
+        sheet: &dyn Fn(u64) -> Vec<u8>,
+        ahead: &mut BTreeMap<u64, Ahead>,
+    ) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        let objects: Vec<(String, Vec<u8>)> = numbers.iter().map(|number| (name_of(*number), sheet(*number))).collect();
+        let begun = put_together(&*self.store, &objects);
+        let mut taken = Vec::new();
+        for ((number, (_, bytes)), begun) in numbers.iter().copied().zip(objects).zip(begun) {
+            match begun {
+                Begun::Done => _ = ahead.insert(number, Ahead { read: read_as(number, bytes)?, is_own: true }),
+                Begun::Taken => taken.push((number, bytes)),
+                Begun::Unknown => match self.put(number, &bytes)? {
+                    Put::Own => _ = ahead.insert(number, Ahead { read: read_as(number, bytes)?, is_own: true }),
+                    Put::Taken(_) => taken.push((number, bytes)),
+                },
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Adds the sheets that are there in place of some, or are the same.
+    fn read_taken(&self, taken: Vec<(u64, Vec<u8>)>, ahead: &mut BTreeMap<u64, Ahead>) -> io::Result<()> {
+        let numbers: Vec<u64> = taken.iter().map(|(number, _)| *number).collect();
+        let mut found = self.get_each(&numbers)?;
+        for (number, bytes) in taken {
+            let found = match found.remove(&number) {
+                Some(read) => Ahead { is_own: *read.bytes == bytes, read },
+                // An old answer may not have it yet, or it was removed since: then the number is free.
+                None => match self.put(number, &bytes)? {
+                    Put::Own => Ahead { read: read_as(number, bytes)?, is_own: true },
+                    Put::Taken(found) => Ahead { read: read_as(number, found)?, is_own: false },
+                },
+            };
+            ahead.insert(number, found);
+        }
+        Ok(())
+    }
+}
+
+/// The error about a store that puts objects over others.
+fn ignores_conditions(what: &str) -> io::Error {
+    let why = "the store, or a proxy before it, ignores the condition If-None-Match of a put, so it cannot keep two writers apart; use \
+               one that keeps it";
+    io::Error::new(ErrorKind::Unsupported, format!("{what}: {why}"))
+}

@@ -1,0 +1,40 @@
+//! Small objects that are read whole, many under way at once. It does not know what the bytes mean.
+
+use os::Store;
+use os::store::RangeDone;
+use std::io;
+use std::sync::mpsc;
+
+/// What the first request for an object asks for, in bytes. An object that has as many is asked for again, as a whole.
+pub const FIRST_BYTES: u64 = 256 << 10;
+
+/// Reads under way for one caller: ten thousand small objects do not take as many connections.
+pub const READS_UNDER_WAY: usize = 64;
+
+/// Reads objects. A read that the store has given up is an error like any other.
+pub fn read_each(store: &dyn Store, names: &[String]) -> Vec<io::Result<Vec<u8>>> {
+    let given_up = || Err(io::Error::other("the read was given up"));
+    let mut reads: Vec<io::Result<Vec<u8>>> = names.iter().map(|_| given_up()).collect();
+    let (sender, receiver) = mpsc::channel::<(usize, io::Result<Vec<u8>>)>();
+    for (place, name) in names.iter().enumerate() {
+        if place >= READS_UNDER_WAY {
+            let (place, read) = receiver.recv().expect("there is a sender here");
+            reads[place] = read;
+        }
+        let sender = sender.clone();
+        let done: RangeDone = Box::new(move |read| {
+            // The reader has given up if nobody receives.
+            sender.send((place, read.map(<[_]>::concat))).ok();
+        });
+        store.begin_read(name, 0..FIRST_BYTES, done);
+    }
+    drop(sender);
+    for (place, read) in receiver {
+        reads[place] = read;
+    }
+    let is_cut = |read: &io::Result<Vec<u8>>| matches!(read, Ok(bytes) if bytes.len() as u64 >= FIRST_BYTES);
+    for (read, name) in reads.iter_mut().zip(names).filter(|(read, _)| is_cut(read)) {
+        *read = store.get(name);
+    }
+    reads
+}
