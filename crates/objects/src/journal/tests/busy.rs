@@ -262,6 +262,37 @@ fn a_reader_beside_a_busy_writer_sees_what_was_there_when_it_began_and_comes_to_
     }
 }
 
+#[test]
+fn a_thread_that_commits_back_to_back_keeps_nobody_out() {
+    let threads = os::Machine::real().threads;
+    for seed in 0..20 {
+        let (store, clock) = calm(seed);
+        let writer = BusyWriter::new(&store, &clock, 1);
+        let busy = writer.clone();
+        threads.hand_over(Box::new(move || {
+            while busy.state.lock().error.is_none() {
+                busy.commit(1);
+            }
+        }));
+        while writer.promised().len() < 100 {
+            std::thread::yield_now();
+        }
+        let (reader, _) = disk(&store, &clock, 5);
+        assert!(read_numbers(&*reader).expect("there is no trouble").len() >= 100, "seed {seed}");
+        let journal = Journal::new(store.client(), outside(&clock, 3), CUTS);
+        let branch = Branch { prefix: "trial".to_owned(), sheet: 1, since: 1_700_000_000 };
+        journal.add_branch(77, &branch).expect("a guest gets in");
+        let (next, _) = disk(&store, &clock, 2);
+        let _lock = next.lock(&path("LOCK")).expect("whoever opens it for writing takes it");
+        while writer.state.lock().error.is_none() {
+            std::thread::yield_now();
+        }
+        let found = read_numbers(&*next).expect("there is no trouble");
+        assert!(found == writer.promised(), "seed {seed}: what was promised is there, and nothing else");
+        assert!(next.journal().branches().contains_key(&77), "seed {seed}");
+    }
+}
+
 /// A process pauses before any of its requests for ten days, in which others write, so that all sheets are removed that can be.
 fn others_write(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64, ends: bool) -> Vec<u64> {
     let mut all = Vec::new();
