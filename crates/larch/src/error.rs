@@ -110,6 +110,21 @@ pub enum Error {
         /// The newest version in files.
         newest: Version,
     },
+    /// A database that is open read-only beside its writer has fewer commits than it had: commits were lost, or an older copy of the
+    /// database, or another database, has taken its place. What was shown before is shown on.
+    #[error(
+        "the database {} has commits up to version {} now, and version {} was read before: it has lost commits, or an older \
+         copy or another database has taken its place; open it again to see what it has",
+        directory.display(), newest.0, seen.0
+    )]
+    FellBehind {
+        /// The database.
+        directory: PathBuf,
+        /// The newest version that reads have seen.
+        seen: Version,
+        /// The newest version that the database has.
+        newest: Version,
+    },
     /// There is a table of this name already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),

@@ -156,6 +156,13 @@ impl History {
         self.compare()
     }
 
+    /// Takes one step in the open database, and compares no more than the step does.
+    pub fn advance(&mut self) -> Result<()> {
+        self.step()?;
+        self.see_what_is_durable();
+        Ok(())
+    }
+
     /// What the database says is durable must survive a crash. It knows of all that is.
     fn see_what_is_durable(&mut self) {
         let Open { db, commits, .. } = self.opened();

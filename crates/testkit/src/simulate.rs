@@ -1,8 +1,9 @@
-//! All tests of a whole database that a seed decides: a history, crashes, faults, faults during recoveries, a full disk, flipped
-//! bits, and the same history read by the other index, with reads that are held back, with caches of all sizes, and by many
+//! All tests of a whole database that a seed decides: a history, crashes, faults, faults during recoveries, a full disk, followers
+//! that meet errors, flipped bits, and the same history read by the other index, with reads that are held back, with caches of all sizes, and by many
 //! futures at once.
 
 use crate::corruption::flip_bits;
+use crate::followers::follow_through_errors;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
 use crate::futures::read_by_futures;
 use crate::history::History;
@@ -25,6 +26,7 @@ pub fn simulate(seed: u64, steps: usize, samples: usize) {
     crash_in_recoveries(seed, steps, samples);
     fail_recoveries(seed, steps, samples);
     fill_the_disk(seed, steps);
+    follow_through_errors(seed, steps);
     flip_bits(seed, steps, FLIPS * samples);
     let options = TinyOptions::of(seed);
     for options in TinyOptions::with_each_cache(seed) {

@@ -1,6 +1,9 @@
 //! What readers of one open database see: the newest view, the newest version, and the versions that readers keep.
 //!
-//! Invariant: a view is taken before the version that is read in it, so that every file in the view is older.
+//! Invariants:
+//! - A view is taken before the version that is read in it, so that every file in the view is older.
+//! - The newest version only grows. A view that replaces another one as a whole comes with the version up to which it has every
+//!   commit ([`Filled`]), and is refused if reads have seen a newer one.
 //!
 //! Thread safe. A reader takes the lock of the view for the time of one reference count.
 
@@ -22,6 +25,25 @@ pub enum Shows {
     Files,
     /// The commits of another process.
     Followed,
+}
+
+/// A view, and the newest version up to which it has every commit. They are one value, because what is true of one view says nothing
+/// of another.
+#[derive(Debug)]
+pub struct Filled {
+    /// The view.
+    pub view: View,
+    /// It has every commit up to this one.
+    pub version: Version,
+}
+
+/// A view does not have all commits that reads have seen, or is of another database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// The newest version that reads have seen.
+    pub seen: Version,
+    /// The newest version up to which the view has every commit.
+    pub filled: Version,
 }
 
 /// The views of one open database.
@@ -73,9 +95,10 @@ impl Views {
         self.visible.newest()
     }
 
-    /// Lets reads see up to `version`, when no commit is being applied.
+    /// Lets reads see up to `version`, when no commit is being applied and the newest view has every commit up to it. What reads have
+    /// seen before, they go on seeing.
     pub fn publish(&self, version: Version) {
-        self.visible.set(version);
+        self.visible.advance(version);
     }
 
     /// What commits go through to become visible.
@@ -166,13 +189,23 @@ impl Views {
         self.replaced.lock().take()
     }
 
-    /// Shows another view of a database opened read-only, at `version`. Open ranges keep their views.
-    pub fn renew(&self, view: View, version: Version) {
+    /// Shows another view of a database opened read-only, at the version up to which it is filled. Open ranges keep their views.
+    ///
+    /// # Errors
+    ///
+    /// [`Behind`]: reads have seen a version that it does not reach. Then they go on seeing what they saw.
+    pub fn renew(&self, filled: Filled) -> Result<(), Behind> {
+        let Filled { view, version } = filled;
         let mut newest = self.newest.write();
-        let old = std::mem::replace(&mut *newest, Arc::new(view));
+        let seen = self.visible();
+        if version < seen || view.files.database != newest.files.database {
+            return Err(Behind { seen, filled: version });
+        }
+        let old = (!newest.shows_the_same_as(&view)).then(|| std::mem::replace(&mut *newest, Arc::new(view)));
         self.publish(version);
         drop(newest);
         drop(old);
+        Ok(())
     }
 
     /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer

@@ -74,9 +74,9 @@ impl Visible {
         Version(self.newest.load(Ordering::Acquire))
     }
 
-    /// Shows `version`, when no commit is being applied.
-    pub fn set(&self, version: Version) {
-        self.newest.store(version.0, Ordering::Release);
+    /// Shows `version`, when no commit is being applied. It does nothing if a newer version is shown.
+    pub fn advance(&self, version: Version) {
+        self.newest.fetch_max(version.0, Ordering::AcqRel);
     }
 
     /// Waits until `version`, the next one, has a slot.

@@ -150,11 +150,11 @@ impl LogTail {
 
     /// Puts commits that follow each other into the memory sets: up to version `most`, and not beyond a version that is in no log,
     /// unless that is `known` to be in files or `may_skip` says that the manifest has been read since. Returns the newest commit so
-    /// far.
+    /// far: the memory sets have every commit of the logs up to it.
     ///
     /// # Errors
     ///
-    /// A log cannot be read.
+    /// A log cannot be read, or not to its end although another one continues it.
     pub fn apply(&mut self, most: Version, known: Version, may_skip: bool) -> Result<Version, LogError> {
         let may_apply =
             |newest: Version, version: Version| version <= most && (may_skip || version.0 <= newest.max(known).0 + 1);
@@ -179,10 +179,18 @@ impl LogTail {
                 None => {}
             }
             let end = log.reader.end();
-            let next = self.logs.get(self.at + 1).and_then(|next| next.previous);
-            match next {
+            let path = log.reader.path().to_owned();
+            match self.logs.get(self.at + 1).and_then(|next| next.previous) {
                 Some(previous) if end >= previous.end.at => self.at += 1,
-                _ => break,
+                // It had all its commits before the next one began, and the caller has looked at it since.
+                Some(previous) => {
+                    let why = format!(
+                        "no commit can be read here, and the log after it says that it ends at {}",
+                        previous.end.at
+                    );
+                    return Err(LogError::corrupt(&path, end, why));
+                }
+                None => break,
             }
         }
         Ok(self.newest)

@@ -1,7 +1,8 @@
 //! What a follower does: it looks at what the writer has done, and shows it. It does not know when it is called.
 //!
 //! Invariants:
-//! - What is shown at a version is every commit up to it, and none after it. The version only grows.
+//! - What is shown at a version is every commit up to it, and none after it. The version only grows, also after errors: a file set and
+//!   logs that were opened anew are shown when they have every commit that was shown before, and until then what was shown stays.
 //! - A commit is read from its log before the manifest is looked at. So a change of tables that came before the commit is known when
 //!   the commit is applied, and the commit waits until the change is shown.
 //! - A file set is shown together with the commits in the logs that came before its last change. They are in the logs by then.
@@ -12,6 +13,7 @@ use super::lease::{Lease, NewestLog, newest_log};
 use super::log_tail::{Linked, LogTail, is_gone};
 use super::replaced;
 use crate::core::Core;
+use crate::core::views::Filled;
 use crate::error::Result;
 use crate::event::Event;
 use crate::files::listing::log_numbers;
@@ -157,17 +159,13 @@ impl Core {
 
     /// Shows the commits that have come, up to one that has to wait for files.
     fn show_commits(&self, state: &mut State) -> Result<()> {
-        let (known, may_skip) = (state.shown.files.last_version, state.next.is_none());
+        let (files, may_skip) = (state.shown.files.clone(), state.next.is_none());
+        let known = files.last_version;
         let Some(log) = &mut state.log else { return Ok(()) };
-        let (memory, view) = (log.memory(), self.views.newest());
-        let newest = log.apply(Version::MAX, known, may_skip)?;
-        // Logs that have begun since then have memory sets of their own.
-        if !memory.iter().map(|set| set.log).eq(view.memory.iter().map(|set| set.log)) {
-            self.views.renew(View { memory, ..View::clone(&view) }, newest.max(self.views.visible()));
-        } else if newest > self.views.visible() {
-            self.views.publish(newest);
-        }
-        Ok(())
+        let version = log.apply(Version::MAX, known, may_skip)?.max(known);
+        // Logs that have begun since the last look have memory sets of their own.
+        let view = View { memory: log.memory(), files, generation: self.views.generation() };
+        self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))
     }
 
     /// Opens the logs whose rows are not in files, and shows them with the newest files.
@@ -257,19 +255,22 @@ impl Core {
     /// Shows a file set, with the commits in the logs that came before its last change.
     fn show(&self, state: &mut State, next: &ShownFiles) -> Result<()> {
         let files = &next.files;
-        let view = self.views.newest();
-        let mut shown = View { files: files.clone(), ..View::clone(&view) };
-        let mut version = files.flushed_version;
+        let mut filled = Filled {
+            view: View { files: files.clone(), ..View::clone(&self.views.newest()) },
+            version: files.flushed_version,
+        };
         if let Some(log) = &mut state.log {
             if !log.forget_before(files.oldest_log) {
                 state.log = None;
                 return self.open_logs(state);
             }
-            // Readers do not see these commits before the files: the version is that of before.
-            version = log.apply(files.last_version, files.last_version, true)?.max(files.last_version);
-            shown.memory = log.memory();
+            // Readers do not see these commits before the files: the version is that of before. What readers have seen has to be there
+            // again if the logs were opened anew. The changes of tables among that were in the manifest when it was shown.
+            let most = files.last_version.max(self.views.visible());
+            filled.version = log.apply(most, files.last_version, true)?.max(files.last_version);
+            filled.view.memory = log.memory();
         }
-        self.views.renew(shown, version.max(self.views.visible()));
+        self.views.renew(filled).map_err(|behind| self.fell_behind(behind))?;
         self.indexes.renew(files, &self.env.options.extractors);
         state.shown = next.clone();
         state.next.take_if(|waiting| waiting.position <= next.position);

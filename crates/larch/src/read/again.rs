@@ -7,6 +7,7 @@
 
 use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
+use crate::core::views::{Behind, Filled};
 use crate::error::{Error, Result};
 use crate::manifest::ManifestTail;
 use crate::read::View;
@@ -87,7 +88,8 @@ impl Core {
                 return Ok(false);
             }
             let version = files.flushed_version;
-            self.views.renew(View { files: Arc::new(files), ..View::clone(&view) }, version);
+            let view = View { files: Arc::new(files), ..View::clone(&view) };
+            self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))?;
         }
         Ok(true)
     }
@@ -99,6 +101,11 @@ impl Core {
             Ok(false) => error,
             Err(error) => error,
         }
+    }
+
+    /// The error about a database that does not have what it had before.
+    pub fn fell_behind(&self, behind: Behind) -> Error {
+        Error::FellBehind { directory: self.env.directory.clone(), seen: behind.seen, newest: behind.filled }
     }
 
     fn outdated_at(&self, read: Version, newest: Version) -> Error {

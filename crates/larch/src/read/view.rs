@@ -21,6 +21,12 @@ pub struct View {
 }
 
 impl View {
+    /// Whether it consists of the same memory sets and the same file set, not only of some with the same numbers.
+    pub fn shows_the_same_as(&self, other: &Self) -> bool {
+        let memory = self.memory.iter().map(Arc::as_ptr).eq(other.memory.iter().map(Arc::as_ptr));
+        memory && Arc::ptr_eq(&self.files, &other.files)
+    }
+
     /// The bytes of a write buffer of `buffer_bytes` that memory sets leave which are being flushed.
     pub fn left_bytes(&self, buffer_bytes: u64) -> u64 {
         let frozen = self.memory.iter().skip(1).map(|memory| memory.used_bytes());

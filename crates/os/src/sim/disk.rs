@@ -101,6 +101,11 @@ impl SimDisk {
         self.state.lock().faults.fail_links(kind);
     }
 
+    /// Fails one look in `one_in`, as the seed says: reads, openings of files that are there, lists of names and measures of lengths.
+    pub fn fail_looks(&self, one_in: u32, kind: ErrorKind) {
+        self.state.lock().faults.fail_looks(one_in, kind);
+    }
+
     /// Fails the `n`-th sync from now, of a file or a directory, once; 1 is the next.
     pub fn fail_sync(&self, n: u64, kind: ErrorKind) {
         self.state.lock().faults.fail_sync(n, kind);

@@ -1,5 +1,7 @@
 //! What goes wrong on a simulated disk, and when. It does not know what the operations do.
 
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
@@ -18,6 +20,8 @@ pub(super) struct Faults {
     opens: Option<(String, ErrorKind)>,
     /// Fails to give files second names.
     links: Option<ErrorKind>,
+    /// Fails one in so many looks.
+    looks: Option<(u32, ErrorKind)>,
     short_read: Option<u64>,
     crash_at_sync: Option<u64>,
     /// Fails this sync.
@@ -46,6 +50,14 @@ impl Faults {
         self.operation()?;
         match &self.opens {
             Some((end, kind)) if path.to_string_lossy().ends_with(end) => Err(injected(*kind)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a look fails: a read, the opening of a file that is there, a list of names or a measure of a length.
+    pub(super) fn look(&self, rng: &mut Xoshiro256PlusPlus) -> io::Result<()> {
+        match self.looks {
+            Some((one_in, kind)) if rng.random_range(0..one_in) == 0 => Err(injected(kind)),
             _ => Ok(()),
         }
     }
@@ -94,6 +106,10 @@ impl Faults {
 
     pub(super) fn fail_links(&mut self, kind: ErrorKind) {
         self.links = Some(kind);
+    }
+
+    pub(super) fn fail_looks(&mut self, one_in: u32, kind: ErrorKind) {
+        self.looks = Some((one_in, kind));
     }
 
     pub(super) fn shorten_read(&mut self, n: u64) {

@@ -74,7 +74,7 @@ impl File for SimFile {
     }
 
     fn len(&self) -> io::Result<u64> {
-        self.on_disk("measure", |state| Ok(state.len(self.id) as u64))
+        self.on_disk("measure", |state| state.measure(self.id))
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {

@@ -155,6 +155,7 @@ impl SimDiskState {
 
     pub(super) fn open(&mut self, path: &Path) -> io::Result<FileId> {
         self.faults.open(path)?;
+        self.faults.look(&mut self.rng)?;
         let id = self.existing_file(path)?;
         self.file(id).handles += 1;
         Ok(id)
@@ -222,6 +223,7 @@ impl SimDiskState {
 
     pub(super) fn list(&mut self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.faults.operation()?;
+        self.faults.look(&mut self.rng)?;
         self.check_directory(directory)?;
         let entries = self.names.within(directory).map(|(path, node)| DirectoryEntry {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -294,12 +296,19 @@ impl SimDiskState {
         }
     }
 
+    /// The length of a file, for a process that asks.
+    pub(super) fn measure(&mut self, id: FileId) -> io::Result<u64> {
+        self.faults.look(&mut self.rng)?;
+        Ok(self.len(id) as u64)
+    }
+
     pub(super) fn len(&self, id: FileId) -> usize {
         self.files[&id].content.len()
     }
 
     pub(super) fn read(&mut self, id: FileId, buffer: &mut [u8], offset: usize) -> io::Result<usize> {
         let short = self.faults.read()?;
+        self.faults.look(&mut self.rng)?;
         let mut read = self.file(id).content.read(buffer, offset);
         if short && read > 0 {
             read = self.rng.random_range(0..read);

@@ -16,7 +16,7 @@ fn a_version_is_shown_once_all_older_ones_are_applied() {
     b.finish().expect("it is the oldest");
     assert_eq!(visible.newest(), Version(9));
     c.finish().expect("it is shown");
-    visible.set(Version(10));
+    visible.advance(Version(10));
     visible.begin(Version(11)).finish().expect("it is the only one");
     assert_eq!(visible.newest(), Version(11));
 }

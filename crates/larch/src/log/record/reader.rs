@@ -212,8 +212,8 @@ impl RecordReader {
         }
     }
 
-    /// Looks at the file again, for a reader beside the process that appends to it: records that were appended or finished since the last
-    /// look are read, too. It does nothing after an error.
+    /// Looks at the file again, for a reader beside the process that appends to it: records that were appended, finished or put in the
+    /// place of an unfinished one since the last look are read, too. It does nothing after an error.
     ///
     /// # Errors
     ///
@@ -226,8 +226,9 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // What was torn may be a record that was just being written. The file grows with each part of it.
-        if file_bytes > self.limit {
+        // What was torn may be a record that was just being written; or one that could not be written whole, which is cut back, so that
+        // the next one stands at its place. Then the file may be as long as before, or shorter.
+        if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
             self.window.bytes.clear();
             self.log_end = None;

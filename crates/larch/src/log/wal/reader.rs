@@ -128,6 +128,11 @@ impl LogReader {
         }
     }
 
+    /// The path of the log.
+    pub fn path(&self) -> &Path {
+        self.records.path()
+    }
+
     /// The newest commit read.
     #[cfg(test)]
     pub fn last(&self) -> Option<Version> {

@@ -1,0 +1,226 @@
+//! A history with followers beside it, whose looks at the disk fail now and then, while the writer meets a full disk, fails,
+//! is opened again and crashes.
+//!
+//! What must hold, whatever errors pass: a follower shows every commit up to one version and none after it, its version never
+//! decreases, a snapshot shows what it showed, and once the errors have passed it shows everything.
+
+use crate::faults::{expect_to_go_on, is_final};
+use crate::history::reader::{Reader, Wanted};
+use crate::history::{DIRECTORY, History};
+use larch::{Database, Error, Follow, Result, Snapshot, Version};
+use os::Machine;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+
+/// Followers at a time.
+const FOLLOWERS: usize = 3;
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// States of followers that were compared.
+    pub states: u64,
+    /// Calls of followers that ended with an error.
+    pub errors: u64,
+    /// Of the steps of the writer, those that ended with an error.
+    pub failed_steps: u64,
+}
+
+/// A follower, and what it has shown.
+struct Follower {
+    db: Database,
+    what: Follow,
+    newest: Version,
+    kept: Option<(Snapshot, Rows)>,
+}
+
+/// The rows of the tables that can be compared.
+type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<Vec<u8>>)>>;
+
+/// The history, and what is known of it besides its model.
+struct World {
+    rng: Xoshiro256PlusPlus,
+    history: History,
+    /// The version at which a table of this name came or went last. That is no commit, so what a follower shows of it at this version,
+    /// and before it, is not known.
+    changed: BTreeMap<String, Version>,
+    followers: Vec<Follower>,
+    counts: Followed,
+}
+
+/// Runs the history of `seed` with followers beside it.
+pub fn follow_through_errors(seed: u64, steps: usize) -> Followed {
+    let history = History::new(seed);
+    let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut world =
+        World { rng, history, changed: BTreeMap::new(), followers: Vec::new(), counts: Followed::default() };
+    world.history.recover().expect("the disk does not fail");
+    for _ in 0..steps {
+        world.write();
+        if world.rng.random_range(0..3) == 0 {
+            world.follow();
+        }
+    }
+    world.finish();
+    world.counts
+}
+
+impl World {
+    /// A step of the writer, with or without trouble.
+    fn write(&mut self) {
+        let before = self.history.model().tables();
+        let disk = self.history.disk().clone();
+        match self.rng.random_range(0..40) {
+            0 => disk.set_capacity(disk.used_bytes() + self.rng.random_range(0..2 << 10)),
+            1 => disk.fail_operation(self.rng.random_range(1..6), ErrorKind::Other),
+            2 => self.crash(),
+            _ => {}
+        }
+        if let Err(error) = self.history.advance() {
+            self.counts.failed_steps += 1;
+            assert!(!error.is_corruption(), "a fault is not corruption: {error}");
+            disk.set_capacity(u64::MAX);
+            disk.clear_faults();
+            let outcome = if self.history.is_open() && !is_final(&error) { self.history.resume() } else { Err(error) };
+            if outcome.is_err() {
+                expect_to_go_on(outcome.or_else(|error| if is_final(&error) { Ok(()) } else { Err(error) }));
+                self.history.recover().expect("the fault has passed");
+            }
+        }
+        disk.set_capacity(u64::MAX);
+        disk.clear_faults();
+        self.note_tables(&before);
+    }
+
+    /// Followers on the machine are gone with it.
+    fn crash(&mut self) {
+        self.followers.clear();
+        self.history.restart();
+        self.history.recover().expect("no fault is left after a crash");
+    }
+
+    fn note_tables(&mut self, before: &[String]) {
+        let now = self.history.model().tables();
+        let at = self.history.database().version();
+        for name in
+            before.iter().filter(|name| !now.contains(name)).chain(now.iter().filter(|name| !before.contains(name)))
+        {
+            self.changed.insert(name.clone(), at);
+        }
+    }
+
+    /// A step of a follower, with or without errors.
+    fn follow(&mut self) {
+        let disk = self.history.disk().clone();
+        let choice = self.rng.random_range(0..12);
+        if self.rng.random_range(0..3) > 0 {
+            let kind = if self.rng.random() { ErrorKind::Other } else { ErrorKind::PermissionDenied };
+            disk.fail_looks(self.rng.random_range(1..24), kind);
+        }
+        if self.followers.len() < FOLLOWERS && (choice == 0 || self.followers.is_empty()) {
+            let what = if self.rng.random_range(0..4) > 0 { Follow::Commits } else { Follow::Files };
+            let opened = self.open(what);
+            match opened {
+                Ok(db) => self.followers.push(Follower { db, what, newest: Version(0), kept: None }),
+                Err(error) => self.note(&error),
+            }
+        }
+        if let Some(last) = self.followers.len().checked_sub(1) {
+            let at = self.rng.random_range(0..=last);
+            match choice {
+                1 => drop(self.followers.swap_remove(at)),
+                _ => {
+                    if let Err(error) = self.followers[at].db.catch_up() {
+                        self.note(&error);
+                    }
+                    disk.clear_faults();
+                    self.compare(at);
+                }
+            }
+        }
+        disk.clear_faults();
+    }
+
+    fn open(&mut self, what: Follow) -> Result<Database> {
+        let machine = Machine::simulated_on(self.history.disk().clone(), self.rng.random());
+        self.history.options().builder(DIRECTORY).machine(machine).follow(what).open()
+    }
+
+    fn note(&mut self, error: &Error) {
+        self.counts.errors += 1;
+        assert!(!matches!(error, Error::FellBehind { .. }), "nothing was lost: {error}");
+    }
+
+    /// Compares what a follower shows with the model.
+    fn compare(&mut self, at: usize) {
+        let keeps = self.rng.random_range(0..4);
+        let Follower { db, newest, kept, .. } = &mut self.followers[at];
+        let snapshot = db.snapshot();
+        let version = snapshot.version();
+        assert!(version >= *newest, "a follower shows version {} after {}", version.0, newest.0);
+        *newest = version;
+        let is_known = |name: &str| self.changed.get(name).is_none_or(|changed| *changed < version);
+        let rows = rows_of(db, &snapshot, &is_known).expect("the disk works");
+        for name in self.history.model().tables().iter().filter(|name| is_known(name)) {
+            let seen = rows.get(name).unwrap_or_else(|| panic!("the table {name:?} is missing at {version:?}"));
+            let table = db.table(name).expect("the follower has it");
+            let reader = Reader::new(&table, Some(&snapshot), Wanted::everything(table.options().groups.len()));
+            let expected = self.history.model().rows(name, version);
+            let expected: Vec<_> = expected.map(|(key, value)| (key.to_vec(), owned(&reader, value))).collect();
+            assert!(*seen == expected, "{name:?} at {version:?}: {} rows for {}", seen.len(), expected.len());
+        }
+        self.counts.states += 1;
+        match (keeps, &kept) {
+            (0, _) => *kept = Some((snapshot, rows)),
+            (1, Some((snapshot, before))) => {
+                let still = |name: &str| is_known(name) && before.contains_key(name);
+                match rows_of(db, snapshot, &still) {
+                    // Its tables may have been dropped, which is not a matter of versions.
+                    Ok(now) => now
+                        .iter()
+                        .for_each(|(name, rows)| assert!(*rows == before[name], "a snapshot of {name:?} changed")),
+                    Err(error) => panic!("a snapshot of a follower keeps its files: {error}"),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Once no error comes any more, everything is shown.
+    fn finish(&mut self) {
+        self.history.compare().expect("the disk works");
+        for at in 0..self.followers.len() {
+            let version = self.followers[at].db.catch_up().expect("the disk works");
+            if self.followers[at].what == Follow::Commits {
+                assert_eq!(version, self.history.model().newest(), "a follower of commits shows all of them");
+            }
+            self.compare(at);
+        }
+        self.followers.clear();
+    }
+}
+
+fn owned(reader: &Reader, value: &[u8]) -> Vec<Vec<u8>> {
+    reader.of(value).into_iter().map(<[u8]>::to_vec).collect()
+}
+
+/// The rows of the tables that `db` has and that are `known`, as `snapshot` shows them.
+fn rows_of(db: &Database, snapshot: &Snapshot, known: &dyn Fn(&str) -> bool) -> Result<Rows> {
+    let mut all = Rows::new();
+    for name in db.tables().into_iter().filter(|name| known(name)) {
+        let table = db.table(&name)?;
+        let reader = Reader::new(&table, Some(snapshot), Wanted::everything(table.options().groups.len()));
+        let rows = reader
+            .all()
+            .map(|row| row.map(|(key, seen)| (key.to_vec(), seen.iter().map(|part| part.to_vec()).collect())));
+        match rows.collect::<Result<Vec<_>>>() {
+            Ok(rows) => _ = all.insert(name, rows),
+            // The snapshot is older than the table.
+            Err(Error::TableDropped(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}

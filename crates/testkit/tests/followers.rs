@@ -1,0 +1,16 @@
+//! Followers beside random histories, with errors of all kinds on the way.
+
+use testkit::followers::{Followed, follow_through_errors};
+
+#[test]
+fn a_follower_shows_a_prefix_that_only_grows_whatever_errors_pass() {
+    let mut all = Followed::default();
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let Followed { states, errors, failed_steps } = follow_through_errors(seed, 200);
+        all.states += states;
+        all.errors += errors;
+        all.failed_steps += failed_steps;
+    }
+    assert!(all.states > 1000 && all.errors > 200 && all.failed_steps > 100, "{all:?}");
+}
