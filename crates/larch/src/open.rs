@@ -53,7 +53,6 @@ pub fn open(
     if let Some(bytes) = options.in_memory_bytes.filter(|_| is_own) {
         cache.set_kept_bytes(bytes);
     }
-    let opener = opener(&machine, &directory, &options, cache);
     options.check()?;
     let has_database = ManifestLog::exists(&machine, &directory)?;
     if !has_database && ManifestLog::is_unfinished_copy(&machine, &directory)? {
@@ -64,15 +63,31 @@ pub fn open(
         return Err(Error::NotADatabase(directory));
     }
     if options.read_only {
-        open_read_only(machine, directory, options, opener)
+        open_read_only(machine, directory, options, cache)
     } else {
-        open_writer(machine, directory, options, opener)
+        open_writer(machine, directory, options, cache)
+    }
+}
+
+/// `machine` with a disk on which `directory`, if it is there, stays the one that it is now, wherever it is moved and whatever comes
+/// to its old place.
+///
+/// # Errors
+///
+/// What the disk refuses.
+pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
+    match os::hold(&machine.disk, directory) {
+        Ok(disk) => Ok(Machine { disk, ..machine.clone() }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(machine.clone()),
+        Err(error) => Err(Error::io("open", directory, error)),
     }
 }
 
 /// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not visible, unless
 /// the database is to follow its writer.
-fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
+fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
+    let machine = hold(&machine, &directory)?;
+    let opener = opener(&machine, &directory, &options, cache);
     let Some(follow) = options.follow else {
         let files = ManifestTail::open(&machine, &directory, &opener)?.into_files();
         return Ok(show_files(machine, directory, options, opener, files));
@@ -146,12 +161,15 @@ pub fn open_beside(core: &Core) -> Result<Arc<Core>> {
     Ok(show_files(env.machine.clone(), env.directory.clone(), options, opener, files))
 }
 
-fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
+fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
     let begin_time = machine.clock.now();
     // This comes before anything is made: without threads writers would wait for flushes for ever.
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     machine.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
+    // From here on every file of the database is one of the directory that is locked.
+    let machine = hold(&machine, &directory)?;
     let lock = lock(&machine, &directory)?;
+    let opener = opener(&machine, &directory, &options, cache);
     let listed = list(&*machine.disk, &directory)?;
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?

@@ -14,7 +14,7 @@ use crate::grown_file::GrownFile;
 use crate::journal::{Journal, LeftFile};
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
-use os::{Access, Disk, File, Job, Lock, Polled, Priority, Worker};
+use os::{Access, Disk, File, Job, Lock, Polled, Priority, Worker, hold};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +25,9 @@ pub const LOG: &str = ".log";
 /// The logs of one database on this machine.
 #[derive(Debug)]
 pub struct LocalLogs {
-    disk: Arc<dyn Disk>,
+    machine: Arc<dyn Disk>,
+    /// The same, on which the directory stays the one that was locked last, wherever it is moved.
+    held: Mutex<Arc<dyn Disk>>,
     directory: PathBuf,
     /// That of this writer.
     epoch: AtomicU64,
@@ -34,7 +36,12 @@ pub struct LocalLogs {
 impl LocalLogs {
     /// Logs in `directory`, which belongs to this database alone.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path) -> LocalLogs {
-        LocalLogs { disk, directory: directory.to_owned(), epoch: AtomicU64::new(0) }
+        let held = Mutex::new(disk.clone());
+        LocalLogs { machine: disk, held, directory: directory.to_owned(), epoch: AtomicU64::new(0) }
+    }
+
+    fn disk(&self) -> Arc<dyn Disk> {
+        self.held.lock().clone()
     }
 
     /// Makes sure that no other process of this machine writes logs here: what it has promised would not be brought.
@@ -43,8 +50,11 @@ impl LocalLogs {
     ///
     /// `WouldBlock` if there is one; the disk's.
     pub fn lock(&self) -> io::Result<Box<dyn Lock>> {
-        self.disk.create_dir(&self.directory)?;
-        self.disk.lock(&self.directory.join("LOCK"))
+        self.machine.create_dir(&self.directory)?;
+        let held = hold(&self.machine, &self.directory)?;
+        let lock = held.lock(&self.directory.join("LOCK"))?;
+        *self.held.lock() = held;
+        Ok(lock)
     }
 
     fn folder(&self, epoch: u64) -> PathBuf {
@@ -58,13 +68,14 @@ impl LocalLogs {
     /// The logs that the writer of this epoch has left here.
     pub fn left(&self, epoch: u64) -> io::Result<Vec<LeftFile>> {
         let folder = self.folder(epoch);
-        let entries = match self.disk.list(&folder) {
+        let disk = self.disk();
+        let entries = match disk.list(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             listed => listed?,
         };
         let logs = entries.into_iter().filter(|entry| entry.name.ends_with(LOG));
         let open = |name: String| {
-            let file = self.disk.open(&folder.join(&name), Access::Read)?;
+            let file = disk.open(&folder.join(&name), Access::Read)?;
             Ok(LeftFile { bytes: file.len()?, name, file })
         };
         logs.map(|entry| open(entry.name)).collect()
@@ -73,14 +84,15 @@ impl LocalLogs {
     /// Begins the folder of a writer, once the journal has what was brought, and removes those of all others.
     pub fn begin(&self, epoch: u64) -> io::Result<()> {
         self.epoch.store(epoch, Ordering::Relaxed);
-        self.disk.create_dir(&self.folder(epoch))?;
-        for folder in self.disk.list(&self.directory)? {
+        let disk = self.disk();
+        disk.create_dir(&self.folder(epoch))?;
+        for folder in disk.list(&self.directory)? {
             if folder.name.parse::<u64>().is_ok_and(|other| other != epoch) {
                 let folder = self.directory.join(folder.name);
-                for log in self.disk.list(&folder)? {
-                    self.disk.remove(&folder.join(log.name))?;
+                for log in disk.list(&folder)? {
+                    disk.remove(&folder.join(log.name))?;
                 }
-                self.disk.remove_dir(&folder)?;
+                disk.remove_dir(&folder)?;
             }
         }
         Ok(())
@@ -88,7 +100,7 @@ impl LocalLogs {
 
     /// Removes a log, if it is here. Its name in the journal is taken away after this.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        match self.disk.remove(&self.path(name)) {
+        match self.disk().remove(&self.path(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             removed => removed,
         }
@@ -96,14 +108,15 @@ impl LocalLogs {
 
     /// Makes a log.
     pub fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let file = self.disk.open(&self.path(name), Access::Create)?;
-        self.disk.sync_dir(&self.folder(self.epoch.load(Ordering::Relaxed)))?;
+        let disk = self.disk();
+        let file = disk.open(&self.path(name), Access::Create)?;
+        disk.sync_dir(&self.folder(self.epoch.load(Ordering::Relaxed)))?;
         Ok(file)
     }
 
     /// Opens a log of this writer; `None` if it is not here.
     pub fn open(&self, name: &str) -> io::Result<Option<Arc<dyn File>>> {
-        match self.disk.open(&self.path(name), Access::Write) {
+        match self.disk().open(&self.path(name), Access::Write) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

@@ -147,12 +147,26 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's. After an error it is unknown which of the changes are durable.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Takes the lock file `path`, which is created if it is missing.
+    /// Takes the lock file `path`, which is created if it is missing. If it lies directly in a directory that is [held](Disk::hold), it
+    /// guards this directory.
     ///
     /// # Errors
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+    /// The same file system, on which paths in `directory`, which is there, mean what is in this directory, wherever it is moved and
+    /// whatever comes to its old place. `None` where a directory is its name, as in a store: then this disk is used on.
+    ///
+    /// Once a lock is taken in the directory, names in it are made, changed and removed only while the lock file has its name, and a
+    /// sync succeeds only if it had one afterwards: another process that takes a lock of this name meets no change of this one. After
+    /// that these calls fail with `StaleNetworkFileHandle`, and so do calls that miss a file because the directory was removed.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such directory, and other errors of the system.
+    fn hold(&self, _directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
+        Ok(None)
+    }
     /// Makes a file with these bytes, for another process to read. That process may see it before all bytes are in it, and a power
     /// failure may remove it.
     ///
@@ -173,6 +187,15 @@ pub trait Disk: Send + Sync + Debug {
     }
 }
 
+/// `disk` with `directory` held, if it can be held there.
+///
+/// # Errors
+///
+/// As [`Disk::hold`].
+pub fn hold(disk: &Arc<dyn Disk>, directory: &Path) -> io::Result<Arc<dyn Disk>> {
+    Ok(disk.hold(directory)?.unwrap_or_else(|| disk.clone()))
+}
+
 /// Whole contents of a file.
 ///
 /// # Errors
@@ -185,5 +208,7 @@ pub fn read_whole(file: &dyn File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+#[cfg(test)]
+mod held_tests;
 #[cfg(test)]
 mod tests;

@@ -30,6 +30,16 @@ pub(crate) fn cannot(action: &'static str, path: &Path, reason: io::Error) -> io
     io::Error::new(reason.kind(), DescribedError { action, path: path.to_owned(), reason })
 }
 
+/// What happened to a directory in which a process worked. Nothing is written in it from then on.
+pub(crate) fn lost(directory: &Path) -> io::Error {
+    let why = format!(
+        "the directory {} is not the one any more that this process has opened: it, or the file LOCK in it, was removed; nothing \
+         more is written to it here, so open it again",
+        directory.display()
+    );
+    io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)
+}
+
 /// `error` with action and path in its text, once: an error made by this crate has them already.
 pub fn describe(action: &str, path: &Path, error: &io::Error) -> String {
     if error.get_ref().is_some_and(|inner| inner.is::<DescribedError>()) {

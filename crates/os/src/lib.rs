@@ -27,7 +27,7 @@ pub mod sync;
 
 pub use buffer::Buffer;
 pub use clock::Clock;
-pub use disk::{Access, BLOCK_BYTES, DirectoryEntry, Disk, File, FileReader, Lock, read_whole};
+pub use disk::{Access, BLOCK_BYTES, DirectoryEntry, Disk, File, FileReader, Lock, hold, read_whole};
 pub use io::{Done, OpenSource, ReadLoad, ReadRequest, ReadSource, Reads, Urgency, Usage};
 pub use job::{Duty, Job, Polled, Priority, Threads, Worker};
 pub use machine::Machine;

@@ -4,6 +4,10 @@
 mod clock;
 mod disk;
 mod file;
+mod guard;
+mod held;
+mod lock;
+mod place;
 mod random;
 mod reads;
 mod threads;
@@ -15,4 +19,4 @@ pub use reads::{ReadsChoice, RealReads};
 pub use threads::ThreadPool;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

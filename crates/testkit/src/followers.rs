@@ -83,9 +83,11 @@ impl World {
             assert!(!error.is_corruption(), "a fault is not corruption: {error}");
             disk.set_capacity(u64::MAX);
             disk.clear_faults();
-            let outcome = if self.history.is_open() && !is_final(&error) { self.history.resume() } else { Err(error) };
-            if outcome.is_err() {
-                expect_to_go_on(outcome.or_else(|error| if is_final(&error) { Ok(()) } else { Err(error) }));
+            let is_usable = self.history.is_open() && !is_final(&error);
+            let resumed = is_usable.then(|| self.history.resume());
+            let goes_on = matches!(resumed, Some(Ok(())));
+            expect_to_go_on(resumed.unwrap_or(Ok(())));
+            if !goes_on {
                 self.history.recover().expect("the fault has passed");
             }
         }

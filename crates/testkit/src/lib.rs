@@ -11,6 +11,7 @@ pub mod futures;
 pub mod history;
 pub mod isolation;
 pub mod model;
+pub mod moved;
 pub mod options;
 pub mod rerun;
 pub mod script;

@@ -1,12 +1,13 @@
 //! All tests of a whole database that a seed decides: a history, crashes, faults, faults during recoveries, a full disk, followers
-//! that meet errors, flipped bits, and the same history read by the other index, with reads that are held back, with caches of all sizes, and by many
-//! futures at once.
+//! that meet errors, directories that are moved and removed, flipped bits, and the same history read by the other index, with reads
+//! that are held back, with caches of all sizes, and by many futures at once.
 
 use crate::corruption::flip_bits;
-use crate::followers::follow_through_errors;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
+use crate::followers::follow_through_errors;
 use crate::futures::read_by_futures;
 use crate::history::History;
+use crate::moved::change_directories;
 use crate::options::TinyOptions;
 use crate::rerun::Rerun;
 use crate::twins::read_both_ways;
@@ -27,6 +28,7 @@ pub fn simulate(seed: u64, steps: usize, samples: usize) {
     fail_recoveries(seed, steps, samples);
     fill_the_disk(seed, steps);
     follow_through_errors(seed, steps);
+    change_directories(seed);
     flip_bits(seed, steps, FLIPS * samples);
     let options = TinyOptions::of(seed);
     for options in TinyOptions::with_each_cache(seed) {

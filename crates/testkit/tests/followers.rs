@@ -12,5 +12,5 @@ fn a_follower_shows_a_prefix_that_only_grows_whatever_errors_pass() {
         all.errors += errors;
         all.failed_steps += failed_steps;
     }
-    assert!(all.states > 1000 && all.errors > 200 && all.failed_steps > 100, "{all:?}");
+    assert!(all.states > 1000 && all.errors > 200 && all.failed_steps > 50, "{all:?}");
 }

@@ -39,8 +39,10 @@ impl FileBuilder {
     pub(crate) fn begin(machine: Machine, directory: &Path, options: Options, table: TableOptions) -> Result<Self> {
         table.check_for(options.compat)?;
         let limit = Limit::none(&machine.clock);
+        options.check()?;
+        let new = NewDirectory::begin(&machine.disk, directory)?;
+        let machine = Machine { disk: new.place().disk.clone(), ..machine };
         let core = open_empty(machine, directory.to_owned(), options)?;
-        let new = NewDirectory::begin(&core.env.machine.disk, directory)?;
         let name = format!("of {}", directory.display());
         let info = TableInfo { id: TableId::ELSEWHERE, name, options: table, since: 0, index: None };
         let table = TableHandle::new(DatabaseHandle::new(core), Arc::new(info));

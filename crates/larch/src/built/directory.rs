@@ -88,6 +88,8 @@ impl BuiltFiles {
 
     pub(super) fn remove_on(&self, disk: &dyn Disk) -> Result<()> {
         let directory = &self.directory;
+        let held = disk.hold(directory).map_err(|error| Error::io("open", directory, error))?;
+        let disk = held.as_deref().unwrap_or(disk);
         let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
         let lock = directory.join(LOCK);
         // Who holds it may remove it.

@@ -43,12 +43,13 @@ pub struct BackupReport {
 /// As [`Database::backup`](crate::Database::backup); the error of the limit.
 pub fn backup(
     core: &Arc<Core>,
-    store: &Store,
+    mut store: Store,
     limit: &Limit,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupReport> {
     core.env.check_origin()?;
     let lock = store.lock()?;
+    let store = &store;
     store.clean()?;
     let mut new = NewBackup::after(store, &*lock)?;
     let mut attempts = 0;

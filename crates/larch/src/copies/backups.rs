@@ -120,7 +120,11 @@ impl Backups {
     }
 
     /// Where they lie.
-    pub(crate) fn store(&self) -> Store {
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be opened.
+    pub(crate) fn store(&self) -> Result<Store> {
         Store::new(&self.machine, &self.directory)
     }
 
@@ -141,7 +145,7 @@ impl Backups {
             }
             Found::Unfinished => None,
         };
-        Ok(self.store().find()?.into_iter().filter_map(info).collect())
+        Ok(self.store()?.find()?.into_iter().filter_map(info).collect())
     }
 
     /// Removes all backups that are older than the newest `count` whole ones, and the files that only they have. Returns the numbers
@@ -157,7 +161,7 @@ impl Backups {
     /// If `count` is 0.
     pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
         assert!(count > 0, "at least one backup is kept");
-        let store = self.store();
+        let mut store = self.store()?;
         // A directory that is not there is not made.
         store.names()?;
         let _lock = store.lock()?;
@@ -205,14 +209,14 @@ impl Backups {
         directory: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<BackupInfo> {
-        let (store, limit) = (self.store(), self.limit());
+        let (store, limit) = (self.store()?, self.limit());
         let list = self.find(&store, number)?;
         let total = list.bytes();
         let new = NewDirectory::begin(&machine.disk, directory.as_ref())?;
         let mut done = 0;
         for (file, path) in list.files.iter().zip(store.paths(&list)) {
             let copy = new.place().directory.join(&file.name);
-            let copied = copy_whole((&*store.disk, &path), (&*machine.disk, &copy), &limit, &mut |bytes| {
+            let copied = copy_whole((&*store.disk, &path), (&*new.place().disk, &copy), &limit, &mut |bytes| {
                 done += bytes;
                 progress(done, total);
             });
@@ -252,7 +256,7 @@ impl Backups {
     ///
     /// [`Error::NotBackups`]; [`Error::Cancelled`]; the directory cannot be listed.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
-        let (store, limit, mut report) = (self.store(), self.limit(), VerifyReport::default());
+        let (store, limit, mut report) = (self.store()?, self.limit(), VerifyReport::default());
         // What each file holds, as the lists say, and the backups that have it.
         let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();
         let (mut unfinished, mut holders) = (Vec::new(), BTreeSet::new());

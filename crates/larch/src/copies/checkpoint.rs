@@ -53,8 +53,9 @@ fn checkpoint_of(
     limit: &Limit,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CheckpointReport> {
-    let disk = &core.env.machine.disk;
-    let new = NewDirectory::begin(disk, directory)?;
+    let new = NewDirectory::begin(&core.env.machine.disk, directory)?;
+    // It has both directories.
+    let disk = new.place().disk.clone();
     let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), limit)?;
     let files = moment.files();
     let total: u64 = files.iter().map(|file| file.bytes()).sum();
@@ -62,10 +63,10 @@ fn checkpoint_of(
     for file in &files {
         limit.check("the checkpoint")?;
         let copy = directory.join(sst_name(file.number, file.epoch));
-        if !share_file(&**disk, file.path(), &copy)? {
+        if !share_file(&*disk, file.path(), &copy)? {
             let before = report.bytes;
             let mut done = before;
-            let content = copy_whole((&**disk, file.path()), (&**disk, &copy), limit, &mut |bytes| {
+            let content = copy_whole((&*disk, file.path()), (&*disk, &copy), limit, &mut |bytes| {
                 done += bytes;
                 progress(done, total);
             })?;

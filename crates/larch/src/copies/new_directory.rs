@@ -50,6 +50,8 @@ impl NewDirectory {
             // No lock file is made beside other files.
             check_left(&**disk, directory)?;
         }
+        // From here on it is this directory, whatever gets its name.
+        let disk = &os::hold(disk, directory).map_err(io("open"))?;
         // Not the leftovers of the database: a later copy may have files with the same names.
         let place = Place::outside(disk, directory);
         let mut new = Self { place, is_made, is_finished: false, lock: None };
@@ -67,7 +69,7 @@ impl NewDirectory {
         Ok(new)
     }
 
-    /// Where its files are written.
+    /// Where its files are written. On its disk the directory stays what it is, wherever it is moved.
     pub fn place(&self) -> &Place {
         &self.place
     }

@@ -16,6 +16,7 @@ use super::list::{BackupList, Lies};
 use crate::error::{Error, Result};
 use crate::files::listing::is_of_database;
 use crate::files::sealed;
+use crate::open::hold;
 use os::sync::Arc;
 use os::{Access, Clock, Disk, Lock, Machine};
 use sst::format::features::Unreadable;
@@ -67,10 +68,14 @@ impl Found {
 pub type AllFound = BTreeMap<u64, Found>;
 
 impl Store {
-    /// The directory, which need not be there.
-    pub fn new(machine: &Machine, directory: &Path) -> Self {
-        let (disk, clock) = (machine.disk.clone(), machine.clock.clone());
-        Self { disk, clock, directory: directory.to_owned() }
+    /// The directory, which need not be there. If it is, it stays this one, whatever gets its name.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened.
+    pub fn new(machine: &Machine, directory: &Path) -> Result<Self> {
+        let (disk, clock) = (hold(machine, directory)?.disk, machine.clock.clone());
+        Ok(Self { disk, clock, directory: directory.to_owned() })
     }
 
     /// Makes the directory if it is not there, and takes its lock.
@@ -78,14 +83,16 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::NotBackups`], [`Error::BackupsLocked`]; what the disk refuses.
-    pub fn lock(&self) -> Result<Box<dyn Lock>> {
-        let (disk, directory) = (&self.disk, &self.directory);
-        if disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {
+    pub fn lock(&mut self) -> Result<Box<dyn Lock>> {
+        let directory = &self.directory;
+        if self.disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {
             self.names()?;
+        } else {
+            self.disk.create_dir(directory).map_err(|error| Error::io("create", directory, error))?;
+            self.disk = os::hold(&self.disk, directory).map_err(|error| Error::io("open", directory, error))?;
         }
-        disk.create_dir(directory).map_err(|error| Error::io("create", directory, error))?;
         let lock = directory.join(LOCK);
-        disk.lock(&lock).map_err(|error| match error.kind() {
+        self.disk.lock(&lock).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => Error::BackupsLocked(directory.clone()),
             _ => Error::io("lock", &lock, error),
         })

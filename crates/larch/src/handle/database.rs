@@ -867,7 +867,7 @@ impl Database {
     ///
     /// [`Error::Cancelled`] if the backups were [cancelled](Backups::until), otherwise as [`Database::backup`].
     pub fn backup_to(&self, backups: &Backups, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupReport> {
-        backup::backup(self.core(), &backups.store(), &backups.limit(), progress)
+        backup::backup(self.core(), backups.store()?, &backups.limit(), progress)
     }
 
     /// The SSTs that the newest files of all tables are, by their names in the directory, with their lengths in bytes. Whoever copies

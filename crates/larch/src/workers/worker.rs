@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::files::output::NewFiles;
 use crate::manifest::db_file::FileOpener;
 use crate::manifest::{FileSet, ManifestLog, ManifestTail};
-use crate::open::{opener, show_files};
+use crate::open::{hold, opener, show_files};
 use crate::options::Options;
 use os::Machine;
 use os::sync::Arc;
@@ -70,6 +70,7 @@ impl CompactionWorker {
         if !ManifestLog::exists(&machine, &directory)? {
             return Err(Error::NotADatabase(directory));
         }
+        let machine = hold(&machine, &directory)?;
         let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
         Exchange { disk: &*machine.disk, database: &directory }.create()?;
         let id = new_id(&machine);

@@ -6,15 +6,18 @@
 //! out before a direct read, and drops them after a direct write. If a file system opens a file for direct I/O and then
 //! refuses the I/O (`EINVAL`), the file uses the buffered descriptor from then on.
 
+use super::guard::Guard;
+use super::place::Place;
 use crate::failure::cannot;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, OnceLock};
-use crate::{BLOCK_BYTES, Buffer, File};
-use std::fs::{self, OpenOptions};
+use crate::sync::{Arc, Mutex, OnceLock};
+use crate::{Access, BLOCK_BYTES, Buffer, File};
+use rustix::fs::OFlags;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// `allocate_ahead` takes at most this part of the free space, so that other files can still grow: 16 stands for 1/16. Where it
 /// would take more, it takes none.
@@ -35,6 +38,8 @@ pub(super) struct RealFile {
     direct: Option<Direct>,
     /// Held from asking for the end of the file to having written there.
     end: Mutex<()>,
+    /// What has to be there after a sync.
+    guard: Option<Arc<Guard>>,
 }
 
 /// A descriptor that goes around the page cache.
@@ -47,46 +52,65 @@ struct Direct {
 }
 
 impl RealFile {
+    /// Opens or creates a file.
+    pub(super) fn open(place: &Place<'_>, access: Access) -> io::Result<RealFile> {
+        let file = match access {
+            Access::Read => RealFile::read(place),
+            Access::ReadDirect => RealFile::read_direct(place),
+            Access::Create => RealFile::create(place),
+            Access::CreateDirect => RealFile::create_direct(place),
+            Access::Write => RealFile::write(place),
+        };
+        let action = if matches!(access, Access::Create | Access::CreateDirect) { "create" } else { "open" };
+        file.map_err(|error| cannot(action, place.path, error))
+    }
+
     /// Opens an existing file for reading through the page cache.
-    pub(super) fn read(path: &Path) -> io::Result<RealFile> {
-        Ok(RealFile::new(path, Some(fs::File::open(path)?), None))
+    fn read(place: &Place<'_>) -> io::Result<RealFile> {
+        Ok(RealFile::new(place, Some(place.open(OFlags::RDONLY)?), None))
     }
 
     /// Opens an existing file for reading around the page cache, or through it where there is no way around.
-    pub(super) fn read_direct(path: &Path) -> io::Result<RealFile> {
-        match open_around_cache(path, OpenOptions::new().read(true))? {
-            Some(descriptor) => Ok(RealFile::new(path, None, Some(descriptor))),
-            None => RealFile::read(path),
+    fn read_direct(place: &Place<'_>) -> io::Result<RealFile> {
+        match open_around_cache(place, OFlags::RDONLY)? {
+            Some(descriptor) => Ok(RealFile::new(place, None, Some(descriptor))),
+            None => RealFile::read(place),
         }
     }
 
     /// Creates a file that is written and read through the page cache.
-    pub(super) fn create(path: &Path) -> io::Result<RealFile> {
-        let descriptor = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        Ok(RealFile::new(path, Some(descriptor), None))
+    fn create(place: &Place<'_>) -> io::Result<RealFile> {
+        let descriptor = place.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        Ok(RealFile::new(place, Some(descriptor), None))
     }
 
     /// Creates a file that is written and read around the page cache, or through it where there is no way around.
     ///
     /// The creation itself is not direct: a file system that refuses direct I/O would leave the new file behind.
-    pub(super) fn create_direct(path: &Path) -> io::Result<RealFile> {
-        let created = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        let direct = open_around_cache(path, OpenOptions::new().read(true).write(true))?;
-        Ok(RealFile::new(path, Some(created), direct))
+    fn create_direct(place: &Place<'_>) -> io::Result<RealFile> {
+        let created = place.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        let direct = open_around_cache(place, OFlags::RDWR)?;
+        Ok(RealFile::new(place, Some(created), direct))
     }
 
     /// Opens an existing file for reading and writing through the page cache.
-    pub(super) fn write(path: &Path) -> io::Result<RealFile> {
-        Ok(RealFile::new(path, Some(OpenOptions::new().read(true).write(true).open(path)?), None))
+    fn write(place: &Place<'_>) -> io::Result<RealFile> {
+        Ok(RealFile::new(place, Some(place.open(OFlags::RDWR)?), None))
     }
 
-    fn new(path: &Path, buffered: Option<fs::File>, direct: Option<fs::File>) -> RealFile {
+    fn new(place: &Place<'_>, buffered: Option<fs::File>, direct: Option<fs::File>) -> RealFile {
         RealFile {
-            path: path.to_owned(),
+            path: place.path.to_owned(),
             buffered: buffered.map(OnceLock::from).unwrap_or_default(),
             direct: direct.map(|descriptor| Direct { descriptor, refused: AtomicBool::new(false) }),
             end: Mutex::new(()),
+            guard: None,
         }
+    }
+
+    /// The same, whose syncs fail once the lock file is gone that guards its directory.
+    pub(super) fn guarded_by(self, guard: Option<Arc<Guard>>) -> RealFile {
+        RealFile { guard, ..self }
     }
 
     /// Either descriptor: for what concerns the file and not its bytes.
@@ -221,7 +245,9 @@ impl File for RealFile {
     /// `fdatasync`: it leaves out times and owners, but not the length, which is needed to find the bytes again. It
     /// covers the file, so it does not matter which descriptor wrote.
     fn sync(&self) -> io::Result<()> {
-        self.descriptor().sync_data().map_err(|error| cannot("sync", &self.path, error))
+        let synced = self.descriptor().sync_data();
+        let kept = |()| self.guard.as_ref().map_or(Ok(()), |guard| guard.check());
+        synced.and_then(kept).map_err(|error| cannot("sync", &self.path, error))
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -274,12 +300,10 @@ impl File for RealFile {
     }
 }
 
-/// Opens `path` for direct I/O; `None` where the file system has none.
+/// Opens a file for direct I/O; `None` where the file system has none.
 #[cfg(target_os = "linux")]
-fn open_around_cache(path: &Path, options: &OpenOptions) -> io::Result<Option<fs::File>> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
-    match options.clone().custom_flags(flags).open(path) {
+fn open_around_cache(place: &Place<'_>, flags: OFlags) -> io::Result<Option<fs::File>> {
+    match place.open(flags | OFlags::DIRECT) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
         Err(error) => Err(error),
@@ -288,7 +312,7 @@ fn open_around_cache(path: &Path, options: &OpenOptions) -> io::Result<Option<fs
 
 /// Elsewhere the system has no such flag.
 #[cfg(not(target_os = "linux"))]
-fn open_around_cache(_path: &Path, _options: &OpenOptions) -> io::Result<Option<fs::File>> {
+fn open_around_cache(_place: &Place<'_>, _flags: OFlags) -> io::Result<Option<fs::File>> {
     Ok(None)
 }
 

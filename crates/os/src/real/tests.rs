@@ -2,7 +2,7 @@
 
 use super::clock::LONGEST_SPIN;
 #[cfg(unix)]
-use super::disk::{is_named, open_lock};
+use super::place::Place;
 use super::{RealClock, RealDisk, RealRandom};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A new directory, removed when dropped.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(test: &str) -> Scratch {
+    pub(crate) fn new(test: &str) -> Scratch {
         let path = std::env::temp_dir().join(format!("larch-os-{test}-{:016x}", RealRandom.next_u64()));
         RealDisk.create_dir(&path).expect("the temporary directory can be written");
         Scratch(path)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -222,14 +222,16 @@ fn a_lock_excludes_until_it_is_dropped() {
 fn a_lock_file_that_was_removed_before_it_was_locked_is_no_lock() {
     let scratch = Scratch::new("removed-lock");
     let path = scratch.path("LOCK");
-    let opened = open_lock(&path).expect("the directory can be written");
+    let name = Place::named(&path);
+    let is_named = |file: &fs::File| name.is_name_of(file).expect("the directory can be read");
+    let opened = name.open_lock().expect("the directory can be written");
     RealDisk.remove(&path).expect("it is there");
-    assert!(!is_named(&opened, &path).expect("the directory can be read"), "the name is gone");
+    assert!(!is_named(&opened), "the name is gone");
     let lock = RealDisk.lock(&path).expect("nobody has the new file");
-    assert!(!is_named(&opened, &path).expect("the directory can be read"), "the name is that of the new file");
+    assert!(!is_named(&opened), "the name is that of the new file");
     assert_eq!(RealDisk.lock(&path).expect_err("it is taken").kind(), ErrorKind::WouldBlock);
     drop(lock);
-    assert!(is_named(&open_lock(&path).expect("it is there"), &path).expect("the directory can be read"));
+    assert!(is_named(&name.open_lock().expect("it is there")));
 }
 
 /// As a copy does after an error, each thread removes the lock file while it holds it.

@@ -8,9 +8,9 @@
 
 use super::content::Spared;
 use super::file::{SimFile, SimLock};
-use super::names::normal;
+use super::names::{FileId, SimNode, moved, normal};
 use super::state::{DiskCounts, SimDiskState};
-use crate::failure::cannot;
+use crate::failure::{cannot, lost};
 use crate::sync::{Arc, Mutex};
 use crate::{Access, DirectoryEntry, Disk, File, Lock};
 use rand::SeedableRng;
@@ -18,11 +18,13 @@ use rand::rngs::Xoshiro256PlusPlus;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A disk in memory. Thread safe, but only one thread makes it repeatable.
 pub struct SimDisk {
     state: Arc<Mutex<SimDiskState>>,
+    /// The directories that are held, the last one first.
+    held: Vec<Arc<SimHeld>>,
 }
 
 impl SimDisk {
@@ -32,7 +34,7 @@ impl SimDisk {
     }
 
     fn from(state: SimDiskState) -> Arc<SimDisk> {
-        Arc::new(SimDisk { state: Arc::new(Mutex::new(state)) })
+        Arc::new(SimDisk { state: Arc::new(Mutex::new(state)), held: Vec::new() })
     }
 
     /// Crashes the machine and starts it again: of what was not synced, the seed decides what is left. Open files and
@@ -203,58 +205,185 @@ impl SimDisk {
     }
 }
 
+/// What a path stands for.
+struct Place {
+    path: PathBuf,
+    /// The directory that is held and has it.
+    held: Option<Arc<SimHeld>>,
+}
+
+/// A directory that is held, until this is dropped.
+struct SimHeld {
+    state: Arc<Mutex<SimDiskState>>,
+    number: u64,
+    /// Which start of the machine it was opened in.
+    start: u64,
+    /// As it was called then.
+    path: PathBuf,
+    /// The lock file in it, by its name, if this process has locked it.
+    guard: Mutex<Option<(PathBuf, FileId)>>,
+}
+
+impl SimHeld {
+    /// Where it is.
+    fn place(&self, state: &SimDiskState) -> io::Result<PathBuf> {
+        state.check_start(self.start)?;
+        state.place_of(self.number).map(Path::to_owned).ok_or_else(|| lost(&self.path))
+    }
+
+    fn guard(&self) -> Option<(PathBuf, FileId)> {
+        self.guard.lock().clone()
+    }
+}
+
+impl Drop for SimHeld {
+    fn drop(&mut self) {
+        self.state.lock().let_go(self.number);
+    }
+}
+
+impl SimDisk {
+    /// What `path` stands for now.
+    fn look(&self, state: &SimDiskState, path: &Path) -> io::Result<Place> {
+        let path = normal(path);
+        for held in &self.held {
+            if path.starts_with(&held.path) {
+                let path = moved(&path, &held.path, &held.place(state)?);
+                return Ok(Place { path, held: Some(held.clone()) });
+            }
+        }
+        Ok(Place { path, held: None })
+    }
+
+    /// As [`SimDisk::look`], for a change: the lock file of the directory must have its name.
+    fn find(&self, state: &SimDiskState, path: &Path) -> io::Result<Place> {
+        let place = self.look(state, path)?;
+        if let Some(held) = &place.held
+            && let Some((name, lock)) = held.guard()
+            && state.names.get(&held.place(state)?.join(name)) != Some(SimNode::File(lock))
+        {
+            return Err(lost(&held.path));
+        }
+        Ok(place)
+    }
+
+    /// Does something with the disk and with what `path` stands for.
+    fn on_disk<T>(
+        &self,
+        action: &'static str,
+        path: &Path,
+        act: impl FnOnce(&mut SimDiskState) -> io::Result<T>,
+    ) -> io::Result<T> {
+        act(&mut self.state.lock()).map_err(|error| cannot(action, path, error))
+    }
+
+    /// Moves a directory with everything in it, as `mv` does. Whoever holds it stays in it.
+    pub fn move_directory(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) {
+        self.state.lock().move_directory(&normal(from.as_ref()), &normal(to.as_ref()));
+    }
+
+    /// Removes a directory with everything in it, as `rm -r` does. Files that are open stay as long as they are.
+    pub fn remove_directory(&self, directory: impl AsRef<Path>) {
+        self.state.lock().remove_directory(&normal(directory.as_ref()));
+    }
+}
+
 impl Disk for SimDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
-        let mut state = self.state.lock();
-        let (action, opened) = match access {
-            Access::Create | Access::CreateDirect => ("create", state.create(&normal(path))),
-            Access::Read | Access::ReadDirect | Access::Write => ("open", state.open(&normal(path))),
-        };
-        let id = opened.map_err(|error| cannot(action, path, error))?;
-        Ok(Arc::new(SimFile::new(self.state.clone(), id, state.start, access, path)))
+        let changes = !matches!(access, Access::Read | Access::ReadDirect);
+        let is_new = matches!(access, Access::Create | Access::CreateDirect);
+        self.on_disk(if is_new { "create" } else { "open" }, path, |state| {
+            let place = if changes { self.find(state, path)? } else { self.look(state, path)? };
+            let id = if is_new { state.create(&place.path)? } else { state.open(&place.path)? };
+            let guard = place.held.filter(|_| changes).and_then(|held| Some((held.guard()?.1, held.path.clone())));
+            let file = SimFile::new(self.state.clone(), id, state.start, access, path);
+            Ok(Arc::new(file.guarded_by(guard)) as Arc<dyn File>)
+        })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.state.lock().rename(&normal(from), &normal(to)).map_err(|error| cannot("rename", from, error))
+        self.on_disk("rename", from, |state| {
+            let (old, new) = (self.find(state, from)?, self.find(state, to)?);
+            state.rename(&old.path, &new.path)
+        })
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.state.lock().link(&normal(from), &normal(to)).map_err(|error| cannot("link", from, error))
+        self.on_disk("link", from, |state| {
+            let (old, new) = (self.look(state, from)?, self.find(state, to)?);
+            state.link(&old.path, &new.path)
+        })
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.state.lock().remove(&normal(path)).map_err(|error| cannot("remove", path, error))
+        self.on_disk("remove", path, |state| {
+            let place = self.find(state, path)?;
+            state.remove(&place.path)?;
+            if let Some(held) = place.held {
+                // Its holder has removed it.
+                let named = held.place(state)?;
+                held.guard.lock().take_if(|(name, _)| named.join(name) == place.path);
+            }
+            Ok(())
+        })
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
-        self.state.lock().list(&normal(directory)).map_err(|error| cannot("list", directory, error))
+        self.on_disk("list", directory, |state| state.list(&self.look(state, directory)?.path))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        let state = self.state.lock();
-        state.check_running().map_err(|error| cannot("look for", path, error))?;
-        Ok(state.names.get(&normal(path)).is_some())
+        self.on_disk("look for", path, |state| {
+            state.check_running()?;
+            Ok(state.names.get(&self.look(state, path)?.path).is_some())
+        })
     }
 
     fn create_dir(&self, directory: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
-        state.create_dir(&normal(directory)).map_err(|error| cannot("create directory", directory, error))
+        self.on_disk("create directory", directory, |state| state.create_dir(&self.find(state, directory)?.path))
     }
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
-        state.remove_dir(&normal(directory)).map_err(|error| cannot("remove directory", directory, error))
+        self.on_disk("remove directory", directory, |state| {
+            let place = self.look(state, directory)?;
+            state.remove_dir(&place.path)
+        })
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
-        state.sync_dir(&normal(directory)).map_err(|error| cannot("sync directory", directory, error))
+        self.on_disk("sync directory", directory, |state| {
+            let place = self.look(state, directory)?;
+            state.sync_dir(&place.path)?;
+            match place.held.and_then(|held| Some((held.guard()?.1, held.path.clone()))) {
+                Some((lock, directory)) if !state.names.is_named(lock) => Err(lost(&directory)),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        let mut state = self.state.lock();
-        let id = state.take_lock(&normal(path)).map_err(|error| cannot("lock", path, error))?;
-        Ok(Box::new(SimLock::new(self.state.clone(), id, state.start, path)))
+        self.on_disk("lock", path, |state| {
+            let place = self.look(state, path)?;
+            let id = state.take_lock(&place.path)?;
+            if let Some(held) = &place.held
+                && let Ok(name) = place.path.strip_prefix(held.place(state)?)
+                && name.components().count() == 1
+            {
+                *held.guard.lock() = Some((name.to_owned(), id));
+            }
+            Ok(Box::new(SimLock::new(self.state.clone(), id, state.start, path)) as Box<dyn Lock>)
+        })
+    }
+
+    fn hold(&self, directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
+        let path = normal(directory);
+        let (number, start) = self.on_disk("open", directory, |state| {
+            let place = self.look(state, directory)?;
+            Ok((state.hold(&place.path)?, state.start))
+        })?;
+        let held = SimHeld { state: self.state.clone(), number, start, path, guard: Mutex::new(None) };
+        let held = [Arc::new(held)].into_iter().chain(self.held.iter().cloned()).collect();
+        Ok(Some(Arc::new(SimDisk { state: self.state.clone(), held })))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::names::FileId;
 use super::state::SimDiskState;
-use crate::failure::cannot;
+use crate::failure::{cannot, lost};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Access, File, Lock};
 use std::fmt;
@@ -19,12 +19,20 @@ pub(super) struct SimFile {
     access: Access,
     /// For messages, and as of opening: the file may have been renamed since.
     path: PathBuf,
+    /// The lock file that has to have a name after a sync, and the directory that it guards.
+    guard: Option<(FileId, PathBuf)>,
 }
 
 impl SimFile {
     /// Opens `id`, which `state` knows already.
     pub(super) fn new(state: Arc<Mutex<SimDiskState>>, id: FileId, start: u64, access: Access, path: &Path) -> SimFile {
-        SimFile { state, id, start, access, path: path.to_owned() }
+        SimFile { state, id, start, access, path: path.to_owned(), guard: None }
+    }
+
+    /// The same, whose syncs fail once the lock file is gone that guards its directory.
+    pub(super) fn guarded_by(mut self, guard: Option<(FileId, PathBuf)>) -> SimFile {
+        self.guard = guard;
+        self
     }
 
     /// Runs `operation` on the disk, unless the machine crashed since the file was opened.
@@ -70,7 +78,13 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.on_disk("sync", |state| state.sync(self.id))
+        self.on_disk("sync", |state| {
+            state.sync(self.id)?;
+            match &self.guard {
+                Some((lock, directory)) if !state.names.is_named(*lock) => Err(lost(directory)),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn len(&self) -> io::Result<u64> {

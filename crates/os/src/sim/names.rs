@@ -84,6 +84,31 @@ impl Names {
         self.unsynced.entry(parent(change.path()).to_owned()).or_default().push(change);
     }
 
+    /// Whether a file has a name.
+    pub(super) fn is_named(&self, file: FileId) -> bool {
+        self.live.values().any(|node| node.file() == Some(file))
+    }
+
+    /// Gives a directory another name, durable at once. What is in it goes with it.
+    pub(super) fn move_tree(&mut self, from: &Path, to: &Path) {
+        for names in [&mut self.live, &mut self.durable] {
+            *names = std::mem::take(names).into_iter().map(|(path, node)| (moved(&path, from, to), node)).collect();
+        }
+        let unsynced = std::mem::take(&mut self.unsynced).into_iter();
+        self.unsynced = unsynced
+            .map(|(directory, changes)| {
+                (moved(&directory, from, to), changes.into_iter().map(|change| change.moved(from, to)).collect())
+            })
+            .collect();
+    }
+
+    /// Takes a directory away with everything in it, durable at once.
+    pub(super) fn remove_tree(&mut self, directory: &Path) {
+        self.live.retain(|path, _| !path.starts_with(directory));
+        self.durable.retain(|path, _| !path.starts_with(directory));
+        self.unsynced.retain(|path, _| !path.starts_with(directory));
+    }
+
     pub(super) fn sync(&mut self, directory: &Path) {
         for change in self.unsynced.remove(directory).unwrap_or_default() {
             change.apply(&mut self.durable);
@@ -130,6 +155,16 @@ impl Change {
         }
     }
 
+    fn moved(self, from: &Path, to: &Path) -> Change {
+        match self {
+            Change::Link(path, node) => Change::Link(moved(&path, from, to), node),
+            Change::Unlink(path) => Change::Unlink(moved(&path, from, to)),
+            Change::Rename { from: old, to: new, node } => {
+                Change::Rename { from: moved(&old, from, to), to: moved(&new, from, to), node }
+            }
+        }
+    }
+
     fn apply(&self, names: &mut BTreeMap<PathBuf, SimNode>) {
         match self {
             Change::Link(path, node) => {
@@ -143,6 +178,16 @@ impl Change {
                 names.insert(to.clone(), *node);
             }
         }
+    }
+}
+
+/// The path after the directory `from` has become `to`.
+pub(super) fn moved(path: &Path, from: &Path, to: &Path) -> PathBuf {
+    match path.strip_prefix(from) {
+        // The empty rest would add a slash.
+        Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),
+        Ok(rest) => to.join(rest),
+        Err(_) => path.to_owned(),
     }
 }
 

@@ -3,13 +3,13 @@
 
 use super::content::{SimContent, Spared};
 use super::faults::{Faults, crashed};
-use super::names::{FileId, Names, SimNode, normal, parent};
+use super::names::{FileId, Names, SimNode, moved, normal, parent};
 use crate::DirectoryEntry;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Input and output so far; of reads and writes those that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,9 @@ pub(super) struct SimDiskState {
     /// The lock files that are held now, all taken since the last start. A file that is removed stays locked, and its name does not.
     pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
+    /// Where the directories are that are held: by a number, and nowhere once they are removed.
+    held: BTreeMap<u64, Option<PathBuf>>,
+    next_held: u64,
     /// How many machines had the disk.
     pub(super) machines: u64,
     pub(super) failed_syncs_lose_writes: bool,
@@ -65,6 +68,8 @@ impl SimDiskState {
             next_file: 0,
             locks: BTreeSet::new(),
             faults: Faults::default(),
+            held: BTreeMap::new(),
+            next_held: 0,
             machines: 0,
             failed_syncs_lose_writes: false,
             capacity_bytes: u64::MAX,
@@ -99,6 +104,42 @@ impl SimDiskState {
     pub(super) fn check_start(&self, start: u64) -> io::Result<()> {
         self.check_running()?;
         if start == self.start { Ok(()) } else { Err(crashed()) }
+    }
+
+    /// Begins to hold a directory.
+    pub(super) fn hold(&mut self, directory: &Path) -> io::Result<u64> {
+        self.check_running()?;
+        self.check_directory(directory)?;
+        self.next_held += 1;
+        self.held.insert(self.next_held, Some(directory.to_owned()));
+        Ok(self.next_held)
+    }
+
+    pub(super) fn let_go(&mut self, held: u64) {
+        self.held.remove(&held);
+    }
+
+    /// Where a directory is that is held.
+    pub(super) fn place_of(&self, held: u64) -> Option<&Path> {
+        self.held.get(&held)?.as_deref()
+    }
+
+    /// Moves a directory with everything in it, as `mv` does.
+    pub(super) fn move_directory(&mut self, from: &Path, to: &Path) {
+        assert!(self.names.get(to).is_none(), "{} is free", to.display());
+        self.names.move_tree(from, to);
+        for place in self.held.values_mut().flatten() {
+            *place = moved(place, from, to);
+        }
+    }
+
+    /// Removes a directory with everything in it, as `rm -r` does.
+    pub(super) fn remove_directory(&mut self, directory: &Path) {
+        self.names.remove_tree(directory);
+        for place in self.held.values_mut() {
+            place.take_if(|place| place.starts_with(directory));
+        }
+        self.drop_unreachable();
     }
 
     fn file(&mut self, id: FileId) -> &mut Inode {

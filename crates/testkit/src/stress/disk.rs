@@ -133,6 +133,11 @@ impl Disk for TroubledDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.real.lock(path)
     }
+
+    fn hold(&self, directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
+        let held = self.real.hold(directory)?;
+        Ok(held.map(|real| Arc::new(Self { real, trouble: self.trouble.clone() }) as Arc<dyn Disk>))
+    }
 }
 
 #[derive(Debug)]

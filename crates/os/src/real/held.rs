@@ -1,0 +1,241 @@
+//! The file system for a process that works in a directory: names in it stand for what is in this directory, wherever it is moved and
+//! whatever comes to its old place. It does not know what the files are.
+//!
+//! ```text
+//! hold(/data/db)          a descriptor of the directory
+//! lock(/data/db/LOCK)     the guard: from now on changes need it
+//!
+//! mv /data/db /old        reads and changes go on, in /old
+//! rm -rf /data/db         the guard has no name, and the directory none: every change is refused, and so is the end of every sync
+//! rm /data/db/LOCK        the same, although the directory is there: another process can have taken a new lock
+//! ```
+//!
+//! - A name in the directory is looked up beside the descriptor. So no call reaches a directory that came to the old place.
+//! - Before a name in the directory is made, changed or removed, and before a file is opened for writing, the guard must have its name.
+//! - A sync reports success only if the guard had a name after it: one call (`fstat`) for each sync.
+//!
+//! Between the look at the guard and the change there is a moment. Only a process that takes a new lock in the same directory after its
+//! lock file was removed by hand can come in between; a directory that was removed or moved as a whole has no such moment.
+//!
+//! Thread safe. Clones of the disk share what they hold.
+
+use super::file::RealFile;
+use super::guard::Guard;
+use super::lock::RealLock;
+use super::place::Place;
+use crate::failure::{cannot, lost};
+use crate::sync::{Arc, Mutex};
+use crate::{Access, DirectoryEntry, Disk, File, Lock};
+use rustix::fs::OFlags;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// The file system, with some directories held.
+#[derive(Clone, Debug)]
+pub(super) struct HeldDirectory {
+    /// The last one first: one that lies in another counts for what is in it.
+    held: Vec<Arc<Held>>,
+}
+
+/// A directory that is held.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// As it was called then.
+    path: PathBuf,
+    directory: fs::File,
+    guard: Mutex<Option<Arc<Guard>>>,
+}
+
+impl Held {
+    fn guard(&self) -> Option<Arc<Guard>> {
+        self.guard.lock().clone()
+    }
+
+    /// Fails if another process can have taken the directory, or it is gone.
+    fn check(&self) -> io::Result<()> {
+        self.guard().map_or(Ok(()), |guard| guard.check_name(&self.directory))
+    }
+
+    /// Whether the directory was removed.
+    fn is_removed(&self) -> bool {
+        rustix::fs::fstat(&self.directory).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
+    fn check_there(&self) -> io::Result<()> {
+        if self.is_removed() { Err(lost(&self.path)) } else { Ok(()) }
+    }
+
+    /// A name that is missing because the directory is gone is not the news.
+    fn explain(&self, error: io::Error) -> io::Error {
+        if error.kind() == ErrorKind::NotFound && (self.is_removed() || self.check().is_err()) {
+            return lost(&self.path);
+        }
+        error
+    }
+}
+
+/// A name, and the directory that is held and has it.
+struct Found<'p> {
+    place: Place<'p>,
+    held: Option<&'p Arc<Held>>,
+    /// Relative to the directory that is held.
+    within: &'p Path,
+}
+
+impl Found<'_> {
+    fn check(&self) -> io::Result<()> {
+        self.held.map_or(Ok(()), |held| held.check())
+    }
+
+    /// Whether it is the directory itself that is held.
+    fn itself(&self) -> Option<&Arc<Held>> {
+        self.held.filter(|_| self.within.as_os_str().is_empty())
+    }
+
+    /// Why a call failed that does not name its path in the error.
+    fn explain(&self, action: &'static str, error: io::Error) -> io::Error {
+        cannot(action, self.place.path, self.cause(error))
+    }
+
+    fn cause(&self, error: io::Error) -> io::Error {
+        match self.held {
+            Some(held) => held.explain(error),
+            None => error,
+        }
+    }
+}
+
+impl HeldDirectory {
+    /// The file system with this directory held.
+    pub(super) fn first(directory: &Path) -> io::Result<HeldDirectory> {
+        HeldDirectory { held: Vec::new() }.and(directory)
+    }
+
+    /// The same with one more.
+    fn and(&self, directory: &Path) -> io::Result<HeldDirectory> {
+        let place = self.find(directory).place;
+        let opened =
+            place.open(OFlags::RDONLY | OFlags::DIRECTORY).map_err(|error| cannot("open", directory, error))?;
+        let held = Held { path: directory.to_owned(), directory: opened, guard: Mutex::new(None) };
+        Ok(HeldDirectory { held: [Arc::new(held)].into_iter().chain(self.held.iter().cloned()).collect() })
+    }
+
+    fn find<'p>(&'p self, path: &'p Path) -> Found<'p> {
+        let within = |held: &'p Arc<Held>| Some((held, path.strip_prefix(&held.path).ok()?));
+        match self.held.iter().find_map(within) {
+            Some((held, within)) => {
+                let place = Place::in_directory(held.directory.as_fd(), within, path);
+                Found { place, held: Some(held), within }
+            }
+            None => Found { place: Place::named(path), held: None, within: path },
+        }
+    }
+}
+
+impl Disk for HeldDirectory {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        let found = self.find(path);
+        let changes = !matches!(access, Access::Read | Access::ReadDirect);
+        if changes {
+            found.check().map_err(|error| cannot("open", path, error))?;
+        }
+        let file = RealFile::open(&found.place, access).map_err(|error| found.cause(error))?;
+        let guard = found.held.filter(|_| changes).and_then(|held| held.guard());
+        Ok(Arc::new(file.guarded_by(guard)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (old, new) = (self.find(from), self.find(to));
+        let renamed = old.check().and_then(|()| new.check()).and_then(|()| old.place.rename(&new.place));
+        renamed.map_err(|error| old.explain("rename", error))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (old, new) = (self.find(from), self.find(to));
+        let linked = new.check().and_then(|()| old.place.link(&new.place));
+        linked.map_err(|error| old.explain("link", error))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn copy_sharing(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (old, new) = (self.find(from), self.find(to));
+        new.check().map_err(|error| cannot("create", to, error))?;
+        old.place.copy_sharing(&new.place)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let found = self.find(path);
+        let removed = found.check().and_then(|()| found.place.remove());
+        removed.map_err(|error| found.explain("remove", error))?;
+        if let Some(held) = found.held {
+            // Its holder has removed it.
+            held.guard.lock().take_if(|guard| guard.name() == found.within);
+        }
+        Ok(())
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
+        let found = self.find(directory);
+        // A directory that was removed is empty.
+        let there = found.itself().map_or(Ok(()), |held| held.check_there());
+        there.and_then(|()| found.place.list()).map_err(|error| found.explain("list", error))
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        let found = self.find(path);
+        let there = found.place.exists().and_then(|is_there| match found.held {
+            Some(held) if !is_there || found.itself().is_some() => held.check_there().map(|()| is_there),
+            _ => Ok(is_there),
+        });
+        there.map_err(|error| found.explain("look for", error))
+    }
+
+    fn create_dir(&self, directory: &Path) -> io::Result<()> {
+        let found = self.find(directory);
+        if let Some(held) = found.itself() {
+            return held.check_there().map_err(|error| cannot("create directory", directory, error));
+        }
+        let made = found.check().and_then(|()| found.place.create_dir());
+        made.map_err(|error| found.cause(error))
+    }
+
+    fn remove_dir(&self, directory: &Path) -> io::Result<()> {
+        let found = self.find(directory);
+        let Some(held) = found.itself() else {
+            let removed = found.check().and_then(|()| found.place.remove_dir());
+            return removed.map_err(|error| found.explain("remove directory", error));
+        };
+        // The directory has its name in another one, which is not held.
+        let named = Place::named(directory);
+        let is_named = named.is_name_of(&held.directory);
+        let removed = is_named.and_then(|is| if is { named.remove_dir() } else { Err(lost(&held.path)) });
+        removed.map_err(|error| cannot("remove directory", directory, error))
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        let found = self.find(directory);
+        let synced = match found.itself() {
+            Some(held) => held.directory.sync_all(),
+            None => found.place.sync_dir(),
+        };
+        let kept = |()| found.held.and_then(|held| held.guard()).map_or(Ok(()), |guard| guard.check());
+        synced.and_then(kept).map_err(|error| found.explain("sync directory", error))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let found = self.find(path);
+        let taken = RealLock::take(&found.place).map_err(|error| found.cause(error))?;
+        if let Some(held) = found.held.filter(|_| found.within.components().count() == 1) {
+            let guard =
+                Guard::new(found.within, &held.path, taken.file()).map_err(|error| cannot("lock", path, error))?;
+            *held.guard.lock() = Some(Arc::new(guard));
+        }
+        Ok(Box::new(taken))
+    }
+
+    fn hold(&self, directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
+        Ok(Some(Arc::new(self.and(directory)?)))
+    }
+}

@@ -1,0 +1,62 @@
+//! A lock file that is held. It does not know what it is for.
+
+use super::place::Place;
+use crate::Lock;
+use crate::failure::cannot;
+use crate::process::ProcessOrigin;
+use crate::sync::Arc;
+use std::fs::{self, TryLockError};
+use std::io;
+
+/// How often taking a lock is tried. Each try fails only if another process has removed the file meanwhile.
+const LOCK_ATTEMPTS: u32 = 1000;
+
+/// A locked file (flock). The lock belongs to the open file, which a child process shares from its fork until it ends or runs
+/// another program. So the process that took the lock releases it, and does not leave that to the last descriptor.
+#[derive(Debug)]
+pub(super) struct RealLock {
+    file: Arc<fs::File>,
+    origin: ProcessOrigin,
+}
+
+impl RealLock {
+    /// Takes a lock file, which is made if it is missing.
+    pub(super) fn take(place: &Place<'_>) -> io::Result<RealLock> {
+        let failed = |error| cannot("lock", place.path, error);
+        for _ in 0..LOCK_ATTEMPTS {
+            let file = place.open_lock().map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(failed(io::Error::new(io::ErrorKind::WouldBlock, "another process has it open")));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            let lock = RealLock { file: Arc::new(file), origin: ProcessOrigin::here() };
+            // The process that held the lock before may have removed the file between the opening and the locking; then another process can
+            // have locked a new file of this name. Each round that ends without a lock means that this has happened.
+            if place.is_name_of(&lock.file).map_err(failed)? {
+                return Ok(lock);
+            }
+        }
+        Err(failed(io::Error::other(
+            "the file is another one each time it is locked; use a file system with stable inodes",
+        )))
+    }
+
+    /// The file that is locked.
+    pub(super) fn file(&self) -> &Arc<fs::File> {
+        &self.file
+    }
+}
+
+impl Lock for RealLock {}
+
+impl Drop for RealLock {
+    fn drop(&mut self) {
+        if self.origin.is_here() {
+            // If it cannot be released here, it is when the last descriptor is closed.
+            self.file.unlock().ok();
+        }
+    }
+}
