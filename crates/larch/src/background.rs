@@ -11,6 +11,7 @@
 pub mod idle;
 pub mod jobs;
 pub mod trouble;
+pub mod waiting;
 
 use crate::inspect::damage::Damage;
 use crate::warm::requests::Warmth;
@@ -20,6 +21,7 @@ use os::sync::{Arc, Condvar, Mutex, OnceLock};
 use os::{Duty, Worker};
 use std::time::Duration;
 use trouble::Troubles;
+use waiting::Waiting;
 
 /// The jobs of a database, and what they remember. A database opened read-only has no jobs, except those by which it follows another
 /// process.
@@ -35,6 +37,8 @@ pub struct Background {
     pub troubles: Troubles,
     /// Commits that wait.
     pub stalls: Stalls,
+    /// Tasks that wait.
+    pub waiting: Waiting,
     /// Pages that are to be loaded.
     pub warmth: Warmth,
     /// What the scrub found.
@@ -51,6 +55,7 @@ struct Workers {
     warm: Box<dyn Worker>,
     scrub: Box<dyn Worker>,
     idle: Box<dyn Worker>,
+    waiting: Box<dyn Worker>,
 }
 
 /// The jobs of a database that follows another process.
@@ -64,7 +69,7 @@ pub struct FollowWorkers {
 
 impl Workers {
     fn all(&self) -> impl Iterator<Item = &dyn Worker> {
-        let others = [&*self.offers, &*self.warm, &*self.scrub, &*self.idle];
+        let others = [&*self.offers, &*self.warm, &*self.scrub, &*self.idle, &*self.waiting];
         [&*self.sync, &*self.flush, &*self.log]
             .into_iter()
             .chain(self.compact.iter().map(|worker| &**worker))
@@ -112,6 +117,19 @@ impl Background {
     pub fn tell_progress(&self) {
         *self.progress_count.lock() += 1;
         self.progress.notify_all();
+        if self.waiting.has_any_for_progress() {
+            self.wake_waiting_after(Duration::ZERO);
+        }
+    }
+
+    /// Wakes the job that wakes tasks after this time.
+    fn wake_waiting_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            match time.is_zero() {
+                true => workers.waiting.wake(),
+                false => workers.waiting.wake_after(time),
+            }
+        }
     }
 
     /// How often there was progress so far.

@@ -307,7 +307,7 @@ pub enum Error {
          make a savepoint where it is to go back to"
     )]
     NoSuchSavepoint,
-    /// Another row of the table has the key of this row in a unique index. Nothing was written.
+    /// Two rows of the table would have the same key in a unique index when all writes have taken effect. Nothing was written.
     #[error(
         "key {} of the unique index {index} of table {table} belongs to row {}; write a row with another one, or change that row first",
         shown(.key), shown(.row)

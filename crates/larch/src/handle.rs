@@ -10,6 +10,7 @@ pub mod database;
 pub mod give_way;
 pub mod index;
 pub mod indexes;
+pub mod own_thread;
 pub mod readable;
 pub mod selected;
 pub mod selection;

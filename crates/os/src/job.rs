@@ -77,6 +77,10 @@ pub trait Threads: Send + Sync + Debug {
     fn start(&self) -> io::Result<()>;
     /// Has `work` done once by one of the threads, soon; on this thread where there are none.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
+    /// Has `work`, which may wait for other work, done once by a thread of its own; on this thread where the system has none.
+    fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
+        work();
+    }
     /// Whether jobs are polled by threads of their own.
     fn are_real(&self) -> bool;
 }

@@ -2,6 +2,7 @@
 
 use super::Workers;
 use super::idle::{IDLE_TIME, IdleJob};
+use super::waiting::WakeJob;
 use crate::compact::CompactJob;
 use crate::core::Core;
 use crate::inspect::scrub::ScrubJob;
@@ -34,6 +35,7 @@ pub fn begin(core: &Arc<Core>) {
         warm: threads.worker(Priority::Low, Arc::new(WarmJob(weak()))),
         scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
+        waiting: threads.sleeping_worker(Priority::Urgent, Arc::new(WakeJob(weak()))),
     };
     // A reader may end after the last handle, or in a child process. Then there is no job to wake.
     let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());

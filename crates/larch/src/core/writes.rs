@@ -55,7 +55,7 @@ pub struct Writes {
     /// What is done ahead of the next rotation of the log.
     pub ahead: LogAhead,
     /// The commits that running transactions are compared with and that are not in memory any more.
-    pub recent: Recent,
+    pub recent: Arc<Recent>,
     /// Keys that transactions have reserved.
     pub reserved: Reserved,
     /// Why writes are refused, if they are.
@@ -86,7 +86,7 @@ impl Writes {
             fill: Fill::default(),
             sync: Arc::new(SyncPoint::new(durable)),
             ahead: LogAhead::new(write_buffer_bytes),
-            recent: Recent::new((write_buffer_bytes / RECENT_SHARE).max(LEAST_RECENT_BYTES)),
+            recent: Arc::new(Recent::new((write_buffer_bytes / RECENT_SHARE).max(LEAST_RECENT_BYTES))),
             reserved: Reserved::default(),
             stopped: OnceLock::new(),
         }

@@ -1,14 +1,20 @@
 //! Runs a transaction again until it commits. What it conflicts with is decided elsewhere.
 //!
 //! After a conflict it waits a random time between nothing and a bound that doubles with each conflict (full jitter: M. Brooker,
-//! "Exponential Backoff and Jitter", 2015). The first time it does not wait: mostly the other commit is already over. After
-//! [`RESERVES_AFTER`] conflicts it reserves the keys that it needs before it begins again, so that others let it commit.
+//! "Exponential Backoff and Jitter", 2015). The first time it does not wait: mostly the other commit is already over. No attempt is the
+//! same as the one before it, so that the work ends beside other writers, however long it takes:
+//!
+//! 1. Each attempt says which tables the last one used. So the keys of their commits are kept from its beginning on.
+//! 2. After [`RESERVES_AFTER`] conflicts it reserves the keys that it needs before it begins again, so that others let it commit.
+//! 3. After [`HOLDS_AFTER`] conflicts, or when it was too old twice, or has worked for nothing for [`LONGEST_LOST`], it holds the
+//!    writer: all others wait while it runs, for at most twice the time that the last attempt took.
 
-use super::give_way::give_way;
+use super::give_way::{give_way, give_way_until};
 use super::transaction::{Transaction, TransactionOptions};
 use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
 use crate::transaction::conflict::Conflict;
+use crate::transaction::recent::Tables;
 use crate::transaction::reserved::Reservation;
 use os::sync::Arc;
 use sst::Version;
@@ -16,6 +22,16 @@ use std::time::Duration;
 
 /// After so many conflicts a transaction reserves its keys.
 const RESERVES_AFTER: u32 = 8;
+
+/// After so many conflicts a transaction holds the writer.
+const HOLDS_AFTER: u32 = 16;
+
+/// A transaction that has conflicted more than once holds the writer when it has worked for so long.
+const LONGEST_LOST: Duration = Duration::from_secs(1);
+
+/// Others wait so long at least, and at most, for a transaction that holds the writer.
+const SHORTEST_HOLD: Duration = Duration::from_millis(100);
+const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
 /// The bound of the first wait, about the time of a few transactions, and the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
@@ -47,13 +63,28 @@ pub(crate) struct Attempts<'h> {
     handle: &'h Arc<DatabaseHandle>,
     options: &'h TransactionOptions,
     failed: u32,
+    /// How many of them because the transaction was too old.
+    too_old: u32,
     /// What the next attempt has reserved.
     reservation: Reservation,
+    /// The tables that the last attempt used.
+    tables: Tables,
+    /// When the work began, and when the last attempt began; `None` before the second one.
+    begun: Option<(Duration, Duration)>,
+}
+
+/// What is done for the next attempt before it begins.
+enum Help {
+    Nothing,
+    Reserves,
+    /// It holds the writer for so long at most.
+    Holds(Duration),
 }
 
 impl<'h> Attempts<'h> {
     pub fn new(handle: &'h Arc<DatabaseHandle>, options: &'h TransactionOptions) -> Self {
-        Self { handle, options, failed: 0, reservation: Reservation::default() }
+        let (reservation, tables) = (Reservation::default(), Tables::NONE);
+        Self { handle, options, failed: 0, too_old: 0, reservation, tables, begun: None }
     }
 
     /// Begins the next attempt.
@@ -62,7 +93,7 @@ impl<'h> Attempts<'h> {
     ///
     /// As [`Database::begin`](crate::Database::begin).
     pub fn begin(&mut self) -> Result<Transaction> {
-        Transaction::begin(self.handle, self.options, std::mem::take(&mut self.reservation))
+        Transaction::begin(self.handle, self.options, std::mem::take(&mut self.reservation), self.tables)
     }
 
     /// Prepares the next attempt, after `tx` has conflicted, and waits.
@@ -71,17 +102,27 @@ impl<'h> Attempts<'h> {
     ///
     /// [`Error::TooManyConflicts`] if there are no more attempts.
     pub fn failed(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
-        let reserves = self.count(conflict)?;
+        let help = self.count(&tx, conflict)?;
         let core = self.handle.core();
-        if reserves {
+        if !matches!(help, Help::Nothing) {
             tx.reserve_all();
         }
         self.reservation = tx.take_reservation();
         drop(tx);
-        let wait = if reserves { Duration::ZERO } else { jitter(self.failed, core.env.machine.random.next_u64()) };
-        if !wait.is_zero() {
-            core.env.machine.clock.sleep(wait);
+        match (help, core.patient_clock()) {
+            (Help::Nothing, _) => {
+                let wait = jitter(self.failed, core.env.machine.random.next_u64());
+                if !wait.is_zero() {
+                    core.env.machine.clock.sleep(wait);
+                }
+            }
+            (Help::Holds(time), Some(clock)) => {
+                core.writes.reserved.hold_writer(&mut self.reservation, time, clock);
+            }
+            // Without threads nobody would go on meanwhile.
+            (Help::Holds(_) | Help::Reserves, _) => {}
         }
+        self.next_begins();
         Ok(())
     }
 
@@ -91,22 +132,45 @@ impl<'h> Attempts<'h> {
     ///
     /// As [`Attempts::failed`].
     pub async fn failed_async(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
-        if self.count(conflict)? {
+        let help = self.count(&tx, conflict)?;
+        if !matches!(help, Help::Nothing) {
             tx.reserve_all_async().await;
         }
         self.reservation = tx.take_reservation();
         drop(tx);
+        let core = self.handle.core();
+        if let (Help::Holds(time), Some(clock)) = (help, core.patient_clock()) {
+            let (reserved, reservation) = (&core.writes.reserved, &mut self.reservation);
+            give_way_until(core, || reserved.try_hold_writer(reservation, time, clock).is_none()).await;
+        }
         give_way().await;
+        self.next_begins();
         Ok(())
     }
 
-    /// Counts a conflict. Whether the next attempt reserves its keys.
-    fn count(&mut self, conflict: Conflict) -> Result<bool> {
+    /// Counts a conflict of `tx`. What is done for the next attempt.
+    fn count(&mut self, tx: &Transaction, conflict: Conflict) -> Result<Help> {
         self.failed += 1;
+        self.too_old += u32::from(matches!(conflict, Conflict::TooOld { .. }));
         if self.failed >= self.options.attempts {
             return Err(Error::TooManyConflicts { attempts: self.failed, conflict });
         }
-        Ok(self.failed >= RESERVES_AFTER)
+        self.tables = tx.tables();
+        let now = self.handle.core().env.machine.clock.now();
+        let (lost, last) = self.begun.map_or_else(Default::default, |(first, last)| (now - first, now - last));
+        Ok(match () {
+            () if self.failed >= HOLDS_AFTER || self.too_old >= 2 || lost >= LONGEST_LOST => {
+                Help::Holds((2 * last).clamp(SHORTEST_HOLD, LONGEST_HOLD))
+            }
+            () if self.failed >= RESERVES_AFTER => Help::Reserves,
+            () => Help::Nothing,
+        })
+    }
+
+    /// Notes the time at which the next attempt begins.
+    fn next_begins(&mut self) {
+        let now = self.handle.core().env.machine.clock.now();
+        self.begun = Some((self.begun.map_or(now, |(first, _)| first), now));
     }
 }
 

@@ -164,6 +164,9 @@ impl Batch {
     /// is durable when the commit returns, and makes other commits wait while the rows in memory of its tables go to files, too.
     /// The commit waits while the write buffer, or level 0 of a table, is full.
     ///
+    /// Unique [indexes](Table::create_index) look at the outcome: two rows may swap their values, and a row may take the key of one that is
+    /// removed later in the batch.
+    ///
     /// # Errors
     ///
     /// After an error none of the writes has taken effect, except after [`Error::OutcomeUnknown`]: a sync failed, and

@@ -4,6 +4,7 @@ use super::attempts::{Attempts, transact};
 use super::database::Database;
 use super::transaction::{Transaction, TransactionOptions};
 use crate::error::{Error, Result};
+use crate::transaction::recent::Tables;
 use crate::transaction::reserved::Reservation;
 
 impl Database {
@@ -38,13 +39,15 @@ impl Database {
     ///
     /// As [`Database::begin`].
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
-        Transaction::begin(self.handle(), options, Reservation::default())
+        Transaction::begin(self.handle(), options, Reservation::default(), Tables::NONE)
     }
 
     /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a new transaction,
     /// after a random time that grows from one conflict to the next. After eight conflicts the keys of the last attempt are reserved
     /// first, see [`Transaction::get_for_update`], so that the work is done in the end, however busy the keys are that it reads one by
-    /// one or writes. Ranges are not reserved.
+    /// one or writes. Ranges are not reserved. If that does not help, or if a second of work was done for nothing, all other commits wait
+    /// while `body` runs again: at most twice as long as it ran before, and at most a minute. Commits that the thread of `body` makes
+    /// meanwhile do not wait.
     ///
     /// `body` may run several times, so what it does outside of the transaction must bear this. If it fails, nothing is
     /// committed.
@@ -87,8 +90,9 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// As [`Database::transact`], for a `body` that awaits. Other tasks run until the commit is durable, while others have reserved its
-    /// keys, and before a new attempt begins. As every commit, it waits on this thread while the write buffer is full.
+    /// As [`Database::transact`], for a `body` that awaits. The future does not stop its thread: other tasks run until the commit is
+    /// durable, while others have reserved its keys, before a new attempt begins, and while the write buffer is full, see
+    /// [`Transaction::commit_async`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -132,8 +136,8 @@ impl Database {
             let mut tx = attempts.begin()?;
             let done = body(&mut tx).await?;
             match tx.try_commit_async().await? {
-                Ok(_) => return Ok(done),
-                Err(conflict) => attempts.failed_async(tx, conflict).await?,
+                (_, Ok(_)) => return Ok(done),
+                (tx, Err(conflict)) => attempts.failed_async(tx, conflict).await?,
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::commit::Commit;
 use super::give_way::give_way_until;
+use super::own_thread::in_thread;
 use super::readable::Readable;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
@@ -17,6 +18,7 @@ use crate::read::{Parts, Reader, Value};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::expected::Expected;
 use crate::transaction::own_writes::WriteMark;
+use crate::transaction::recent::{Running, Tables};
 use crate::transaction::reserved::Reservation;
 use crate::transaction::validation::Validation;
 use crate::transaction::work::Work;
@@ -110,8 +112,8 @@ pub struct Transaction {
     work: Work,
     /// The indexes whose entries are among its writes.
     indexed: Indexed,
-    /// The savepoints that can be gone back to, in the order in which they were made.
-    savepoints: Vec<Savepoint>,
+    /// The savepoints that can be gone back to.
+    savepoints: Savepoints,
     /// The keys that other commits let it have first.
     reservation: Reservation,
     /// Why it cannot be committed any more.
@@ -130,9 +132,35 @@ fn written_keys(ops: &BatchOps) -> impl Iterator<Item = (TableId, &[u8])> {
     ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)))
 }
 
-/// The numbers of the writes before `savepoints`.
-fn counts(savepoints: &[Savepoint]) -> Vec<u64> {
-    savepoints.iter().map(|savepoint| savepoint.mark.count()).collect()
+/// Savepoints in the order in which they were made.
+#[derive(Debug, Default)]
+struct Savepoints {
+    all: Vec<Savepoint>,
+    /// How many writes there are before each.
+    counts: Vec<u64>,
+}
+
+impl Savepoints {
+    fn push(&mut self, savepoint: Savepoint) {
+        self.counts.push(savepoint.mark.count());
+        self.all.push(savepoint);
+    }
+
+    /// Forgets all but the first `count`.
+    fn truncate(&mut self, count: usize) {
+        self.counts.truncate(count);
+        self.all.truncate(count);
+    }
+
+    /// The place of `savepoint`, if it is there.
+    fn place(&self, savepoint: &Savepoint) -> Option<usize> {
+        self.all.binary_search_by_key(&savepoint.number, |savepoint| savepoint.number).ok()
+    }
+
+    /// The newest place to go back to.
+    fn newest(&self) -> Option<WriteMark> {
+        self.all.last().map(|savepoint| savepoint.mark)
+    }
 }
 
 /// Numbers savepoints, so that those of other transactions are recognized.
@@ -147,30 +175,31 @@ const WRITES_SHARE: u64 = 4;
 /// It keeps so many erases of ranges in memory at most: each part of the keys has a version for each erase over it.
 const MOST_RANGE_ERASES: u32 = 512;
 
-/// The rows that so many writes of a batch replace are read together.
+/// The rows that so many writes of a batch replace are read together at most.
 const READ_TOGETHER: usize = 128;
 
 /// What it has read may always take so many bytes.
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {
-    /// Begins a transaction that has reserved keys already.
+    /// Begins a transaction that has reserved keys already, and is going to use `tables`, and perhaps others.
     pub(super) fn begin(
         handle: &Arc<DatabaseHandle>,
         options: &TransactionOptions,
         reservation: Reservation,
+        tables: Tables,
     ) -> Result<Self> {
         let core = handle.core();
         core.env.check_origin()?;
-        core.writes.recent.enter();
+        let running = Running::begin(&core.writes.recent, tables);
         // The version is older than the indexes, or as old: a transaction that began before an index was made is too old.
         let pin = Arc::new(core.views.pin());
         let indexed = Indexed::As(core.indexes.generation());
         let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
         let notes_reads = options.isolation == Isolation::Serializable;
-        let work = Work::new(pin.version(), notes_reads, most_bytes as usize);
+        let work = Work::new(running, pin.version(), notes_reads, most_bytes as usize);
         let durability = options.durability.unwrap_or(core.env.options.durability);
-        let (handle, isolation, savepoints) = (handle.clone(), options.isolation, Vec::new());
+        let (handle, isolation, savepoints) = (handle.clone(), options.isolation, Savepoints::default());
         Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation, failed: None })
     }
 
@@ -213,7 +242,7 @@ impl Transaction {
         table.check_parts(key, parts)?;
         self.make_room()?;
         match self.handle.core().indexes.of(table.id()) {
-            None => self.work.writes.write_to(table.identity()).put_parts(table.id().0, key, parts),
+            None => self.work.write_to(table.identity()).put_parts(table.id().0, key, parts),
             Some(indexes) => {
                 let mut value = Vec::new();
                 parts::encode(parts, &mut value);
@@ -278,14 +307,14 @@ impl Transaction {
     #[cold]
     fn spill(&mut self) -> Result<()> {
         self.work.depend_on_writes();
-        spill::spill(self.handle.core(), &mut self.work.writes, &counts(&self.savepoints))
+        spill::spill(self.handle.core(), &mut self.work.writes, &self.savepoints.counts)
     }
 
     /// Adds a write to `table`, which was checked, with what it changes in the indexes of the table.
     fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
         self.make_room()?;
         match self.handle.core().indexes.of(table.id) {
-            None => self.work.writes.write_to(table).push(table.id.0, op),
+            None => self.work.write_to(table).push(table.id.0, op),
             Some(indexes) => self.write_indexed((table, &indexes), op, None)?,
         }
         Ok(())
@@ -311,7 +340,7 @@ impl Transaction {
                     // If it cannot go back, it has a part of the erase, too.
                     Err(_) => self.rollback_to(&savepoint).err().map(Box::new),
                 };
-                self.savepoints.pop();
+                self.forget_savepoints(self.savepoints.all.len() - 1);
                 outcome
             }
         }
@@ -327,7 +356,7 @@ impl Transaction {
         while self.indexed_writes().erase_entries((table, indexes), &mut rows)? {
             self.make_room()?;
         }
-        self.work.writes.write_to(table).range_erase(table.id.0, start, end);
+        self.work.write_to(table).range_erase(table.id.0, start, end);
         Ok(())
     }
 
@@ -338,13 +367,14 @@ impl Transaction {
     /// Adds the writes `ops` to `tables`, which were checked. The rows that they replace are read in rounds.
     pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
-            self.work.writes.append(ops, tables);
+            self.work.append(ops, tables);
             return Ok(());
         }
         let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
-        let mut ops = ops.iter();
+        let (mut ops, mut together) = (ops.iter(), READ_TOGETHER);
         loop {
-            let some: Vec<(u32, Op<'_>)> = ops.by_ref().take(READ_TOGETHER).collect();
+            let some: Vec<(u32, Op<'_>)> = ops.by_ref().take(together).collect();
+            together = (2 * together).min(READ_TOGETHER);
             if some.is_empty() {
                 return Ok(());
             }
@@ -356,6 +386,10 @@ impl Transaction {
                     of_table.filter_map(|(place, (_, op))| Some((place, op.key()?))).unzip();
                 if keys.len() > 1 {
                     let rows = self.indexed_writes().rows_before((table, indexes), &keys)?;
+                    if rows.len() < keys.len() {
+                        // Those that are left out are read one by one below. The next ones are fewer.
+                        together = rows.len().max(1);
+                    }
                     places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
                 }
             }
@@ -363,7 +397,7 @@ impl Transaction {
                 self.make_room()?;
                 let place = tables.iter().position(|table| table.id.0 == id).expect("the tables are those of the ops");
                 match &indexed[place] {
-                    None => self.work.writes.write_to(&tables[place]).push(id, op),
+                    None => self.work.write_to(&tables[place]).push(id, op),
                     Some(indexes) => self.write_indexed((&tables[place], indexes), op, before)?,
                 }
             }
@@ -453,7 +487,14 @@ impl Transaction {
         let number = SAVEPOINTS.fetch_add(1, Ordering::Relaxed);
         let savepoint = Savepoint { number, mark: self.work.writes.mark() };
         self.savepoints.push(savepoint);
+        self.work.writes.keep_to(Some(savepoint.mark));
         savepoint
+    }
+
+    /// Forgets all savepoints but the first `count`.
+    fn forget_savepoints(&mut self, count: usize) {
+        self.savepoints.truncate(count);
+        self.work.writes.keep_to(self.savepoints.newest());
     }
 
     /// Takes back all writes after `savepoint`. Later savepoints are gone; this one can be gone back to again. What was read stays read:
@@ -464,11 +505,10 @@ impl Transaction {
     /// [`Error::NoSuchSavepoint`] if the savepoint is of another transaction, or the transaction has gone back to an earlier one. If the
     /// writes are in files, what reads and writes of files return. The transaction is as it was before.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
-        let found = self.savepoints.binary_search_by_key(&savepoint.number, |savepoint| savepoint.number);
-        let before = found.map_err(|_| Error::NoSuchSavepoint)? + 1;
-        let counts = counts(&self.savepoints[..before]);
-        spill::rewind(self.handle.core(), &mut self.work.writes, &savepoint.mark, &counts)?;
-        self.savepoints.truncate(before);
+        let before = self.savepoints.place(savepoint).ok_or(Error::NoSuchSavepoint)? + 1;
+        let counts = &self.savepoints.counts[..before];
+        spill::rewind(self.handle.core(), &mut self.work.writes, &savepoint.mark, counts)?;
+        self.forget_savepoints(before);
         Ok(())
     }
 
@@ -478,9 +518,12 @@ impl Transaction {
     /// The cost is that of the commit of a [`Batch`](crate::Batch), and of a look into memory for each key that was read since the
     /// transaction began, if there were other commits meanwhile.
     ///
+    /// The writes take effect together, whatever their order. So a unique index refuses them here, and not one by one: two rows may have
+    /// the same key meanwhile, as when they swap their values.
+    ///
     /// # Errors
     ///
-    /// As [`Batch::commit`](crate::Batch::commit). After an error none of the writes has taken effect, except after
+    /// As [`Batch::commit`](crate::Batch::commit). [`Error::Duplicate`] if two rows would have the same key in a unique index. After an error none of the writes has taken effect, except after
     /// [`Error::OutcomeUnknown`].
     pub fn commit(mut self) -> Result<Result<Version, Conflict>> {
         self.try_commit()
@@ -488,7 +531,8 @@ impl Transaction {
 
     /// As [`Transaction::commit`]. After a conflict the transaction can say what it depended on.
     pub(crate) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
-        let applied = self.apply(true)?;
+        self.check_unique()?;
+        let applied = self.apply()?;
         if let Ok(version) = applied
             && self.durability == Durability::Synced
         {
@@ -497,30 +541,48 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// As [`Transaction::try_commit`], as a future.
-    pub(super) async fn try_commit_async(&mut self) -> Result<Result<Version, Conflict>> {
+    /// As [`Transaction::try_commit`], as a future, which gives the transaction back.
+    pub(super) async fn try_commit_async(mut self) -> Result<(Self, Result<Version, Conflict>)> {
         let core = self.handle.core();
         let reserved = &core.writes.reserved;
         if reserved.count() > 0 {
             let hashes = reserved.hashes(written_keys(self.work.writes.ops()));
-            give_way_until(core, || !reserved.is_reserved(&hashes, &self.reservation)).await;
+            let clock = &core.env.machine.clock;
+            give_way_until(core, || !reserved.is_reserved(&hashes, &self.reservation, clock.now())).await;
         }
-        let applied = self.apply(false)?;
-        match applied {
-            Ok(version) if self.durability == Durability::Synced => {
-                Commit::new(self.handle.clone(), version).await.map(Ok)
-            }
-            _ => Ok(applied),
+        if let Some(doubtful) = self.work.take_doubtful() {
+            self.indexed_writes().check_unique_async(&doubtful).await?;
         }
+        let (core, writes) = (self.handle.core(), &self.work.writes);
+        let applied = if writes.in_runs() > 0 || commit::is_large(core, writes.ops()) {
+            let threads = core.env.machine.threads.clone();
+            let applied;
+            (self, applied) = in_thread(&*threads, move || {
+                let applied = self.apply();
+                (self, applied)
+            })
+            .await?;
+            applied?
+        } else {
+            self.apply_async().await?
+        };
+        if let Ok(version) = applied
+            && self.durability == Durability::Synced
+        {
+            Commit::new(self.handle.clone(), version).await?;
+        }
+        Ok((self, applied))
     }
 
-    /// As [`Transaction::commit`], as a future: no thread waits for the sync.
+    /// As [`Transaction::commit`], as a future. It does not stop its thread: other tasks run until the commit is durable, and also while
+    /// commits are slowed, or have to wait because the write buffer, or level 0 of a table, is full. Writes that take more than half of
+    /// the write buffer are committed by a thread that is started for them. If the future is dropped, they are committed or not.
     ///
     /// # Errors
     ///
     /// As [`Transaction::commit`].
-    pub async fn commit_async(mut self) -> Result<Result<Version, Conflict>> {
-        self.try_commit_async().await
+    pub async fn commit_async(self) -> Result<Result<Version, Conflict>> {
+        self.try_commit_async().await.map(|(_, committed)| committed)
     }
 
     /// As [`Transaction::commit`], and returns when reads see the writes: the returned [`Commit`] says when they are durable, see
@@ -544,40 +606,71 @@ impl Transaction {
     ///
     /// As [`Transaction::commit`]; a sync that fails is an error of the returned handle.
     pub fn submit(mut self) -> Result<Result<Commit, Conflict>> {
-        let applied = self.apply(true)?;
+        self.check_unique()?;
+        let applied = self.apply()?;
         Ok(applied.map(|version| Commit::new(self.handle.clone(), version)))
     }
 
+    /// Refuses writes after which two rows would have the same key in a unique index.
+    fn check_unique(&mut self) -> Result<()> {
+        match self.work.take_doubtful() {
+            Some(doubtful) => self.indexed_writes().check_unique(&doubtful),
+            None => Ok(()),
+        }
+    }
+
     /// Makes reads see the writes, or finds a conflict. The keys are free again then, because others need not wait for a sync.
-    /// If it `waits`, then for keys that others have reserved.
-    fn apply(&mut self, waits: bool) -> Result<Result<Version, Conflict>> {
-        if let Some(error) = &self.failed {
-            return Err(Error::clone(error));
+    fn apply(&mut self) -> Result<Result<Version, Conflict>> {
+        if let Some(done) = self.done_before() {
+            return done;
         }
-        if self.is_empty() {
-            return Ok(Ok(self.version()));
-        }
-        let (began, core) = (self.version(), self.handle.core());
         let has_runs = self.work.writes.in_runs() > 0;
         if has_runs {
             self.work.depend_on_writes();
         }
+        let (began, guards_writes, core) = (self.version(), self.isolation == Isolation::Snapshot, self.handle.core());
+        let tables = self.work.running.tables();
         let (writes, keys, ranges) = self.work.finish();
-        let reads = [Some(keys), ranges.as_ref()];
-        let validation = Validation::new(began, reads, self.isolation == Isolation::Snapshot);
+        let validation = Validation::new(began, tables, [Some(keys), ranges.as_ref()], guards_writes);
         core.check_writable()?;
-        let clock = if waits { core.patient_clock() } else { None };
-        core.writes.reserved.wait_for(writes.ops(), Some(&self.reservation), clock);
+        core.writes.reserved.wait_for(writes.ops(), Some(&self.reservation), core.patient_clock());
         let applied = if has_runs {
             spill::commit(core, writes, self.indexed, validation)?
         } else {
             let (ops, tables) = writes.parts_mut();
             commit::submit_valid(core, ops, (tables, self.indexed), validation)?
         };
-        if applied.is_ok() {
-            core.writes.reserved.free(&mut self.reservation);
-        }
+        self.applied(&applied);
         Ok(applied)
+    }
+
+    /// As [`Transaction::apply`], of writes in memory, as a future. The caller has waited for reserved keys.
+    async fn apply_async(&mut self) -> Result<Result<Version, Conflict>> {
+        if let Some(done) = self.done_before() {
+            return done;
+        }
+        let (began, guards_writes, core) = (self.version(), self.isolation == Isolation::Snapshot, self.handle.core());
+        let tables = self.work.running.tables();
+        let (writes, keys, ranges) = self.work.finish();
+        let validation = Validation::new(began, tables, [Some(keys), ranges.as_ref()], guards_writes);
+        let (ops, tables) = writes.parts_mut();
+        let applied = commit::submit_valid_async(core, ops, (tables, self.indexed), validation).await?;
+        self.applied(&applied);
+        Ok(applied)
+    }
+
+    /// The outcome of a commit that has nothing to do, or cannot be made.
+    fn done_before(&self) -> Option<Result<Result<Version, Conflict>>> {
+        match &self.failed {
+            Some(error) => Some(Err(Error::clone(error))),
+            None => self.is_empty().then(|| Ok(Ok(self.version()))),
+        }
+    }
+
+    fn applied(&mut self, applied: &Result<Version, Conflict>) {
+        if applied.is_ok() {
+            self.handle.core().writes.reserved.free(&mut self.reservation);
+        }
     }
 
     /// Reserves the keys that the transaction has read one by one or written, for the next attempt, and waits for others that have
@@ -605,15 +698,18 @@ impl Transaction {
         std::mem::take(&mut self.reservation)
     }
 
+    /// The tables that it has read or written.
+    pub(super) fn tables(&self) -> Tables {
+        self.work.running.tables()
+    }
+
     /// Ends the transaction without any effect, as dropping it does.
     pub fn rollback(self) {}
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        let writes = &self.handle.core().writes;
-        writes.recent.leave();
-        writes.reserved.free(&mut self.reservation);
+        self.handle.core().writes.reserved.free(&mut self.reservation);
     }
 }
 

@@ -138,7 +138,8 @@ impl Table {
 
     /// Removes every key in `range`. It costs one small write, whatever the number of rows. An empty range removes
     /// nothing. If the table has [indexes](Table::create_index), it reads the rows of the range and erases their entries, all in one
-    /// commit, and begins again if another commit writes to the range meanwhile: remove a large range in pieces then.
+    /// commit, in bounded memory. It begins again if another commit writes to the range meanwhile, and after some conflicts other commits
+    /// wait for it, see [`Database::transact`](crate::Database::transact): remove a large range in pieces if they must not.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -83,6 +83,9 @@ impl fmt::Display for IndexProblem {
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 
+/// The keys of rows and entries that are compared together take so many bytes at most.
+const MOST_PENDING_BYTES: usize = 1 << 20;
+
 /// The name of the work in the error about a check that was cancelled.
 const WORK: &str = "the check of the index";
 
@@ -137,13 +140,16 @@ pub fn check(
         }
         limit.check(WORK)
     };
+    let mut pending_bytes = 0;
     for row in rows.range::<Parts>(all()) {
         let (key, row) = row?;
         found.rows += 1;
         for index_key in keys_of(&key, &row, &mut found)? {
+            pending_bytes += index_key.len() + key.len();
             pending.push((index_key, key.clone()));
         }
-        if pending.len() >= TOGETHER {
+        if pending.len() >= TOGETHER || pending_bytes >= MOST_PENDING_BYTES {
+            pending_bytes = 0;
             compare(&mut pending, &mut found)?;
             progress(found.rows);
         }
@@ -163,9 +169,11 @@ pub fn check(
 
     let mut all_entries = entries.range::<Value>(all());
     loop {
-        let (mut some, mut is_end) = (Vec::new(), true);
-        for entry in all_entries.by_ref().take(TOGETHER) {
+        let (mut some, mut bytes, mut is_end) = (Vec::new(), 0, true);
+        while some.len() < TOGETHER && bytes < MOST_PENDING_BYTES {
+            let Some(entry) = all_entries.next() else { break };
             let (key, value) = entry?;
+            bytes += key.len();
             is_end = false;
             match IndexEntry::of(&key, &value) {
                 Some(entry) => some.push(entry),
@@ -176,16 +184,22 @@ pub fn check(
         if is_end {
             return Ok(found);
         }
-        let keys: Vec<&[u8]> = some.iter().map(IndexEntry::row_key).collect();
-        for (entry, row) in some.iter().zip(rows.multi_get::<Parts, _>(&keys)?) {
-            let index_key = entry.index_key().to_vec();
-            let keys = match row {
-                // The first pass has reported a row that does not fit.
-                Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
-                None => Vec::new(),
-            };
-            if !keys.contains(&index_key) {
-                found.report(IndexProblem::TooMuch { row: entry.row_key().into(), index_key: index_key.into() });
+        let mut some = some.as_slice();
+        while !some.is_empty() {
+            let keys: Vec<&[u8]> = some.iter().map(IndexEntry::row_key).collect();
+            let found_rows = rows.multi_get_some::<Parts, _>(&keys)?;
+            let (looked_up, rest) = some.split_at(found_rows.len());
+            some = rest;
+            for (entry, row) in looked_up.iter().zip(found_rows) {
+                let index_key = entry.index_key().to_vec();
+                let keys = match row {
+                    // The first pass has reported a row that does not fit.
+                    Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
+                    None => Vec::new(),
+                };
+                if !keys.contains(&index_key) {
+                    found.report(IndexProblem::TooMuch { row: entry.row_key().into(), index_key: index_key.into() });
+                }
             }
         }
     }

@@ -66,6 +66,11 @@ impl EntryList {
         self.places.len()
     }
 
+    /// The bytes of their keys.
+    pub fn key_bytes(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Forgets them.
     pub fn clear(&mut self) {
         self.keys.clear();

@@ -4,6 +4,9 @@
 //! after are compared, and the entries that differ are erased and put by the same transaction. The transaction depends on the row,
 //! and for a unique index on all entries with its key: if another commit changes them, it conflicts.
 //!
+//! The writes of a transaction take effect together, so what counts for a unique index is their outcome. A write that puts a second entry
+//! with one key notes the doubt, and the commit looks whether there are two at the end.
+//!
 //! Invariant: after an error the transaction has the writes that it had before, except of an erase of a range: the caller goes back.
 
 use super::entry::{self, IndexEntry};
@@ -11,9 +14,10 @@ use super::registry::{LiveIndex, TableIndexes};
 use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
-use crate::manifest::{IndexState, TableInfo};
+use crate::manifest::{IndexState, TableId, TableInfo};
 use crate::parts;
-use crate::read::{PartList, Parts, Range, Reader, Value};
+use crate::read::{Key, PartList, Parts, Range, Reader, Scan, Value};
+use crate::transaction::read_set::ReadSet;
 use crate::transaction::work::Work;
 use crate::write::batch::BatchOps;
 use os::sync::Arc;
@@ -37,8 +41,10 @@ struct Changes {
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// The entries of so many rows are erased before the transaction looks for the memory that its writes take.
+/// The entries of so many rows are erased before the transaction looks for the memory that its writes take, or as many as have so many
+/// bytes.
 const ERASED_TOGETHER: usize = 256;
+const ERASED_BYTES: usize = 64 << 10;
 
 /// The rows whose entries were put at a time.
 #[derive(Debug)]
@@ -55,7 +61,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`], [`Error::BadRow`], [`Error::Duplicate`], [`Error::IndexKeyTooLong`]; a row cannot be read.
+    /// [`Error::NoExtractor`], [`Error::BadRow`], [`Error::IndexKeyTooLong`]; a row cannot be read.
     pub fn write(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -64,7 +70,7 @@ impl IndexedWrites<'_> {
     ) -> Result<()> {
         indexes.check_registered(table)?;
         let changes = self.row_changes((table, indexes), (key, value), before)?;
-        let ops = self.work.writes.write_to(table);
+        let ops = self.work.write_to(table);
         match value {
             Some(value) => ops.put(table.id.0, key, value),
             None => ops.erase(table.id.0, key),
@@ -78,7 +84,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// The rows of `keys` without the writes of the transaction, in one round. It notes nothing.
+    /// The first of the rows of `keys` without the writes of the transaction, in one round: as many as a round holds, and one at least. It
+    /// notes nothing.
     ///
     /// # Errors
     ///
@@ -89,15 +96,15 @@ impl IndexedWrites<'_> {
         keys: &[&[u8]],
     ) -> Result<Vec<Option<Parts>>> {
         let handle = TableHandle::new(self.handle.clone(), table.clone());
-        Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get(keys)
+        Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_some(keys)
     }
 
     fn erase(&mut self, index: &LiveIndex, entry: &[u8]) {
-        self.work.writes.write_to(&index.entries).erase(index.entries.id.0, entry);
+        self.work.write_to(&index.entries).erase(index.entries.id.0, entry);
     }
 
     fn put(&mut self, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) {
-        let ops: &mut BatchOps = self.work.writes.write_to(&index.entries);
+        let ops: &mut BatchOps = self.work.write_to(&index.entries);
         ops.put(index.entries.id.0, &entry::key(index_key, row_key), &[]);
     }
 
@@ -131,7 +138,9 @@ impl IndexedWrites<'_> {
                 changes.erased.push((place, entry::key(index_key, key)));
             }
             for index_key in after.into_iter().filter(|key| before.binary_search(key).is_err()) {
-                self.check_new(table, index, &index_key, key)?;
+                if let Some((_, keys)) = self.check_new(table, index, &index_key, key)? {
+                    self.work.doubt(index.entries.id, keys);
+                }
                 changes.put.push((place, index_key));
             }
         }
@@ -167,21 +176,33 @@ impl IndexedWrites<'_> {
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
         rows: &mut Range<Parts>,
     ) -> Result<bool> {
-        let (parts, mut count) = (indexes.parts(table), 0);
-        for row in rows.take(ERASED_TOGETHER) {
+        let (parts, mut bytes) = (indexes.parts(table), 0);
+        for _ in 0..ERASED_TOGETHER {
+            let Some(row) = rows.next() else { return Ok(false) };
             let (key, old) = row?;
             for index in &indexes.all {
                 for index_key in keys_before(index, table, &key, &|group| part_of(&parts, &old, group))? {
-                    self.erase(index, &entry::key(&index_key, &key));
+                    let entry = entry::key(&index_key, &key);
+                    bytes += entry.len();
+                    self.erase(index, &entry);
                 }
             }
-            count += 1;
+            if bytes >= ERASED_BYTES {
+                break;
+            }
         }
-        Ok(count == ERASED_TOGETHER)
+        Ok(true)
     }
 
-    /// Refuses an entry that the index cannot have.
-    fn check_new(&mut self, table: &TableInfo, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) -> Result<()> {
+    /// Refuses an entry that the index cannot have. If the index is unique and has an entry of another row with the same key, it returns
+    /// the key of this row, and the keys between which all entries with the index key lie.
+    fn check_new(
+        &mut self,
+        table: &TableInfo,
+        index: &LiveIndex,
+        index_key: &[u8],
+        row_key: &[u8],
+    ) -> Result<Option<(IndexEntry, KeyRange)>> {
         let bytes = entry::key_bytes(index_key, row_key);
         let names = || (table.name.as_str().into(), index.info().name.as_str().into());
         if bytes > MAX_KEY_BYTES {
@@ -189,25 +210,100 @@ impl IndexedWrites<'_> {
             return Err(Error::IndexKeyTooLong { table, index, key: row_key.into(), bytes, max });
         }
         if !index.info().is_unique {
-            return Ok(());
+            return Ok(None);
         }
         let same = entry::bounds_under(index_key);
         let keys = KeyRange::between(same.0.as_ref().map(Vec::as_slice), same.1.as_ref().map(Vec::as_slice));
-        self.work.depend_on_read_range(index.entries.id, keys);
+        self.work.depend_on_read_range(index.entries.id, keys.clone());
         let handle = TableHandle::new(self.handle.clone(), index.entries.clone());
         let entries = Reader::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
         for entry in entries.range::<Value>(same) {
             let (entry, value) = match entry {
                 // The index was dropped meanwhile. The commit sees that, too, and runs again without it.
-                Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(()),
+                Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(None),
                 entry => entry?,
             };
             if let Some(found) = IndexEntry::of(&entry, &value).filter(|found| found.row_key() != row_key) {
-                let (table, index) = names();
-                return Err(Error::Duplicate { table, index, key: index_key.into(), row: found.row_key().into() });
+                return Ok(keys.map(|keys| (found, keys)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The ranges of `doubtful` entries, with what reads them.
+    fn entries_in_doubt(&self, doubtful: &ReadSet) -> Vec<(Arc<TableInfo>, Range<Value>)> {
+        let entries = |(id, keys): &(TableId, KeyRange)| {
+            // An index that was dropped meanwhile is found by the commit.
+            let info = self.handle.core().views.table_info(*id)?;
+            let handle = TableHandle::new(self.handle.clone(), info.clone());
+            let high = keys.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
+            let entries = Reader::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
+            Some((info, entries.range((Bound::Included(keys.start.clone()), high))))
+        };
+        doubtful.ranges().filter_map(entries).collect()
+    }
+
+    /// Refuses two of the `doubtful` entries with one index key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Duplicate`]; an entry cannot be read.
+    pub fn check_unique(&self, doubtful: &ReadSet) -> Result<()> {
+        for (info, entries) in self.entries_in_doubt(doubtful) {
+            let mut last = None;
+            for entry in entries {
+                match entry {
+                    Err(Error::TableDropped(_)) => break,
+                    entry => self.check_neighbours(&info, &mut last, entry?)?,
+                }
             }
         }
         Ok(())
+    }
+
+    /// As [`IndexedWrites::check_unique`], as a future.
+    ///
+    /// # Errors
+    ///
+    /// As [`IndexedWrites::check_unique`].
+    pub async fn check_unique_async(&self, doubtful: &ReadSet) -> Result<()> {
+        for (info, entries) in self.entries_in_doubt(doubtful) {
+            let (mut last, mut entries) = (None, Scan::from(entries));
+            while let Some(entry) = entries.next().await {
+                match entry {
+                    Err(Error::TableDropped(_)) => break,
+                    entry => self.check_neighbours(&info, &mut last, entry?)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses `entry` of the index with the table `info` if it has the index key of the `last` one, and is the last one from now on.
+    fn check_neighbours(
+        &self,
+        info: &Arc<TableInfo>,
+        last: &mut Option<IndexEntry>,
+        (key, value): (Key, Value),
+    ) -> Result<()> {
+        let Some(entry) = IndexEntry::of(&key, &value) else { return Ok(()) };
+        match last.replace(entry.clone()) {
+            Some(last) if last.index_key() == entry.index_key() => Err(self.duplicate(info, [last, entry])?),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error about two rows with one index key: it names the one that has the key already, if one of them has.
+    fn duplicate(&self, info: &Arc<TableInfo>, [first, second]: [IndexEntry; 2]) -> Result<Error> {
+        let core = self.handle.core();
+        let index = info.index.as_ref().expect("only unique indexes are doubted");
+        let table = core.views.table_info(index.table).map_or_else(|| "?".into(), |table| table.name.as_str().into());
+        let handle = TableHandle::new(self.handle.clone(), info.clone());
+        let before = Reader::new(&handle, Some(self.pin), PartList::whole());
+        let has_second = before.contains_key(&entry::key(second.index_key(), second.row_key()))?;
+        let row = if has_second { second } else { first };
+        let (key, row) = (row.index_key().into(), row.row_key().into());
+        Ok(Error::Duplicate { table, index: index.name.as_str().into(), key, row })
     }
 
     fn is_gone(&self, table: &TableInfo, index: &LiveIndex) -> bool {
@@ -219,7 +315,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// As [`IndexedWrites::write`].
+    /// [`Error::Duplicate`]; as [`IndexedWrites::write`].
     pub fn fill(
         &mut self,
         table: &Arc<TableInfo>,
@@ -238,7 +334,10 @@ impl IndexedWrites<'_> {
             self.work.depend_on(table.id, &key);
             bytes += key.len() + row.iter().map(|part| part.len()).sum::<usize>();
             for index_key in index.keys_of(table, &key, &|group| part_of(&parts, &row, group))? {
-                self.check_new(table, index, &index_key, &key)?;
+                if let Some((found, _)) = self.check_new(table, index, &index_key, &key)? {
+                    let (table, index) = (table.name.as_str().into(), index.info().name.as_str().into());
+                    return Err(Error::Duplicate { table, index, key: index_key.into(), row: found.row_key().into() });
+                }
                 bytes += index_key.len() + key.len();
                 self.put(index, &index_key, &key);
             }

@@ -1,7 +1,8 @@
 //! Reads by an index: its entries, and rows in the order of an index. It does not know who reads, and where entries and rows are found.
 //!
 //! Entries come from a range over the table of entries. Rows are fetched in rounds: the keys of the next entries are gathered, and their
-//! rows are looked up together. The first rounds are small, for a reader that needs only a few rows.
+//! rows are looked up together. The first rounds are small, for a reader that needs only a few rows. A round ends early when the keys
+//! that were gathered, or the rows that were fetched, take much memory: the entries that are left are those of the next round.
 //!
 //! Entries and rows are read at one version, and in a transaction with the same own writes.
 
@@ -21,6 +22,9 @@ use std::ops::ControlFlow;
 /// How many rows the first round fetches, and how many later rounds fetch at most.
 const FIRST_ROUND: usize = 16;
 pub const MOST_IN_ROUND: usize = 128;
+
+/// A round gathers no more entries when their keys take so many bytes.
+const MOST_KEY_BYTES: usize = 512 << 10;
 
 /// What turns rows of the table of entries into entries, with the names for its errors.
 #[derive(Clone, Debug)]
@@ -107,12 +111,25 @@ struct End<V> {
     entries: VecDeque<IndexEntry>,
     /// The rows of the first entries, or `None` where there is no row.
     rows: VecDeque<Option<V>>,
+    /// The bytes of the keys of the entries whose rows are not fetched yet.
+    gathered_bytes: usize,
 }
 
 impl<V> End<V> {
     /// The entries whose rows are not fetched yet.
     fn gathered(&self) -> impl ExactSizeIterator<Item = &IndexEntry> {
         self.entries.range(self.rows.len()..)
+    }
+
+    fn count_gathered(&mut self) {
+        self.gathered_bytes = self.gathered().map(|entry| entry.index_key().len() + entry.row_key().len()).sum();
+    }
+
+    /// Takes back the entries of `list` from entry `first` on, which come before those that are gathered here. All fetched rows were given.
+    fn take_back(&mut self, list: &EntryList, first: usize) {
+        let entries: Vec<IndexEntry> = list.entries_from(first).collect();
+        entries.into_iter().rev().for_each(|entry| self.entries.push_front(entry));
+        self.count_gathered();
     }
 }
 
@@ -131,7 +148,7 @@ struct Rounds<V> {
 
 impl<V: Content> Rounds<V> {
     fn new(rows: LaterReader, entry_table: EntryTable) -> Self {
-        let end = || End { entries: VecDeque::new(), rows: VecDeque::new() };
+        let end = || End { entries: VecDeque::new(), rows: VecDeque::new(), gathered_bytes: 0 };
         Self { rows, entry_table, front: end(), back: end(), size: FIRST_ROUND, left: u64::MAX, failed: None }
     }
 
@@ -145,12 +162,15 @@ impl<V: Content> Rounds<V> {
     /// Whether the next round from this end has room for one more entry.
     fn has_room(&mut self, direction: Direction) -> bool {
         let most = self.left.min(self.size as u64);
-        (self.end(direction).gathered().len() as u64) < most
+        let end = self.end(direction);
+        (end.gathered().len() as u64) < most && end.gathered_bytes < MOST_KEY_BYTES
     }
 
     /// Takes the next entry from this end.
     fn gather(&mut self, direction: Direction, entry: Result<IndexEntry>) -> Result<()> {
-        self.end(direction).entries.push_back(entry?);
+        let (end, entry) = (self.end(direction), entry?);
+        end.gathered_bytes += entry.index_key().len() + entry.row_key().len();
+        end.entries.push_back(entry);
         Ok(())
     }
 
@@ -166,17 +186,23 @@ impl<V: Content> Rounds<V> {
             Direction::Forward => &self.front,
             Direction::Backward => &self.back,
         };
-        end.gathered().map(IndexEntry::row_key).collect()
+        end.gathered().take(self.size).map(IndexEntry::row_key).collect()
     }
 
-    /// Takes the rows of a round.
-    fn fetched(&mut self, from: Direction, rows: Vec<Option<V>>) {
-        self.size = (self.size * 2).min(MOST_IN_ROUND);
+    /// Takes the rows of a round, of which it has asked for `asked`.
+    fn fetched(&mut self, from: Direction, asked: usize, rows: Vec<Option<V>>) {
+        self.note_round(asked, rows.len());
         let end = self.end(from);
         match end.rows.is_empty() {
             true => end.rows = rows.into(),
             false => end.rows.extend(rows),
         }
+        end.count_gathered();
+    }
+
+    /// Notes that a round has asked for `asked` rows and got `got`. The next one asks for as many as fit this time, or for more.
+    fn note_round(&mut self, asked: usize, got: usize) {
+        self.size = if got < asked { got.max(1) } else { (self.size * 2).min(MOST_IN_ROUND) };
     }
 
     /// Whether a read is over before it asks: after an error, or when it has given all rows that it may give.
@@ -260,23 +286,27 @@ impl<V: Content> RangeBy<V> {
     fn fetch_list(&mut self, list: &mut EntryList) -> Result<(Vec<Option<V>>, bool)> {
         let has_more = self.gather_list(list)?;
         let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
-        Ok((self.rounds.rows.multi_get(&keys)?, has_more))
+        Ok((self.rounds.rows.multi_get_some(&keys)?, has_more))
     }
 
     /// The entries of the next round from the front: those that were gathered, and the next ones, as many as there is room for. Whether
     /// more may follow.
     fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
-        let front = &mut self.rounds.front;
-        front.entries.drain(front.rows.len()..).for_each(|entry| list.push(&entry));
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;
-        if list.len() >= most {
+        let front = &mut self.rounds.front;
+        let first = front.rows.len();
+        let end = front.entries.len().min(first + most);
+        front.entries.drain(first..end).for_each(|entry| list.push(&entry));
+        front.count_gathered();
+        let is_full = |list: &EntryList| list.len() >= most || list.key_bytes() >= MOST_KEY_BYTES;
+        if is_full(list) {
             return Ok(true);
         }
         let gathered = self.entries.for_each_row(|row| {
             match row.inline_part(0).and_then(|value| list.push_row(row.key(), value)) {
                 None => ControlFlow::Break(Err(Key::from(row.key()))),
-                Some(()) if list.len() >= most => ControlFlow::Break(Ok(())),
+                Some(()) if is_full(list) => ControlFlow::Break(Ok(())),
                 Some(()) => ControlFlow::Continue(()),
             }
         })?;
@@ -313,8 +343,9 @@ impl<V: Content> RangeBy<V> {
                 }
             }
             let Some(from) = self.rounds.round(direction) else { return self.rounds.rest(direction) };
-            match self.rounds.rows.multi_get(&self.rounds.keys(from)) {
-                Ok(rows) => self.rounds.fetched(from, rows),
+            let keys = self.rounds.keys(from);
+            match self.rounds.rows.multi_get_some(&keys) {
+                Ok(rows) => self.rounds.fetched(from, keys.len(), rows),
                 Err(error) => return self.rounds.fail(error),
             }
             if from != direction {
@@ -398,7 +429,7 @@ impl RangeBy {
                 }
                 continue;
             }
-            self.rounds.size = (self.rounds.size * 2).min(MOST_IN_ROUND);
+            self.rounds.note_round(list.len(), rows.len());
             for (i, ((index_key, row_key), row)) in list.iter().zip(&rows).enumerate() {
                 if self.rounds.left == 0 {
                     break;
@@ -406,11 +437,15 @@ impl RangeBy {
                 let Some(value) = row else { return Err(self.rounds.no_row(&IndexEntry::new(index_key, row_key))) };
                 self.rounds.left -= 1;
                 if let ControlFlow::Break(end) = each(IndexRow { index_key, row_key, value }) {
-                    self.rounds.front.entries.extend(list.entries_from(i + 1));
+                    self.rounds.front.take_back(&list, i + 1);
                     self.rounds.front.rows.extend(rows.into_iter().skip(i + 1));
                     return Ok(ControlFlow::Break(end));
                 }
             }
+            if rows.len() < list.len() {
+                self.rounds.front.take_back(&list, rows.len());
+            }
+            has_more |= self.rounds.front.gathered().len() > 0;
         }
     }
 }
@@ -523,8 +558,9 @@ impl<V: Content> ScanBy<V> {
                 }
             }
             let Some(from) = self.rounds.round(direction) else { return self.rounds.rest(direction) };
-            match self.rounds.rows.multi_get_async(&self.rounds.keys(from)).await {
-                Ok(rows) => self.rounds.fetched(from, rows),
+            let keys = self.rounds.keys(from);
+            match self.rounds.rows.multi_get_some_async(&keys).await {
+                Ok(rows) => self.rounds.fetched(from, keys.len(), rows),
                 Err(error) => return self.rounds.fail(error),
             }
             if from != direction {

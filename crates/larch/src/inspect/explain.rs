@@ -15,7 +15,7 @@ use crate::indexes::entry::{self, IndexEntry};
 use crate::indexes::read::MOST_IN_ROUND;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
-use crate::read::multi;
+use crate::read::multi::{self, AnswerBytes};
 use crate::read::point::{self, Answer, PointRead, ask_memtable};
 use crate::read::range::RangeRows;
 use crate::read::view::TableView;
@@ -307,8 +307,12 @@ impl Table {
             };
             let known = Known::new(table, candidates);
             let (mut rows, mut value_bytes) = (0, 0);
-            for keys in keys.chunks(MOST_IN_ROUND) {
-                for row in multi::get::<Parts, _>(&session, cache, table, keys, wanted)?.into_iter().flatten() {
+            let mut rest = keys;
+            while !rest.is_empty() {
+                let next = &rest[..rest.len().min(MOST_IN_ROUND)];
+                let found = multi::get::<Parts, _>(&session, cache, table, next, (wanted, AnswerBytes::ROUND))?;
+                rest = &rest[found.len()..];
+                for row in found.into_iter().flatten() {
                     rows += 1;
                     value_bytes += row.iter().map(|part| part.len() as u64).sum::<u64>();
                 }

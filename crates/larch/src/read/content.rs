@@ -50,6 +50,9 @@ pub trait GivesRows: Sized + Send + 'static {
 
     /// Part `i`; a whole value is its only part.
     fn part(&self, i: usize) -> &[u8];
+
+    /// The bytes of all parts.
+    fn bytes(&self) -> u64;
 }
 
 impl GivesRows for Value {
@@ -89,6 +92,10 @@ impl GivesRows for Value {
 
     fn part(&self, _: usize) -> &[u8] {
         self
+    }
+
+    fn bytes(&self) -> u64 {
+        self.len() as u64
     }
 }
 
@@ -132,6 +139,10 @@ impl GivesRows for Parts {
 
     fn part(&self, i: usize) -> &[u8] {
         &self[i]
+    }
+
+    fn bytes(&self) -> u64 {
+        self.iter().map(|part| part.len() as u64).sum()
     }
 }
 

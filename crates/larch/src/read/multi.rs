@@ -7,6 +7,8 @@
 //!   parts in other pages are loaded. It replaces that of an older file, which had its pages in memory first.
 //! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take
 //!   more.
+//! * A caller that gives rows on one after the other says how many bytes of answers it holds at once. The search ends when it has as many,
+//!   with the answers for the first keys: at least one, so that a row that is larger is answered, too.
 
 use super::content::Content;
 use super::found::FoundRow;
@@ -26,16 +28,28 @@ const MAX_BATCH_KEYS: usize = 256;
 /// the first-level cache of a processor, which has 32 KiB.
 const INTERLEAVED: usize = 16;
 
-/// What is `wanted` of the rows of `keys`, in the order of the keys. It waits for pages.
+/// What is `wanted` of the rows of `keys`, in the order of the keys: of all keys, or of the first ones whose answers take about
+/// `most_answers`. It waits for pages.
 pub fn get<V: Content, S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
     table: TableView<'_>,
     keys: &[impl AsRef<[u8]>],
-    wanted: &PartList,
+    (wanted, most_answers): (&PartList, AnswerBytes),
 ) -> Result<Vec<Option<V>>> {
-    let mut read = MultiRead::new(table, keys, wanted, cache);
+    let mut read = MultiRead::new(table, keys, (wanted, most_answers), cache);
     Ok(retry(source, || read.get(source, cache))?)
+}
+
+/// How many bytes of answers a search gives at most; a single answer may have more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AnswerBytes(pub u64);
+
+impl AnswerBytes {
+    /// Answers for all keys, whatever they take.
+    pub const ALL: Self = Self(u64::MAX);
+    /// What a reader asks for that gives rows on one after the other: all rows of its round.
+    pub const ROUND: Self = Self::ALL;
 }
 
 /// A search for many keys.
@@ -45,6 +59,8 @@ pub struct MultiRead<'v, 'k, K, V> {
     wanted: &'k PartList,
     /// Memory for the pages of a batch.
     most_bytes: u64,
+    /// Memory for answers.
+    most_answers: AnswerBytes,
     /// The answers for the first keys: those that are done, and those of the batch.
     answers: Vec<Option<V>>,
     stage: Stage<'v>,
@@ -59,18 +75,31 @@ enum Stage<'v> {
 
 impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
     /// A search that has asked nothing yet.
-    pub fn new(table: TableView<'v>, keys: &'k [K], wanted: &'k PartList, cache: &PageCache) -> Self {
-        let most_bytes = cache.budget_bytes() / 4;
-        Self { table, keys, wanted, most_bytes, answers: Vec::with_capacity(keys.len()), stage: Stage::Begin }
+    pub fn new(
+        table: TableView<'v>,
+        keys: &'k [K],
+        (wanted, most_answers): (&'k PartList, AnswerBytes),
+        cache: &PageCache,
+    ) -> Self {
+        let (most_bytes, answers) = (cache.budget_bytes() / 4, Vec::with_capacity(keys.len()));
+        Self { table, keys, wanted, most_bytes, most_answers, answers, stage: Stage::Begin }
     }
 
-    /// What is wanted of all rows, in the order of the keys. It keeps its results, so that it goes on where it was when it
+    /// How many bytes of answers it may still give; `None` if there is no bound.
+    fn answers_left(&self) -> Option<u64> {
+        let AnswerBytes(most) = (self.most_answers != AnswerBytes::ALL).then_some(self.most_answers)?;
+        Some(most.saturating_sub(self.answers.iter().flatten().map(V::bytes).sum()))
+    }
+
+    /// What is wanted of all rows, in the order of the keys, or of the first ones if their answers take all bytes. It keeps its results, so that it goes on where it was when it
     /// is run again after a fault.
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<V>>, Stop> {
         loop {
+            let left = self.answers_left();
             match &mut self.stage {
                 Stage::Begin => {
-                    if self.answers.len() == self.keys.len() {
+                    let is_full = !self.answers.is_empty() && left == Some(0);
+                    if self.answers.len() == self.keys.len() || is_full {
                         return Ok(std::mem::take(&mut self.answers));
                     }
                     self.stage = Stage::Find(self.begin_batch(source, cache)?);
@@ -79,6 +108,8 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     let mut answers = Answers { cache, wanted: self.wanted, all: &mut self.answers };
                     batch.find(source, self.table, self.keys, &mut answers)?;
                     let mut loads = PartLoads::new();
+                    // Faults may have changed their order.
+                    batch.rows.sort_unstable_by_key(|(key, _)| *key);
                     for (key, row) in batch.rows.drain(..) {
                         loads.add(key, row, self.wanted);
                     }
@@ -86,9 +117,14 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     self.stage = if loads.rows.is_empty() { Stage::Begin } else { Stage::Load(loads) };
                 }
                 Stage::Load(loads) => {
-                    loads.run(source, cache, self.most_bytes)?;
+                    loads.run(source, cache, (self.most_bytes, left.unwrap_or(u64::MAX)))?;
                     source.release();
                     if let Stage::Load(loads) = std::mem::replace(&mut self.stage, Stage::Begin) {
+                        if let Some(first) = loads.first_not_loaded(self.wanted) {
+                            // These are the last answers: the caller asks for the others when it has given these on.
+                            self.answers.truncate(first);
+                            self.most_answers = AnswerBytes(0);
+                        }
                         loads.answer(&mut self.answers, self.wanted);
                     }
                 }
@@ -108,7 +144,11 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         let (first, mut ways, mut is_missing) = (self.answers.len(), 0, false);
         let keys = self.keys[first..].iter().take(MAX_BATCH_KEYS).enumerate();
         let mut batch = KeyBatch { rows: Vec::new(), asked: Vec::with_capacity(keys.len()) };
+        let mut left = self.answers_left();
         for (i, key) in keys {
+            if left == Some(0) && i > 0 {
+                break;
+            }
             let key = key.as_ref();
             let before = batch.asked.len();
             let mut answer = None;
@@ -147,6 +187,9 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     batch.asked.truncate(before);
                     break;
                 }
+            }
+            if let (Some(left), Some(answer)) = (&mut left, &answer) {
+                *left = left.saturating_sub(answer.bytes());
             }
             self.answers.push(answer);
         }
@@ -378,6 +421,8 @@ struct PartLoads<'v> {
     parts: Vec<SoughtPart<'v>>,
     /// All parts are found.
     is_found: bool,
+    /// Number of parts that are to be loaded, from the first on.
+    wanted: usize,
     /// Number of parts that are loaded, from the first on.
     loaded: usize,
     /// Number of parts after them that are being loaded.
@@ -386,7 +431,7 @@ struct PartLoads<'v> {
 
 impl<'v> PartLoads<'v> {
     fn new() -> Self {
-        Self { rows: Vec::new(), parts: Vec::new(), is_found: false, loaded: 0, loading: 0 }
+        Self { rows: Vec::new(), parts: Vec::new(), is_found: false, wanted: 0, loaded: 0, loading: 0 }
     }
 
     /// Adds a row, whose answer belongs at `place`.
@@ -399,8 +444,14 @@ impl<'v> PartLoads<'v> {
         }));
     }
 
-    /// Loads all parts. It consists of steps and is run until none faults.
-    fn run<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache, most_bytes: u64) -> Result<(), Stop> {
+    /// Loads all parts, or those that come first and have about `most_answers`: a row at least. As many are loaded at once as take
+    /// `most_bytes`. It consists of steps and is run until none faults.
+    fn run<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        cache: &PageCache,
+        (most_bytes, most_answers): (u64, u64),
+    ) -> Result<(), Stop> {
         if !self.is_found {
             let sought = self.parts.iter_mut().filter(|part| matches!(part.state, PartState::Sought));
             together(sought, |part| {
@@ -409,9 +460,16 @@ impl<'v> PartLoads<'v> {
             })?;
             self.is_found = true;
             source.release();
+            let (mut bytes, parts) = (0, self.parts.len() / self.rows.len().max(1));
+            let rows = self.parts.chunks(parts.max(1)).take_while(|row| {
+                let before = bytes;
+                bytes += row.iter().map(SoughtPart::outside_bytes).sum::<u64>();
+                before == 0 || bytes <= most_answers
+            });
+            self.wanted = rows.map(<[_]>::len).sum();
         }
-        while self.loaded < self.parts.len() {
-            let rest = &mut self.parts[self.loaded..];
+        while self.loaded < self.wanted {
+            let rest = &mut self.parts[self.loaded..self.wanted];
             if self.loading == 0 {
                 let mut bytes = 0;
                 let fits = |part: &&SoughtPart<'_>| {
@@ -433,13 +491,19 @@ impl<'v> PartLoads<'v> {
         Ok(())
     }
 
-    /// Writes the answers to their places.
+    /// The place of the answer for the first row that was left out.
+    fn first_not_loaded(&self, wanted: &PartList) -> Option<usize> {
+        self.rows.get(self.loaded.checked_div(wanted.len())?).copied()
+    }
+
+    /// Writes the answers of the rows that are loaded to their places.
     fn answer<V: Content>(self, answers: &mut [Option<V>], wanted: &PartList) {
-        let mut loaded = self.parts.into_iter().map(|part| match part.state {
+        let rows = self.loaded.checked_div(wanted.len()).unwrap_or(self.rows.len());
+        let mut loaded = self.parts.into_iter().take(self.loaded).map(|part| match part.state {
             PartState::Loaded(value) => value,
-            PartState::Sought | PartState::Stored(_) => unreachable!("all parts were loaded"),
+            PartState::Sought | PartState::Stored(_) => unreachable!("these parts were loaded"),
         });
-        for place in self.rows {
+        for place in self.rows.into_iter().take(rows) {
             answers[place] = Some(V::of_parts(Parts::of(loaded.by_ref().take(wanted.len()))));
         }
     }

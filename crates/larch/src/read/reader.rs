@@ -4,7 +4,7 @@
 use super::again::Again;
 use super::content::Content;
 use super::cursor::Cursor;
-use super::multi::{self, MultiRead};
+use super::multi::{self, AnswerBytes, MultiRead};
 use super::point::PointRead;
 use super::precharge;
 use super::range::{Range, RangeRows};
@@ -46,16 +46,16 @@ pub(crate) struct LaterReader {
 }
 
 impl LaterReader {
-    /// What was asked for of the rows `keys`, in the order of the keys.
-    pub fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one at least.
+    pub fn multi_get_some<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.note(keys);
-        self.reader().multi_get_under(keys, self.own.as_ref())
+        self.reader().multi_get_under(keys, AnswerBytes::ROUND, self.own.as_ref())
     }
 
-    /// As [`LaterReader::multi_get`], as a future.
-    pub async fn multi_get_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+    /// As [`LaterReader::multi_get_some`], as a future.
+    pub async fn multi_get_some_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.note(keys);
-        self.reader().multi_get_under_async(keys, self.own.as_ref()).await
+        self.reader().multi_get_under_async(keys, AnswerBytes::ROUND, self.own.as_ref()).await
     }
 
     fn note<K: AsRef<[u8]>>(&self, keys: &[K]) {
@@ -108,7 +108,7 @@ impl<'r> Reader<'r> {
             pin: pin.clone(),
             wanted: self.wanted,
             own: self.work.and_then(|work| work.writes.rows(self.table.id())),
-            reads: self.work.and_then(Work::later_reads),
+            reads: self.work.and_then(|work| work.later_reads(self.table.id())),
         }
     }
 
@@ -219,26 +219,38 @@ impl<'r> Reader<'r> {
     /// What was asked for of the rows `keys`, in the order of the keys.
     pub(crate) fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
-        self.multi_get_under(keys, own.as_ref())
+        self.multi_get_under(keys, AnswerBytes::ALL, own.as_ref())
     }
 
-    fn multi_get_under<V: Content, K: AsRef<[u8]>>(&self, keys: &[K], own: Option<&OwnRows>) -> Result<Vec<Option<V>>> {
+    /// As [`Reader::multi_get`], of the first of the keys: as many as a round holds, and one at least.
+    pub(crate) fn multi_get_some<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+        let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
+        self.multi_get_under(keys, AnswerBytes::ROUND, own.as_ref())
+    }
+
+    fn multi_get_under<V: Content, K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        most: AnswerBytes,
+        own: Option<&OwnRows>,
+    ) -> Result<Vec<Option<V>>> {
         V::check(self.table)?;
         self.look(|table| {
             let session = self.table.session(Reason::Point);
-            multi::get(&session, session.cache(), table.under(own), keys, &self.wanted)
+            multi::get(&session, session.cache(), table.under(own), keys, (&self.wanted, most))
         })
     }
 
     /// As [`Reader::multi_get`], as a future.
     pub(crate) async fn multi_get_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
-        self.multi_get_under_async(keys, own.as_ref()).await
+        self.multi_get_under_async(keys, AnswerBytes::ALL, own.as_ref()).await
     }
 
     async fn multi_get_under_async<V: Content, K: AsRef<[u8]>>(
         &self,
         keys: &[K],
+        most: AnswerBytes,
         own: Option<&OwnRows>,
     ) -> Result<Vec<Option<V>>> {
         V::check(self.table)?;
@@ -247,7 +259,7 @@ impl<'r> Reader<'r> {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
             let table = view.table(&self.table.identity, at)?.under(own);
-            let mut read = MultiRead::new(table, keys, &self.wanted, session.cache());
+            let mut read = MultiRead::new(table, keys, (&self.wanted, most), session.cache());
             match retry_async(&mut session, |session| read.get(session, session.cache())).await {
                 Ok(rows) => return Ok(rows),
                 Err(error) => again.after(error.into(), at)?,

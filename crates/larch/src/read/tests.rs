@@ -3,6 +3,7 @@
 //!
 //! Files are written here, level by level: how the engine itself writes them is tested with its writers.
 
+use super::multi::AnswerBytes;
 use super::point::PointRead;
 use super::{PartList, PartRange, Parts, multi};
 use crate::files::fresh::FreshFiles;
@@ -311,7 +312,10 @@ fn parts_are_found_whatever_pages_are_refused() {
                     let mut read = PointRead::new(table, key);
                     retry(&source, || read.get_parts(&source, cache, &wanted))
                 });
-                Ok((one_by_one.collect::<Vec<_>>(), multi::get::<Parts, _>(&source, cache, table, &keys, &wanted)?))
+                Ok((
+                    one_by_one.collect::<Vec<_>>(),
+                    multi::get::<Parts, _>(&source, cache, table, &keys, (&wanted, AnswerBytes::ALL))?,
+                ))
             });
             let (one_by_one, together) = found.expect("the disk works");
             assert!(source.refusals() > 0);
@@ -621,7 +625,9 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let source = Watched { session, most_pinned: Cell::new(0) };
         let wanted = [2, 0].into_iter().try_fold(PartList::nothing(3), PartList::with).expect("each once");
         let cache = &table.core().env.cache;
-        let watched = table.reader().look(|table| multi::get::<Parts, _>(&source, cache, table, &keys, &wanted));
+        let watched = table
+            .reader()
+            .look(|table| multi::get::<Parts, _>(&source, cache, table, &keys, (&wanted, AnswerBytes::ALL)));
         for rows in [watched, selection.multi_get(&keys)] {
             for (i, row) in rows.expect("the disk works").iter().enumerate() {
                 let large = if (i as u32 * 19 % ROWS).is_multiple_of(1000) { 3000 } else { 10 };

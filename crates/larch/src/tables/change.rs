@@ -8,7 +8,7 @@ use crate::compact::levels_lock::OwnedLevels;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
-use crate::manifest::{Edit, TableInfo};
+use crate::manifest::{Edit, TableId, TableInfo};
 use crate::write::room::{table_to_files, wait_for_level0};
 use crate::write::writer::Writer;
 use os::sync::MutexGuard;
@@ -22,6 +22,16 @@ fn sync_before_locking(core: &Core) -> Result<()> {
         return Err(Error::ReadOnly);
     }
     core.make_durable(core.views.visible())
+}
+
+/// The tables of which `edits` change rows, if they add files and change nothing else; `None` if they may change any table.
+fn changed_tables(edits: &[Edit]) -> Option<Vec<TableId>> {
+    let tables = edits.iter().filter_map(|edit| match edit {
+        Edit::AddFile(file) => Some(Some(file.table)),
+        Edit::LastVersion(_) | Edit::FlushedVersion(_) => None,
+        _ => Some(None),
+    });
+    tables.collect()
 }
 
 /// The right to change tables. Dropping it changes nothing.
@@ -143,7 +153,7 @@ impl<'c> TableChange<'c> {
             |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));
         let is_comparable = version.is_none() && edits.iter().all(is_comparable);
         if outcome.is_ok() && !is_comparable {
-            core.writes.recent.note_change_of_tables(self.writer().next_version());
+            core.writes.recent.note_change_of_tables(changed_tables(edits).as_deref(), self.writer().next_version());
         }
         if let (Ok(()), Some(version)) = (&outcome, version) {
             while self.writer().last_version() < version {

@@ -20,8 +20,9 @@ pub enum Conflict {
         /// Name of a table.
         table: String,
     },
-    /// The transaction began before the oldest commit with which it can be compared: it took too long, or a table was imported,
-    /// cloned, split, renamed or dropped meanwhile, or a batch that is larger than the write buffer was committed.
+    /// The transaction began before the oldest commit with which it can be compared: it took too long beside many writes to tables that it
+    /// uses, or one of these was imported into or had a batch that is larger than the write buffer, or any table was cloned, split,
+    /// renamed or dropped meanwhile.
     TooOld {
         /// The version at which it began.
         began: Version,

@@ -7,7 +7,8 @@
 //! When they take too much memory, they move into files, [runs](Run), which lie between this memtable and all others.
 //!
 //! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another one is filled when it
-//! is needed.
+//! is needed. To fill one after each savepoint would take quadratic time. So a read of one key puts only the operations before the newest
+//! savepoint into it, if there are few after it: among these it looks one by one.
 
 use super::run::Run;
 use crate::manifest::{DbFile, Level, TableId, TableInfo};
@@ -28,6 +29,12 @@ pub struct OwnWrites {
     base: Version,
     /// The tables that are written to, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
+    /// How many writes there were before the first one to each of these tables.
+    first_writes: Vec<u64>,
+    /// The newest place to which the transaction may go back.
+    kept_to: Option<WriteMark>,
+    #[cfg(test)]
+    applied: os::sync::atomic::AtomicU64,
     filled: Mutex<Vec<FilledTable>>,
 }
 
@@ -91,10 +98,23 @@ impl OwnRows {
 /// A read of one key looks through so many operations before a memtable is made.
 const SEARCHED_OPS: u32 = 16;
 
+/// It looks through so many operations after the newest savepoint before they are put into the memtable.
+const SEARCHED_OPS_KEPT: u32 = 64;
+
 impl OwnWrites {
     /// No writes, of a transaction that reads at `base`.
     pub fn new(base: Version) -> Self {
-        Self { ops: BatchOps::new(), spilled: None, base, tables: Vec::new(), filled: Mutex::default() }
+        Self {
+            ops: BatchOps::new(),
+            spilled: None,
+            base,
+            tables: Vec::new(),
+            first_writes: Vec::new(),
+            kept_to: None,
+            #[cfg(test)]
+            applied: Default::default(),
+            filled: Mutex::default(),
+        }
     }
 
     /// How many writes there are.
@@ -172,15 +192,18 @@ impl OwnWrites {
     /// Memtables with the writes that are in no run.
     pub fn memtables(&self) -> MemSet {
         let rows = MemSet::new(0, Arc::default());
-        self.apply(&BatchMark::default(), |table| Some(rows.table_or_new(table)));
+        self.apply(&BatchMark::default(), &self.ops.mark(), |table| Some(rows.table_or_new(table)));
         rows
     }
 
-    /// Puts the writes after `from`, which are in no run, into memtables, if there is one for their table.
-    fn apply<'m>(&self, from: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
+    /// Puts the writes after `from` up to `to`, which are in no run, into memtables, if there is one for their table.
+    fn apply<'m>(&self, from: &BatchMark, to: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
         let first = self.in_runs() + u64::from(from.count());
         let versions = (self.base.0 + 1 + first..).map(Version);
-        for (version, (table, op)) in versions.zip(self.ops.iter_from(from)) {
+        let ops = self.ops.iter_from(from).take((to.count() - from.count()) as usize);
+        for (version, (table, op)) in versions.zip(ops) {
+            #[cfg(test)]
+            self.applied.fetch_add(1, os::sync::atomic::Ordering::Relaxed);
             let Some(memtable) = memtable(TableId(table)) else { continue };
             match op {
                 Op::Put { key, value } => memtable.batch().apply(key, version, RowKind::Put, value),
@@ -204,6 +227,7 @@ impl OwnWrites {
     pub fn write_to(&mut self, table: &Arc<TableInfo>) -> &mut BatchOps {
         if let Err(place) = self.tables.binary_search_by_key(&table.id, |table| table.id) {
             self.tables.insert(place, table.clone());
+            self.first_writes.insert(place, self.count());
         }
         &mut self.ops
     }
@@ -229,11 +253,20 @@ impl OwnWrites {
         };
         self.ops.rewind(&in_memory);
         self.filled.get_mut().retain(|filled| filled.to <= in_memory);
-        let ops = &self.ops;
-        let files = self.spilled.as_deref().map_or(&[][..], |spilled| &spilled.files);
-        let is_written =
-            |table: TableId| files.iter().any(|(of, _)| *of == table) || ops.iter().any(|(of, _)| of == table.0);
-        self.tables.retain(|table| is_written(table.id));
+        let mut first_writes = self.first_writes.iter();
+        self.tables.retain(|_| first_writes.next().is_some_and(|first| *first < mark.count));
+        self.first_writes.retain(|first| *first < mark.count);
+    }
+
+    /// The transaction may go back to `newest`, and to earlier places.
+    pub fn keep_to(&mut self, newest: Option<WriteMark>) {
+        self.kept_to = newest;
+    }
+
+    /// The place among the writes in no run to which the transaction may go back, if it may.
+    fn kept_in_memory(&self) -> Option<BatchMark> {
+        let kept = self.kept_to?;
+        Some(if kept.in_runs == self.in_runs() { kept.in_memory } else { BatchMark::default() })
     }
 
     /// The transaction reads at `base` from now on. It has no writes.
@@ -245,8 +278,11 @@ impl OwnWrites {
     /// The rows that lie over `table`, if there are any.
     #[inline]
     pub fn rows(&self, table: TableId) -> Option<OwnRows> {
-        let is_written = self.tables.iter().any(|written| written.id == table);
-        if is_written && !self.is_empty() { Some(self.fill(table)) } else { None }
+        if self.is_written(table) { Some(self.fill(table, &self.ops.mark())) } else { None }
+    }
+
+    fn is_written(&self, table: TableId) -> bool {
+        self.tables.iter().any(|written| written.id == table) && !self.is_empty()
     }
 
     /// As [`OwnWrites::rows`], for a read of `key` alone.
@@ -258,20 +294,46 @@ impl OwnWrites {
         {
             return None;
         }
-        self.rows(table)
+        match self.kept_in_memory() {
+            Some(kept) if self.ops.count() - kept.count() <= SEARCHED_OPS_KEPT => self.rows_kept_for(&kept, table, key),
+            _ => self.rows(table),
+        }
     }
 
-    /// Brings the memtable of `table` up to date.
+    /// As [`OwnWrites::rows_for`]. If the transaction goes back to `kept`, the memtable of `table` can be used again.
     #[cold]
-    fn fill(&self, table: TableId) -> OwnRows {
+    fn rows_kept_for(&self, kept: &BatchMark, table: TableId, key: &[u8]) -> Option<OwnRows> {
+        if !self.is_written(table) {
+            return None;
+        }
+        if !self.ops.iter_from(kept).any(|(of, op)| of == table.0 && op.writes_to(key)) {
+            return Some(self.fill(table, kept));
+        }
+        // One of the last writes decides, so that no others are asked.
+        let memtable = Arc::new(Memtable::new());
+        self.apply(kept, &self.ops.mark(), |of| (of == table).then_some(&memtable));
+        Some(OwnRows { memtable, at: self.version(self.count()), files: None })
+    }
+
+    /// How many writes were put into memtables so far.
+    #[cfg(test)]
+    pub fn applied(&self) -> u64 {
+        self.applied.load(os::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Brings the memtable of `table` up to the place `end`.
+    #[cold]
+    fn fill(&self, table: TableId, end: &BatchMark) -> OwnRows {
         let mut all = self.filled.lock();
         let place = all.iter().position(|filled| filled.table == table).unwrap_or_else(|| {
             all.push(FilledTable { table, memtable: Arc::new(Memtable::new()), to: BatchMark::default() });
             all.len() - 1
         });
         let FilledTable { memtable, to, .. } = &mut all[place];
-        self.apply(to, |of| (of == table).then_some(&*memtable));
-        *to = self.ops.mark();
+        if *to < *end {
+            self.apply(to, end, |of| (of == table).then_some(&*memtable));
+            *to = *end;
+        }
         let files = self.files().iter().find(|(of, _)| *of == table).map(|(_, files)| files.clone());
         OwnRows { memtable: memtable.clone(), at: self.version(self.count()), files }
     }

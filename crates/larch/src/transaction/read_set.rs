@@ -21,6 +21,8 @@ pub struct ReadSet {
     range_bytes: usize,
     /// The ranges that are being read.
     open: Vec<Option<TableRange>>,
+    /// The places among them that are free.
+    free: Vec<usize>,
     most_bytes: usize,
 }
 
@@ -35,12 +37,12 @@ const FIRST_BYTES: usize = 64;
 impl ReadSet {
     /// Nothing was read. Keys are joined to ranges beyond `most_bytes`.
     pub fn new(most_bytes: usize) -> Self {
-        Self { keys: Vec::new(), ranges: Vec::new(), range_bytes: 0, open: Vec::new(), most_bytes }
+        Self { keys: Vec::new(), ranges: Vec::new(), range_bytes: 0, open: Vec::new(), free: Vec::new(), most_bytes }
     }
 
     /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.ranges.is_empty() && self.open.iter().all(Option::is_none)
+        self.keys.is_empty() && self.ranges.is_empty() && self.open.len() == self.free.len()
     }
 
     /// Adds a key.
@@ -83,8 +85,7 @@ impl ReadSet {
 
     /// Adds a range that is being read. Its number.
     fn open(&mut self, table: TableId, range: KeyRange) -> usize {
-        let free = self.open.iter().position(Option::is_none);
-        let number = free.unwrap_or_else(|| {
+        let number = self.free.pop().unwrap_or_else(|| {
             self.open.push(None);
             self.open.len() - 1
         });
@@ -96,6 +97,7 @@ impl ReadSet {
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
         // A transaction that is being committed has taken what was open.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
+        self.free.push(number);
         let Some((low, high)) = left else { return self.add_range(table, range) };
         let Some(left) = KeyRange::between(low, high) else { return self.add_range(table, range) };
         if let Some(front) = KeyRange::new(range.start, Some(left.start)) {

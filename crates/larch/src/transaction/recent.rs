@@ -2,46 +2,181 @@
 //! transaction has read.
 //!
 //! While rows are in memory, memory has all that a transaction needs. When a flush takes them away and a transaction is running that
-//! began before the newest of them, the keys of the newer rows stay here, without values, up to a share of the write buffer. The floor
-//! is the newest version that nothing knows any more: a transaction that began before it cannot be compared.
+//! began before the newest of them, the keys of the newer rows stay here, without values, up to a share of the write buffer. If they
+//! take more, keys of tables go first that no running transaction has read or written: a busy table does not take this memory from
+//! transactions that do not use it. Of the others, the table goes first whose keys take most, and of its keys the oldest.
+//!
+//! ```text
+//! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it
+//! table 7   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·  floor ├─ memory ─▶      none has
+//! ```
+//!
+//! The floor of a table is the newest version that nothing knows any more: a transaction that began before it cannot be compared, if it
+//! depends on the table. Tables share floors, and the counts of transactions that use them, by the low bits of their numbers.
 //!
 //! Thread safe.
 
+use crate::manifest::TableId;
+use crate::memtable::Memtable;
 use crate::memtable::row_memory::RowMemory;
 use crate::memtable::set::MemSet;
-use os::sync::atomic::{AtomicUsize, Ordering};
+use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use sst::Version;
+
+/// So many sets of tables have a floor of their own.
+const PLACES: usize = u64::BITS as usize;
+
+/// Some tables, and perhaps others that share their places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tables(u64);
+
+impl Tables {
+    /// No tables.
+    pub const NONE: Self = Self(0);
+
+    /// One table.
+    #[inline]
+    fn of(table: TableId) -> Self {
+        Self(1 << place(table))
+    }
+
+    /// The places of the tables.
+    fn places(self) -> impl Iterator<Item = usize> {
+        (0..PLACES).filter(move |place| self.0 >> place & 1 == 1)
+    }
+}
+
+fn place(table: TableId) -> usize {
+    table.0 as usize % PLACES
+}
 
 /// Commits that are not in memory any more.
 #[derive(Debug)]
 pub struct Recent {
     /// How many transactions are running.
     running: AtomicUsize,
+    /// How many of them have read or written a table of each place.
+    using: [AtomicU32; PLACES],
     most_bytes: u64,
     commits: Mutex<RecentCommits>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct RecentCommits {
-    floor: Version,
-    /// Oldest first.
-    flushed: Vec<Arc<MemSet>>,
+    /// The newest of all floors.
+    newest_floor: Version,
+    floors: [Version; PLACES],
+    flushed: FlushedKeys,
+}
+
+/// The keys of one table that were in a memory set, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct FlushedKeys(Vec<(TableId, Arc<MemSet>)>);
+
+/// A transaction that is running, until it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    recent: Arc<Recent>,
+    /// The tables that it has read or written.
+    tables: AtomicU64,
+}
+
+impl Running {
+    /// A transaction begins, which is going to use `tables` and perhaps others. It is made before the transaction takes its version.
+    pub fn begin(recent: &Arc<Recent>, tables: Tables) -> Self {
+        recent.running.fetch_add(1, Ordering::SeqCst);
+        for place in tables.places() {
+            recent.using[place].fetch_add(1, Ordering::SeqCst);
+        }
+        Self { recent: recent.clone(), tables: AtomicU64::new(tables.0) }
+    }
+
+    /// The transaction reads or writes `table`.
+    #[inline]
+    pub fn note(&self, table: TableId) {
+        if self.tables.load(Ordering::Relaxed) & Tables::of(table).0 == 0 {
+            self.note_first(table);
+        }
+    }
+
+    #[cold]
+    fn note_first(&self, table: TableId) {
+        let Tables(bit) = Tables::of(table);
+        if self.tables.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            self.recent.using[place(table)].fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The tables that it has read or written.
+    pub fn tables(&self) -> Tables {
+        Tables(self.tables.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for place in self.tables().places() {
+            self.recent.using[place].fetch_sub(1, Ordering::SeqCst);
+        }
+        self.recent.leave();
+    }
+}
+
+impl RecentCommits {
+    /// Nothing is known any more of the commits up to `version` to tables of this place.
+    fn raise(&mut self, place: usize, version: Version) {
+        self.floors[place] = self.floors[place].max(version);
+        self.newest_floor = self.newest_floor.max(version);
+    }
+
+    fn forget(&mut self, gone: &FlushedKeys) {
+        gone.0.iter().for_each(|(table, keys)| self.raise(place(*table), keys.newest()));
+    }
+}
+
+impl FlushedKeys {
+    /// The keys of `table` that may have versions after `since`.
+    pub fn of(&self, table: TableId, since: Version) -> impl Iterator<Item = &Arc<Memtable>> {
+        let keys = self.0.iter().filter(move |(of, keys)| *of == table && keys.newest() > since);
+        keys.filter_map(move |(_, keys)| keys.table(table))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(|(_, keys)| keys.bytes()).sum()
+    }
+
+    /// Takes out keys until they take no more than `most_bytes`. Of the tables that are not used, and of the others if there is none, it
+    /// takes the oldest keys of the table with the most bytes.
+    fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
+        let mut gone = Self::default();
+        while self.bytes() > most_bytes {
+            let of_table = |table: TableId| self.0.iter().filter(move |(of, _)| *of == table);
+            let bytes = |table: TableId| of_table(table).map(|(_, keys)| keys.bytes()).sum::<u64>();
+            let tables = self.0.iter().map(|(table, _)| *table);
+            let first = tables.max_by_key(|table| (!is_used(*table), bytes(*table))).expect("there are bytes");
+            let oldest = self.0.iter().position(|(table, _)| *table == first).expect("it was found here");
+            gone.0.push(self.0.remove(oldest));
+        }
+        gone
+    }
 }
 
 impl Recent {
     /// Nothing was flushed yet. Keys may take `most_bytes`.
     pub fn new(most_bytes: u64) -> Self {
-        Self { running: AtomicUsize::new(0), most_bytes, commits: Mutex::default() }
-    }
-
-    /// A transaction begins. It is called before the transaction takes its version.
-    pub fn enter(&self) {
-        self.running.fetch_add(1, Ordering::SeqCst);
+        let commits =
+            RecentCommits { newest_floor: Version(0), floors: [Version(0); PLACES], flushed: FlushedKeys::default() };
+        Self {
+            running: AtomicUsize::new(0),
+            using: [const { AtomicU32::new(0) }; PLACES],
+            most_bytes,
+            commits: Mutex::new(commits),
+        }
     }
 
     /// A transaction has ended.
-    pub fn leave(&self) {
+    fn leave(&self) {
         if self.running.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.forget_all();
         }
@@ -55,9 +190,7 @@ impl Recent {
             return;
         }
         let gone = std::mem::take(&mut commits.flushed);
-        if let Some(newest) = gone.iter().map(|set| set.newest()).max() {
-            commits.floor = commits.floor.max(newest);
-        }
+        commits.forget(&gone);
         drop(commits);
         drop(gone);
     }
@@ -67,76 +200,114 @@ impl Recent {
         self.running.load(Ordering::Relaxed)
     }
 
+    /// Whether a running transaction has read or written `table`.
+    fn is_used(&self, table: TableId) -> bool {
+        self.using[place(table)].load(Ordering::SeqCst) > 0
+    }
+
     /// `memory` is about to leave memory. No reader reads at a version before `oldest`.
     pub fn note_flush(&self, memory: &MemSet, oldest: Version) {
         let is_needed = self.running.load(Ordering::SeqCst) > 0 && oldest < memory.newest();
-        let kept = if is_needed { keys_after(memory, oldest, self.most_bytes) } else { None };
+        let is_used = |table| self.is_used(table);
+        let (mut kept, mut floors) = (FlushedKeys::default(), Vec::new());
+        for (table, memtable) in memory.all() {
+            let keys = if is_needed { newest_keys(memory, (table, &memtable), oldest, self.most_bytes) } else { None };
+            let Some((since, keys)) = keys else {
+                floors.push((table, memory.newest()));
+                continue;
+            };
+            floors.push((table, since));
+            kept.0.extend(keys.map(|keys| (table, Arc::new(keys))));
+            let over = kept.bound(self.most_bytes, is_used);
+            floors.extend(over.0.iter().map(|(table, _)| (*table, memory.newest())));
+        }
         let mut commits = self.commits.lock();
-        // The last transaction may have ended meanwhile, and taken along what was kept before.
-        let kept = kept.filter(|_| self.running.load(Ordering::SeqCst) > 0);
         // After a flush that failed, the same memory comes again.
-        let is_left = |set: &mut Arc<MemSet>| set.newest() <= oldest || set.log == memory.log;
-        let mut gone: Vec<_> = commits.flushed.extract_if(.., is_left).collect();
-        let forgotten = match kept {
-            Some(kept) => {
-                commits.flushed.push(Arc::new(kept));
-                let bytes = |set: &Arc<MemSet>| set.bytes();
-                while commits.flushed.iter().map(bytes).sum::<u64>() > self.most_bytes {
-                    gone.push(commits.flushed.remove(0));
-                }
-                oldest
-            }
-            None => {
-                gone.append(&mut commits.flushed);
-                memory.newest()
-            }
-        };
-        gone.retain(|set| set.log != memory.log);
-        let forgotten = gone.iter().map(|set| set.newest()).fold(forgotten, Version::max);
-        commits.floor = commits.floor.max(forgotten);
+        let again: Vec<_> = commits.flushed.0.extract_if(.., |(_, keys)| keys.log == memory.log).collect();
+        commits.flushed.0.append(&mut kept.0);
+        // The last transaction may have ended meanwhile, and taken along what was kept before.
+        let oldest = if self.running.load(Ordering::SeqCst) > 0 { oldest } else { Version::MAX };
+        let old = FlushedKeys(commits.flushed.0.extract_if(.., |(_, keys)| keys.newest() <= oldest).collect());
+        let over = commits.flushed.bound(self.most_bytes, is_used);
+        [&old, &over].into_iter().for_each(|gone| commits.forget(gone));
+        floors.into_iter().for_each(|(table, floor)| commits.raise(place(table), floor));
         drop(commits);
-        drop(gone);
+        drop((again, old, over));
     }
 
-    /// A commit of `version` changes tables without going through memory. No running transaction can be compared with it.
-    pub fn note_change_of_tables(&self, version: Version) {
+    /// A commit of `version` changes `tables` without going through memory; `None` if it may have changed any table. No running
+    /// transaction that depends on one of them can be compared with it.
+    pub fn note_change_of_tables(&self, tables: Option<&[TableId]>, version: Version) {
         let mut commits = self.commits.lock();
-        commits.floor = commits.floor.max(version);
+        match tables {
+            Some(tables) => tables.iter().for_each(|table| commits.raise(place(*table), version)),
+            None => (0..PLACES).for_each(|place| commits.raise(place, version)),
+        }
     }
 
-    /// The floor, and the keys that were kept. A caller that has taken a view before it knows every commit after the floor.
-    pub fn commits(&self) -> (Version, Vec<Arc<MemSet>>) {
+    /// The keys that were kept. A caller that has taken a view before it knows every commit to `tables` after `since`.
+    ///
+    /// # Errors
+    ///
+    /// The newest floor of one of `tables`, if it is after `since`.
+    pub fn commits(&self, since: Version, tables: Tables) -> Result<FlushedKeys, Version> {
         let commits = self.commits.lock();
-        (commits.floor, commits.flushed.clone())
+        if since < commits.newest_floor {
+            let floor = tables.places().map(|place| commits.floors[place]).max();
+            if let Some(floor) = floor.filter(|floor| since < *floor) {
+                return Err(floor);
+            }
+        }
+        Ok(commits.flushed.clone())
     }
 
     /// The memory of the keys that are kept, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.commits.lock().flushed.iter().map(|set| set.bytes()).sum()
+        self.commits.lock().flushed.bytes()
     }
 }
 
-/// The keys of `memory` that were written after `oldest`; `None` if they take more than `most_bytes`.
-fn keys_after(memory: &MemSet, oldest: Version, most_bytes: u64) -> Option<MemSet> {
-    let kept = MemSet::new(memory.log, Arc::new(RowMemory::default()));
-    for (table, memtable) in memory.all() {
-        let mut rows = None;
-        for row in memtable.all_versions().filter(|row| row.version() > oldest) {
-            let rows = rows.get_or_insert_with(|| kept.table_or_new(table).batch());
-            rows.apply(row.key(), row.version(), row.kind(), &[]);
-            if kept.bytes() > most_bytes {
-                return None;
-            }
+/// How often only the newer half of the keys of a table is tried, if they take too much.
+const HALVINGS: usize = 4;
+
+/// The keys of a table of `memory` that were written after a version, if there are any, and this version: `oldest`, or a newer one if
+/// they take more than `most_bytes` otherwise. `None` if the newest ones take too much, too.
+fn newest_keys(
+    memory: &MemSet,
+    table: (TableId, &Memtable),
+    oldest: Version,
+    most_bytes: u64,
+) -> Option<(Version, Option<MemSet>)> {
+    let mut since = oldest;
+    for _ in 0..=HALVINGS {
+        let keys = keys_after(memory, table, since, most_bytes);
+        if keys.bytes() <= most_bytes {
+            return Some((since, keys.table(table.0).is_some().then_some(keys)));
         }
-        for erase in memtable.range_erases() {
-            let end = erase.keys.end.as_deref().unwrap_or_default();
-            for &version in erase.versions.iter().filter(|version| **version > oldest) {
-                kept.note_range_erases(kept.table_or_new(table).remove_range(&erase.keys.start, end, version));
-            }
+        since = Version(since.0.midpoint(memory.newest().0).max(memory.oldest().0));
+    }
+    None
+}
+
+/// The keys of a table of `memory` that were written after `since`. It stops when they take more than `most_bytes`.
+fn keys_after(memory: &MemSet, (table, memtable): (TableId, &Memtable), since: Version, most_bytes: u64) -> MemSet {
+    let kept = MemSet::new(memory.log, Arc::new(RowMemory::default()));
+    kept.note_commit(memory.newest(), 0);
+    let mut rows = None;
+    for row in memtable.all_versions().filter(|row| row.version() > since) {
+        let rows = rows.get_or_insert_with(|| kept.table_or_new(table).batch());
+        rows.apply(row.key(), row.version(), row.kind(), &[]);
+        if kept.bytes() > most_bytes {
+            return kept;
         }
     }
-    kept.note_commit(memory.newest(), 0);
-    (kept.bytes() <= most_bytes).then_some(kept)
+    for erase in memtable.range_erases() {
+        let end = erase.keys.end.as_deref().unwrap_or_default();
+        for &version in erase.versions.iter().filter(|version| **version > since) {
+            kept.note_range_erases(kept.table_or_new(table).remove_range(&erase.keys.start, end, version));
+        }
+    }
+    kept
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -6,6 +6,9 @@
 //! does not stop its thread, because the transaction that has the key may be another task of this thread: it lets other tasks run and
 //! asks again.
 //!
+//! A transaction whose work was done several times for nothing reserves all keys: it holds the writer. All other commits wait for it, in
+//! the same way, but up to a time that its holder names, because its work may take long. The commits of its own thread do not wait.
+//!
 //! Keys are known by their hashes. Two keys with one hash only wait for each other.
 //!
 //! Thread safe. A thread holds no other lock while it waits.
@@ -18,9 +21,10 @@ use os::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
+use std::thread::ThreadId;
 use std::time::Duration;
 
-/// How long one commit, or one reservation, waits for others.
+/// How long one commit, or one reservation, waits for reserved keys.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// How many keys a transaction reserves at most.
@@ -29,12 +33,29 @@ pub const MOST_KEYS: usize = 256;
 /// The reserved keys of one database.
 #[derive(Debug, Default)]
 pub struct Reserved {
-    /// How many keys are reserved.
+    /// How many keys are reserved; one more while the writer is held.
     count: AtomicUsize,
     next_holder: AtomicU64,
-    holders: Mutex<HashMap<u64, u64>>,
+    holders: Mutex<Holders>,
     freed: Condvar,
     hashes: RandomState,
+}
+
+#[derive(Debug, Default)]
+struct Holders {
+    /// Who has reserved which key.
+    keys: HashMap<u64, u64>,
+    writer: Option<WriterHold>,
+}
+
+/// Who holds the writer.
+#[derive(Debug)]
+struct WriterHold {
+    holder: u64,
+    /// When others wait no longer.
+    end: Duration,
+    /// The thread that took it.
+    thread: ThreadId,
 }
 
 /// What one transaction has reserved. Its keys are free again when [`Reserved::free`] is called with it.
@@ -43,6 +64,8 @@ pub struct Reservation {
     /// Zero until it has a key.
     holder: u64,
     keys: Vec<u64>,
+    /// Whether it may hold the writer.
+    holds_writer: bool,
 }
 
 impl Reserved {
@@ -58,22 +81,26 @@ impl Reserved {
         hashes
     }
 
+    fn name(&self, reservation: &mut Reservation) {
+        if reservation.holder == 0 {
+            reservation.holder = self.next_holder.fetch_add(1, Ordering::Relaxed) + 1;
+        }
+    }
+
     /// Reserves keys for a transaction, as many as it may have. By `clock` it waits for other transactions that have them, and leaves
     /// out keys that are not free then. Without a clock it ends at the first key that is not free, so that tasks that ask again take
     /// their keys in one order. The result is false if a key is missing.
     pub fn reserve(&self, reservation: &mut Reservation, hashes: &[u64], clock: Option<&dyn Clock>) -> bool {
-        if reservation.holder == 0 {
-            reservation.holder = self.next_holder.fetch_add(1, Ordering::Relaxed) + 1;
-        }
+        self.name(reservation);
         let mut patience = Patience::new(clock);
         let mut has_all = true;
         let mut holders = self.holders.lock();
         for &hash in hashes {
             let mut goes_on = true;
-            while goes_on && holders.get(&hash).is_some_and(|holder| *holder != reservation.holder) {
+            while goes_on && holders.keys.get(&hash).is_some_and(|holder| *holder != reservation.holder) {
                 (holders, goes_on) = patience.wait(&self.freed, holders);
             }
-            match holders.entry(hash) {
+            match holders.keys.entry(hash) {
                 Entry::Occupied(place) if *place.get() == reservation.holder => {}
                 Entry::Occupied(_) if clock.is_none() => return false,
                 Entry::Occupied(_) => has_all = false,
@@ -88,21 +115,60 @@ impl Reserved {
         has_all
     }
 
+    /// Has all other commits wait until the transaction ends, for `longest` at most. It waits until no other transaction holds the
+    /// writer, or the time of that one is over. A transaction that holds the writer already has the new time.
+    pub fn hold_writer(&self, reservation: &mut Reservation, longest: Duration, clock: &dyn Clock) {
+        while let Some(left) = self.try_hold_writer(reservation, longest, clock) {
+            let holders = self.holders.lock();
+            if holders.writer.is_some() {
+                drop(self.freed.wait_timeout(holders, left));
+            }
+        }
+    }
+
+    /// As [`Reserved::hold_writer`]. While another transaction holds the writer, it does nothing and returns how long that will be at
+    /// most.
+    pub fn try_hold_writer(
+        &self,
+        reservation: &mut Reservation,
+        longest: Duration,
+        clock: &dyn Clock,
+    ) -> Option<Duration> {
+        self.name(reservation);
+        let (holder, now) = (reservation.holder, clock.now());
+        let mut holders = self.holders.lock();
+        if let Some((_, left)) = holders.other_writer(holder, now) {
+            return Some(left);
+        }
+        let hold = WriterHold { holder, end: now + longest, thread: std::thread::current().id() };
+        if holders.writer.replace(hold).is_none() {
+            self.count.fetch_add(1, Ordering::SeqCst);
+        }
+        reservation.holds_writer = true;
+        None
+    }
+
     /// Frees what a transaction has reserved.
     pub fn free(&self, reservation: &mut Reservation) {
-        if reservation.keys.is_empty() {
+        if reservation.keys.is_empty() && !reservation.holds_writer {
             return;
         }
         let mut holders = self.holders.lock();
         self.count.fetch_sub(reservation.keys.len(), Ordering::SeqCst);
         for hash in reservation.keys.drain(..) {
-            holders.remove(&hash);
+            holders.keys.remove(&hash);
+        }
+        // Another transaction may have taken it when its time was over.
+        if std::mem::take(&mut reservation.holds_writer)
+            && holders.writer.take_if(|hold| hold.holder == reservation.holder).is_some()
+        {
+            self.count.fetch_sub(1, Ordering::SeqCst);
         }
         drop(holders);
         self.freed.notify_all();
     }
 
-    /// Waits while keys that `ops` write are reserved by other transactions than that of `own`.
+    /// Waits while another transaction than that of `own` holds the writer, or has reserved keys that `ops` write.
     #[inline]
     pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
         if self.count.load(Ordering::Relaxed) > 0 {
@@ -112,13 +178,20 @@ impl Reserved {
 
     #[cold]
     fn wait(&self, ops: &BatchOps, own: u64, clock: Option<&dyn Clock>) {
-        let mut patience = Patience::new(clock);
+        let Some(clock) = clock else { return };
+        let mut holders = self.holders.lock();
+        let this = std::thread::current().id();
+        while let Some((_, left)) = holders.other_writer(own, clock.now()).filter(|(hold, _)| hold.thread != this) {
+            holders = self.freed.wait_timeout(holders, left).0;
+        }
+        drop(holders);
+        let mut patience = Patience::new(Some(clock));
         for (table, op) in ops {
             let Some(key) = op.key() else { continue };
             let hash = self.hash(TableId(table), key);
             let mut holders = self.holders.lock();
             let mut goes_on = true;
-            while holders.get(&hash).is_some_and(|holder| *holder != own) {
+            while holders.keys.get(&hash).is_some_and(|holder| *holder != own) {
                 if !goes_on {
                     return;
                 }
@@ -127,18 +200,35 @@ impl Reserved {
         }
     }
 
-    /// Whether one of the keys is reserved by another transaction than that of `own`. It waits for nothing.
-    pub fn is_reserved(&self, hashes: &[u64], own: &Reservation) -> bool {
+    /// Whether another transaction than that of `own` has reserved one of the keys, or holds the writer at the time `now`. It waits for
+    /// nothing.
+    pub fn is_reserved(&self, hashes: &[u64], own: &Reservation, now: Duration) -> bool {
         let is_of_other = |holder: &u64| *holder != own.holder;
         self.count() > 0 && {
             let holders = self.holders.lock();
-            hashes.iter().any(|hash| holders.get(hash).is_some_and(is_of_other))
+            holders.other_writer(own.holder, now).is_some()
+                || hashes.iter().any(|hash| holders.keys.get(hash).is_some_and(is_of_other))
         }
     }
 
-    /// How many keys are reserved.
+    /// Whether a transaction holds the writer, or its time is over and nobody has taken it.
+    #[cfg(test)]
+    pub fn is_held(&self) -> bool {
+        self.holders.lock().writer.is_some()
+    }
+
+    /// How many keys are reserved; one more while the writer is held.
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+}
+
+impl Holders {
+    /// The transaction other than `own` that holds the writer at the time `now`, and how long it will do so at most.
+    fn other_writer(&self, own: u64, now: Duration) -> Option<(&WriterHold, Duration)> {
+        let hold = self.writer.as_ref().filter(|hold| hold.holder != own)?;
+        let left = hold.end.checked_sub(now).filter(|left| !left.is_zero())?;
+        Some((hold, left))
     }
 }
 

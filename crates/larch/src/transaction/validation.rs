@@ -5,7 +5,7 @@
 
 use super::conflict::Conflict;
 use super::read_set::ReadSet;
-use super::recent::Recent;
+use super::recent::{FlushedKeys, Recent, Tables};
 use super::signature::{LatestKeys, Signature};
 use crate::manifest::TableId;
 use crate::memtable::Memtable;
@@ -20,6 +20,8 @@ use sst::{KeyRange, Version};
 pub struct Validation<'t> {
     began: Version,
     reads: [Option<&'t ReadSet>; 2],
+    /// The tables that it has read or written.
+    tables: Tables,
     /// Whether another commit may have written what the transaction writes.
     guards_writes: bool,
     /// Commits up to this version were compared.
@@ -29,13 +31,15 @@ pub struct Validation<'t> {
 /// The rows of recent commits: those in memory, and the keys of those that were flushed.
 struct Commits<'v> {
     memory: &'v [Arc<MemSet>],
-    flushed: Vec<Arc<MemSet>>,
+    flushed: FlushedKeys,
 }
 
 impl<'t> Validation<'t> {
-    /// Of a transaction that began at `began` and has read `reads`, which may be in two sets. If it `guards_writes`, it also depends on the keys it writes.
-    pub fn new(began: Version, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
-        Self { began, reads: reads.map(|set| set.filter(|set| !set.is_empty())), guards_writes, compared: began }
+    /// Of a transaction that began at `began`, has read or written `tables`, and has read `reads`, which may be in two sets. If it
+    /// `guards_writes`, it also depends on the keys it writes.
+    pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
+        let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
+        Self { began, reads, tables, guards_writes, compared: began }
     }
 
     /// Whether it depends on nothing.
@@ -79,10 +83,8 @@ impl<'t> Validation<'t> {
         if !self.is_behind(to) {
             return Ok(());
         }
-        let (floor, flushed) = recent.commits();
-        if self.compared < floor {
-            return Err(Conflict::TooOld { began: self.began, oldest: floor });
-        }
+        let too_old = |oldest| Conflict::TooOld { began: self.began, oldest };
+        let flushed = recent.commits(self.compared, self.tables).map_err(too_old)?;
         let commits = Commits { memory: &view.memory, flushed };
         if let Some((table, key)) = self.changed(&commits, ops) {
             let name =
@@ -122,8 +124,8 @@ fn borrowed(range: &KeyRange) -> KeyRange<&[u8]> {
 impl Commits<'_> {
     /// The memtables of `table` that may have commits after `since`.
     fn memtables(&self, table: TableId, since: Version) -> impl Iterator<Item = &Arc<Memtable>> {
-        let sets = self.memory.iter().chain(&self.flushed).filter(move |set| set.newest() > since);
-        sets.filter_map(move |set| set.table(table))
+        let sets = self.memory.iter().filter(move |set| set.newest() > since);
+        sets.filter_map(move |set| set.table(table)).chain(self.flushed.of(table, since))
     }
 
     fn changed_key(&self, table: TableId, key: &[u8], since: Version) -> Option<(TableId, Vec<u8>)> {

@@ -2,9 +2,10 @@
 
 use super::own_writes::{OwnRows, OwnWrites};
 use super::read_set::{OpenRead, ReadSet};
+use super::recent::Running;
 use crate::bounds;
-use crate::manifest::TableId;
-use crate::write::batch::Op;
+use crate::manifest::{TableId, TableInfo};
+use crate::write::batch::{BatchOps, Op};
 use os::sync::{Arc, Mutex, OnceLock};
 use sst::{KeyRange, Version};
 
@@ -13,20 +14,33 @@ use sst::{KeyRange, Version};
 pub struct Work {
     /// What it has written.
     pub writes: OwnWrites,
+    /// The tables that it has read or written.
+    pub running: Running,
     keys: Mutex<ReadSet>,
     /// The ranges that were read, which open ranges share, and what reads note later. It is made for the first one.
     ranges: OnceLock<Arc<Mutex<ReadSet>>>,
     /// The memory of each of the two.
     most_bytes: usize,
+    /// Entries of unique indexes beside which there may be others with the same key. It is made for the first one.
+    doubtful: Option<Box<ReadSet>>,
     /// Whether every read is noted.
     notes_reads: bool,
 }
 
 impl Work {
-    /// No work, of a transaction that reads at `base`. If it `notes_reads`, all of them are noted, in about `most_bytes`.
-    pub fn new(base: Version, notes_reads: bool, most_bytes: usize) -> Self {
+    /// No work, of a transaction that is `running` and reads at `base`. If it `notes_reads`, all of them are noted, in about
+    /// `most_bytes`.
+    pub fn new(running: Running, base: Version, notes_reads: bool, most_bytes: usize) -> Self {
         let (writes, most_bytes) = (OwnWrites::new(base), most_bytes / 2);
-        Self { writes, keys: Mutex::new(ReadSet::new(most_bytes)), ranges: OnceLock::new(), most_bytes, notes_reads }
+        Self {
+            writes,
+            running,
+            keys: Mutex::new(ReadSet::new(most_bytes)),
+            ranges: OnceLock::new(),
+            most_bytes,
+            doubtful: None,
+            notes_reads,
+        }
     }
 
     /// Whether it is known that nothing was read.
@@ -34,8 +48,21 @@ impl Work {
         self.notes_reads && self.keys.get_mut().is_empty() && self.ranges.get().is_none_or(|set| set.lock().is_empty())
     }
 
+    /// What adds a write to `table`.
+    pub fn write_to(&mut self, table: &Arc<TableInfo>) -> &mut BatchOps {
+        self.running.note(table.id);
+        self.writes.write_to(table)
+    }
+
+    /// Adds the writes `ops` to `tables`.
+    pub fn append(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) {
+        tables.iter().for_each(|table| self.running.note(table.id));
+        self.writes.append(ops, tables);
+    }
+
     /// Notes that the transaction depends on `key`, whatever else is noted.
     pub fn depend_on(&mut self, table: TableId, key: &[u8]) {
+        self.running.note(table);
         self.keys.get_mut().add_key(table, key);
     }
 
@@ -49,13 +76,29 @@ impl Work {
     /// As [`Work::depend_on_read_key`], of a range that is read.
     pub fn depend_on_read_range(&mut self, table: TableId, keys: Option<KeyRange>) {
         if let Some(keys) = keys.filter(|_| !self.notes_reads) {
+            self.running.note(table);
             self.keys.get_mut().add_range(table, keys);
         }
     }
 
-    /// Where reads that go on later note their keys, if they are noted.
-    pub fn later_reads(&self) -> Option<Arc<Mutex<ReadSet>>> {
-        self.notes_reads.then(|| self.shared_reads().clone())
+    /// Notes that two of the entries `keys` in the table `entries` may have the same index key, which is unique: the writes to come decide
+    /// whether they do at the end.
+    pub fn doubt(&mut self, entries: TableId, keys: KeyRange) {
+        let most_bytes = self.most_bytes;
+        self.doubtful.get_or_insert_with(|| Box::new(ReadSet::new(most_bytes))).add_range(entries, keys);
+    }
+
+    /// What was [doubted](Work::doubt).
+    pub fn take_doubtful(&mut self) -> Option<Box<ReadSet>> {
+        self.doubtful.take()
+    }
+
+    /// Where reads of `table` that go on later note their keys, if they are noted.
+    pub fn later_reads(&self, table: TableId) -> Option<Arc<Mutex<ReadSet>>> {
+        self.notes_reads.then(|| {
+            self.running.note(table);
+            self.shared_reads().clone()
+        })
     }
 
     fn shared_reads(&self) -> &Arc<Mutex<ReadSet>> {
@@ -97,6 +140,7 @@ impl Work {
     #[inline]
     pub fn read_key(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if self.notes_reads {
+            self.running.note(table);
             self.keys.lock().add_key(table, key);
         }
         self.writes.rows_for(table, key)
@@ -105,6 +149,7 @@ impl Work {
     /// A read of `keys` begins. The rows that lie over the table.
     pub fn read_keys<K: AsRef<[u8]>>(&self, table: TableId, keys: &[K]) -> Option<OwnRows> {
         if self.notes_reads {
+            self.running.note(table);
             let mut noted = self.keys.lock();
             keys.iter().for_each(|key| noted.add_key(table, key.as_ref()));
         }
@@ -115,7 +160,10 @@ impl Work {
     pub fn read_range(&self, table: TableId, (low, high): &bounds::Owned) -> (Option<OwnRows>, Option<OpenRead>) {
         let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
         let keys = KeyRange::between(low, high).filter(|_| self.notes_reads);
-        let open = keys.map(|keys| OpenRead::begin(self.shared_reads(), table, keys));
+        let open = keys.map(|keys| {
+            self.running.note(table);
+            OpenRead::begin(self.shared_reads(), table, keys)
+        });
         (self.writes.rows(table), open)
     }
 }

@@ -14,11 +14,12 @@ use super::batch::BatchOps;
 use super::indexed::Indexed;
 use super::large;
 use super::log_job;
-use super::not_committed::NotCommitted;
+use super::not_committed::{Later, NotCommitted, outcome};
 use super::pace;
 use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::stall::StalledCommit;
 use super::writer::apply;
+use crate::background::waiting;
 use crate::core::visible::Applying;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
@@ -32,6 +33,7 @@ use crate::transaction::validation::Validation;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use sst::Version;
+use std::time::Duration;
 
 /// Makes every commit so far durable if `durability` asks for it, and returns the version of the newest commit.
 ///
@@ -119,36 +121,84 @@ pub fn submit_valid(
     Ok(applied)
 }
 
+/// Whether the commit of `ops` writes files, which takes a thread for long.
+pub fn is_large(core: &Core, ops: &BatchOps) -> bool {
+    memory_bytes(ops) > core.env.options.write_buffer_bytes / 2
+}
+
+/// As [`submit_valid`], of `ops` that are not [large](is_large), as a future: while the commit is slowed, or has no room, other tasks run.
+///
+/// # Errors
+///
+/// As [`submit_valid`].
+pub async fn submit_valid_async(
+    core: &Arc<Core>,
+    ops: &mut BatchOps,
+    tables: (&[Arc<TableInfo>], Indexed),
+    mut validation: Validation<'_>,
+) -> Result<Result<Version, Conflict>> {
+    if let Err(conflict) = begin_valid(core, ops, Some(&mut validation))? {
+        return Ok(Err(conflict));
+    }
+    if let Some(wait) = slowed(core, memory_bytes(ops)) {
+        waiting::pause(core, wait).await;
+    }
+    let mut stalled = None;
+    let committed = loop {
+        match append(core, ops, tables, Some(&mut validation), &mut stalled, Patience::OfTask) {
+            Err(NotCommitted::Later(Later::Progress(seen))) => waiting::progress(core, seen).await,
+            Err(NotCommitted::Later(Later::Unlocked)) => waiting::pause(core, LOCKED_PAUSE).await,
+            committed => break committed,
+        }
+    };
+    work_if_simulated(core);
+    outcome(committed)
+}
+
+/// A task that finds the writer locked looks again after so long. Most commits hold the lock for some microseconds, an import and a large
+/// batch until their rows in memory are in files.
+const LOCKED_PAUSE: Duration = Duration::from_micros(50);
+
+/// What a commit does that has to wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// Its thread waits.
+    OfThread,
+    /// It is given up, and its task tries again.
+    OfTask,
+}
+
 fn apply_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<Validation<'_>>,
 ) -> Result<Result<Version, Conflict>> {
+    if let Err(conflict) = begin_valid(core, ops, validation.as_mut())? {
+        return Ok(Err(conflict));
+    }
+    if is_large(core, ops) {
+        return outcome(large::commit(core, ops, tables, validation.as_mut()));
+    }
+    if let Some(wait) = slowed(core, memory_bytes(ops)) {
+        core.env.machine.clock.pause(wait);
+    }
+    outcome(append(core, ops, tables, validation.as_mut(), &mut None, Patience::OfThread))
+}
+
+/// Prepares `ops`, and compares a transaction with the commits that are visible by now.
+#[inline]
+fn begin_valid(
+    core: &Core,
+    ops: &mut BatchOps,
+    validation: Option<&mut Validation<'_>>,
+) -> Result<Result<(), Conflict>> {
     core.check_writable()?;
     if core.env.options.read_only {
         return Err(Error::ReadOnly);
     }
     ops.resolve();
-    if let Some(validation) = &mut validation
-        && let Err(conflict) = compare(core, validation, ops)
-    {
-        return Ok(Err(conflict));
-    }
-    let bytes = memory_bytes(ops);
-    if bytes > core.env.options.write_buffer_bytes / 2 {
-        return match large::commit(core, ops, tables, validation.as_mut()) {
-            Ok(version) => Ok(Ok(version)),
-            Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),
-            Err(NotCommitted::Failed(error)) => Err(error),
-        };
-    }
-    slow_down(core, bytes);
-    match append(core, ops, tables, validation.as_mut()) {
-        Ok(version) => Ok(Ok(version)),
-        Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),
-        Err(NotCommitted::Failed(error)) => Err(error),
-    }
+    Ok(validation.map_or(Ok(()), |validation| compare(core, validation, ops)))
 }
 
 /// Compares a transaction with the commits that are visible by now.
@@ -163,29 +213,31 @@ pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> 
     validation.compare(&view, &core.writes.recent, ops, visible)
 }
 
-/// Makes a commit of `bytes` wait if background work is behind.
-fn slow_down(core: &Core, bytes: u64) {
+/// How long a commit of `bytes` is to wait because background work is behind.
+fn slowed(core: &Core, bytes: u64) -> Option<Duration> {
     let options = &core.env.options;
     let view = core.views.newest();
-    let Some(time) = pace::slowed(&view, &options.levels, options.write_buffer_bytes, bytes) else { return };
+    let time = pace::slowed(&view, &options.levels, options.write_buffer_bytes, bytes)?;
     drop(view);
-    let clock = &core.env.machine.clock;
-    let wait = core.writes.pace.reserve(clock.now(), time);
-    if !wait.is_zero() {
-        core.env.written.slowed_nanos.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
-        clock.pause(wait);
+    let wait = core.writes.pace.reserve(core.env.machine.clock.now(), time);
+    if wait.is_zero() {
+        return None;
     }
+    core.env.written.slowed_nanos.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
+    Some(wait)
 }
 
 /// Puts a commit into log and memtables. If the disk is full, a commit that only erases takes space from the reserve.
-fn append(
-    core: &Core,
+fn append<'c>(
+    core: &'c Core,
     ops: &BatchOps,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
+    stalled: &mut Option<StalledCommit<'c>>,
+    patience: Patience,
 ) -> Result<Version, NotCommitted> {
     loop {
-        match append_once(core, ops, tables, validation.as_deref_mut()) {
+        match append_once(core, ops, tables, validation.as_deref_mut(), (&mut *stalled, patience)) {
             Err(NotCommitted::Failed(error))
                 if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() =>
             {
@@ -206,16 +258,17 @@ struct Logged<'c> {
     memory: Arc<MemSet>,
 }
 
-fn append_once(
-    core: &Core,
+fn append_once<'c>(
+    core: &'c Core,
     ops: &BatchOps,
     tables: (&[Arc<TableInfo>], Indexed),
     validation: Option<&mut Validation<'_>>,
+    waits: (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Version, NotCommitted> {
     let bytes = memory_bytes(ops);
     // After a panic in here it is unknown what log and memtables hold of the commit.
     let _guard = StopOnPanic::new(core);
-    let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation)?;
+    let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation, waits)?;
     apply(&memory, version, ops, bytes);
     applying.finish().map_err(|broken| core.commit_broke(broken))?;
     Ok(version)
@@ -228,8 +281,8 @@ fn log<'c>(
     bytes: u64,
     (tables, indexed): (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
+    (stalled, patience): (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Logged<'c>, NotCommitted> {
-    let mut stalled: Option<StalledCommit<'_>> = None;
     // No transaction that begins later asks for it: this commit is visible by then, or its keys count as unknown.
     let is_asked_for = core.writes.recent.running() > 0;
     let written = if is_asked_for { Signature::of_ops(ops) } else { Signature::ANY };
@@ -238,7 +291,10 @@ fn log<'c>(
         let seen = core.background.progress_seen();
         // Mostly it is still the newest one under the lock.
         let mut view = core.views.newest();
-        let mut guard = core.writes.writer.lock();
+        let mut guard = match patience {
+            Patience::OfThread => core.writes.writer.lock(),
+            Patience::OfTask => core.writes.writer.try_lock().ok_or(NotCommitted::Later(Later::Unlocked))?,
+        };
         // Dropped before the lock: a thread that waits for the lock sees that writes are refused.
         let _guard = StopOnPanic::new(core);
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
@@ -265,15 +321,21 @@ fn log<'c>(
                     let what = "the write buffer is full";
                     return Err(Error::Full { what, cause: Box::new(cause) }.into());
                 }
-                note_stall(core, &mut stalled, StallReason::WriteBuffer);
+                note_stall(core, stalled, StallReason::WriteBuffer);
                 core.background.wake_flush();
+                if patience == Patience::OfTask {
+                    return Err(NotCommitted::Later(Later::Progress(seen)));
+                }
                 core.wait_progress(seen);
                 continue;
             }
             Room::AfterCompaction => {
                 drop(guard);
-                note_stall(core, &mut stalled, StallReason::Level0);
+                note_stall(core, stalled, StallReason::Level0);
                 core.background.wake_compact_first();
+                if patience == Patience::OfTask {
+                    return Err(NotCommitted::Later(Later::Progress(seen)));
+                }
                 core.wait_progress(seen);
                 continue;
             }

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::transaction::conflict::Conflict;
+use sst::Version;
 
 /// Why a commit was not made. Nothing of it has taken effect.
 pub enum NotCommitted {
@@ -9,6 +10,31 @@ pub enum NotCommitted {
     Conflict(Conflict),
     /// It failed.
     Failed(Error),
+    /// It has to wait, and its caller is a task.
+    Later(Later),
+}
+
+/// What a commit of a task has to wait for.
+#[derive(Clone, Copy, Debug)]
+pub enum Later {
+    /// Another thread holds the lock of the writer.
+    Unlocked,
+    /// Background work has to make progress since this.
+    Progress(u64),
+}
+
+/// The result of a commit: its version, or the conflict. It was not to be made later.
+///
+/// # Errors
+///
+/// Why it failed.
+pub fn outcome(committed: Result<Version, NotCommitted>) -> Result<Result<Version, Conflict>, Error> {
+    match committed {
+        Ok(version) => Ok(Ok(version)),
+        Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),
+        Err(NotCommitted::Failed(error)) => Err(error),
+        Err(NotCommitted::Later(_)) => unreachable!("a thread waits"),
+    }
 }
 
 impl From<Error> for NotCommitted {

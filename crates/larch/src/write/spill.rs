@@ -17,7 +17,7 @@ use super::commit::{compare, work_if_simulated};
 use super::flush::write_run;
 use super::indexed::Indexed;
 use super::large;
-use super::not_committed::NotCommitted;
+use super::not_committed::{NotCommitted, outcome};
 use crate::compact::merge::{MergePlan, Rewrite, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -89,10 +89,12 @@ fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() ->
 }
 
 /// Refuses writes to tables that were dropped meanwhile: their rows are in no file, so the transaction can neither be committed, nor go
-/// back to a part of them.
+/// back to a part of them. The entries of an index that was dropped are in no file either, and nobody misses them: the commit finds that
+/// the indexes are others, and the work is done again without them.
 fn check_not_dropped(core: &Core, writes: &OwnWrites) -> Result<()> {
     let view = core.views.newest();
-    writes.tables().iter().try_for_each(|table| view.files_of(table).map(drop))
+    let mut of_users = writes.tables().iter().filter(|table| table.index.is_none());
+    of_users.try_for_each(|table| view.files_of(table).map(drop))
 }
 
 /// The files of `runs`, merged.
@@ -165,11 +167,7 @@ pub fn commit(
         }
     };
     work_if_simulated(core);
-    match installed {
-        Ok(version) => Ok(Ok(version)),
-        Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),
-        Err(NotCommitted::Failed(error)) => Err(error),
-    }
+    outcome(installed)
 }
 
 /// The versions at which a run with writes up to number `through` may be read.

@@ -173,6 +173,21 @@ impl Threads for ThreadPool {
         self.shared.hire(&mut state);
     }
 
+    fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
+        // A thread that the system refuses does not take the work along.
+        let work = Arc::new(Mutex::new(Some(work)));
+        let taken = work.clone();
+        let run = move |work: &Mutex<Option<Box<dyn FnOnce() + Send>>>| {
+            let work = work.lock().take();
+            if let Some(work) = work {
+                work();
+            }
+        };
+        if (self.shared.spawn)(Box::new(move || run(&taken))).is_err() {
+            run(&work);
+        }
+    }
+
     fn are_real(&self) -> bool {
         true
     }

@@ -1,5 +1,6 @@
 //! What indexes promise: they agree with their table after every commit, and are built while writes go on.
 
+mod beside;
 mod build;
 mod model;
 mod storage;
@@ -304,6 +305,48 @@ fn a_unique_index_refuses_a_second_row_and_names_the_first() {
     batch.commit().expect("the key was given up before");
     assert_eq!((get_by(&index, "ada"), get_by(&index, "alan")), ("2".to_owned(), "1".to_owned()));
     is_clean(&index);
+}
+
+#[test]
+fn a_unique_index_judges_the_outcome_of_writes_and_not_their_order() {
+    let (_, disk) = Machine::simulated(1);
+    for rows in [2_u32, 600] {
+        let db = on(&disk, 1).write_buffer_bytes(64 << 10).open().expect("the disk works");
+        let table = db.table(&format!("t{rows}")).expect("the disk works");
+        let index = create(&table, "value", "value", true).expect("it is built");
+        let value = |number: u32| [&number.to_be_bytes()[..], &[7; 60]].concat();
+        // All rows take the value of the next one, so that each write but the last one meets another row.
+        let rotated =
+            |write: &mut dyn FnMut(u32, Vec<u8>)| (0..rows).for_each(|row| write(row, value((row + 1) % rows)));
+        let mut batch = db.batch();
+        (0..rows).for_each(|row| batch.insert(&table, row.to_be_bytes(), value(row)));
+        batch.commit().expect("all values differ");
+        let mut batch = db.batch();
+        rotated(&mut |row, value| batch.insert(&table, row.to_be_bytes(), value));
+        batch.commit().expect("all values differ at the end");
+        let row_of = |number| index.get_by(value(number)).expect("the disk works")[0].0.to_vec();
+        assert_eq!(row_of(1), 0_u32.to_be_bytes());
+        (0..rows).for_each(|row| table.remove(row.to_be_bytes()).expect("it is taken"));
+        let mut tx = db.begin().expect("it begins");
+        rotated(&mut |row, value| tx.insert(&table, row.to_be_bytes(), value).expect("it is taken"));
+        tx.insert(&table, "more", value(1)).expect("the commit decides");
+        tx.remove(&table, 0_u32.to_be_bytes()).expect("it is taken");
+        tx.commit().expect("the value was given up").expect("nothing else happens");
+        assert_eq!(row_of(1), b"more");
+        let mut tx = db.begin().expect("it begins");
+        tx.insert(&table, "more", value(rows)).expect("it is taken");
+        let before = tx.savepoint();
+        rotated(&mut |row, _| tx.insert(&table, row.to_be_bytes(), value(rows)).expect("the commit decides"));
+        if rows == 2 {
+            tx.rollback_to(&before).expect("the disk works");
+            smol::block_on(tx.commit_async()).expect("what was taken back does not count").expect("it is alone");
+        } else {
+            let refused = smol::block_on(tx.commit_async()).expect_err("many rows have one value");
+            assert!(matches!(refused, Error::Duplicate { .. }), "{refused}");
+        }
+        is_clean(&index);
+        db.close().expect("the disk works");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What transactions promise: they see their own writes, and one that commits had the database for itself.
 
+mod executors;
 mod model;
 mod retries;
 
@@ -448,6 +449,30 @@ fn a_table_that_is_imported_ends_the_transactions_that_run() {
     import.add(b"a", b"1").expect("it is taken");
     import.finish(&mut |_, _| {}).expect("the disk works");
     assert!(matches!(tx.commit().expect("the disk works"), Err(Conflict::TooOld { .. })));
+}
+
+#[test]
+fn savepoints_cost_as_much_as_the_writes_however_many_there_are() {
+    let (db, table) = with_table();
+    let other = db.table("other").expect("the disk works");
+    let mut tx = db.begin().expect("it begins");
+    const TIMES: u32 = 2000;
+    for i in 0..TIMES {
+        let savepoint = tx.savepoint();
+        tx.insert(&table, i.to_be_bytes(), "mine").expect("it is taken");
+        tx.insert(&other, i.to_be_bytes(), "mine").expect("it is taken");
+        assert_eq!(tx.get(&table, i.to_be_bytes()).expect("the disk works").as_deref(), Some(&b"mine"[..]));
+        if i % 2 == 0 {
+            tx.rollback_to(&savepoint).expect("it is there");
+        }
+        let before = tx.get(&table, (i / 2).to_be_bytes()).expect("the disk works");
+        assert_eq!(before.is_some(), i / 2 % 2 == 1, "{i}");
+        assert!(tx.get(&table, "none").expect("the disk works").is_none());
+    }
+    let (applied, writes) = (tx.work.writes.applied(), 2 * u64::from(TIMES));
+    assert!(applied <= 4 * writes, "{applied} writes were put into memtables, of {writes}");
+    tx.commit().expect("the disk works").expect("it is alone");
+    assert_eq!(table.iter().count() as u32, TIMES / 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::bounds;
 use crate::read::again::Again;
 use crate::read::content;
 use crate::read::found::Spot;
-use crate::read::multi::MultiRead;
+use crate::read::multi::{AnswerBytes, MultiRead};
 use crate::read::range::RangeRows;
 use crate::read::{Tried, Value};
 use os::sim::SimReads;
@@ -281,7 +281,8 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                         }
                     }
                     let mut session = session(&table);
-                    let mut read = MultiRead::<_, Parts>::new(seen, &keys, selection.wanted(), cache);
+                    let mut read =
+                        MultiRead::<_, Parts>::new(seen, &keys, (selection.wanted(), AnswerBytes::ALL), cache);
                     let rows = run(retry_async(&mut session, |session| read.get(session, cache)), step);
                     let rows = rows.expect("the disk works");
                     assert_eq!(rows.iter().map(|row| row.as_deref().map(bytes)).collect::<Vec<_>>(), expected);
@@ -323,7 +324,7 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
             nothing_is_left();
             {
                 let mut session = session(&table);
-                let mut read = MultiRead::<_, Parts>::new(seen, &keys, &wanted, cache);
+                let mut read = MultiRead::<_, Parts>::new(seen, &keys, (&wanted, AnswerBytes::ALL), cache);
                 done += u32::from(is_done_after(polls, &reads, async {
                     let read = retry_async(&mut session, |session| read.get(session, cache)).await;
                     assert!(read.expect("the disk works").iter().all(Option::is_some));

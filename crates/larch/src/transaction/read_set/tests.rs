@@ -13,6 +13,25 @@ fn all(set: &ReadSet) -> Vec<TableRange> {
 }
 
 #[test]
+fn a_range_that_is_opened_takes_the_place_of_one_that_was_closed() {
+    let mut set = ReadSet::new(1 << 20);
+    let range = |number: u32| KeyRange::of_key(&number.to_be_bytes());
+    let numbers: Vec<usize> = (0..1000).map(|number| set.open(TableId(1), range(number))).collect();
+    assert_eq!(numbers, (0..1000).collect::<Vec<_>>());
+    for number in [7, 700, 70] {
+        set.close(number, None);
+        set.close(number, None);
+    }
+    assert_eq!([0; 3].map(|_| set.open(TableId(1), range(1))), [70, 700, 7], "no place is looked for");
+    assert_eq!(set.open(TableId(1), range(1)), 1000);
+    assert!(!set.is_empty());
+    let mut set = ReadSet::new(1 << 20);
+    let number = set.open(TableId(1), range(1));
+    set.close(number, Some((Bound::Unbounded, Bound::Unbounded)));
+    assert!(set.is_empty(), "nothing of it was read");
+}
+
+#[test]
 fn keys_and_ranges_stay_in_a_set_that_joins_them_and_its_memory_is_bounded() {
     for seed in seeds(100) {
         let mut rng = StdRng::seed_from_u64(seed);

@@ -36,7 +36,8 @@ fn without_a_clock_keys_are_taken_in_one_order_up_to_one_that_is_not_free() {
     assert!(reserved.reserve(&mut first, &hashes[4..5], None));
     assert!(!reserved.reserve(&mut second, &hashes, None));
     assert_eq!(second.keys, hashes[..4]);
-    assert!(reserved.is_reserved(&hashes[4..], &second) && !reserved.is_reserved(&hashes[..4], &second));
+    let is_reserved = |hashes| reserved.is_reserved(hashes, &second, Duration::ZERO);
+    assert!(is_reserved(&hashes[4..]) && !is_reserved(&hashes[..4]));
     reserved.free(&mut first);
     assert!(reserved.reserve(&mut second, &hashes, None));
     assert_eq!(second.keys, hashes);

@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "threads beside each other are what is tested")]
 
 use super::*;
+use crate::transaction::reserved::Reservation;
 use crate::{Durability, Table};
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 fn real() -> (tempfile::TempDir, Database, Table) {
@@ -71,6 +73,59 @@ fn after_eight_conflicts_the_keys_are_reserved_and_the_work_is_done() {
     assert_eq!(done.expect("the thirteenth is alone"), 13);
     assert_eq!(reserved, [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
     assert_eq!(db.core().writes.reserved.count(), 0);
+}
+
+#[test]
+fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() {
+    let (_directory, db, table) = real();
+    let (commits, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let holds = || db.core().writes.reserved.is_held();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                let number = commits.load(Ordering::SeqCst);
+                table.insert(number.to_be_bytes(), "1").expect("the disk works");
+                commits.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let mut attempts = 0;
+        let done: Result<()> = db.transact(|tx| {
+            attempts += 1;
+            let rows = tx.iter(&table).count();
+            // Two commits of the other thread end meanwhile, of which the second one has begun here, unless it has to wait.
+            let begun = commits.load(Ordering::SeqCst);
+            while commits.load(Ordering::SeqCst) < begun + 2 && !holds() {
+                thread::yield_now();
+            }
+            // A commit of this thread does not wait for itself.
+            db.table("other")?.insert("a", "1")?;
+            tx.insert(&table, "rows", rows.to_string())
+        });
+        is_over.store(true, Ordering::SeqCst);
+        done.expect("it has the database for itself at last");
+        // Those that were under way when it began to hold the writer may come between once more each.
+        assert!((3..30).contains(&attempts), "{attempts}");
+    });
+    assert!(table.contains_key("rows").expect("the disk works") && !holds());
+    assert_eq!(db.core().writes.reserved.count(), 0);
+}
+
+#[test]
+fn a_writer_that_is_held_too_long_goes_on() {
+    let (_directory, db, table) = real();
+    let reserved = &db.core().writes.reserved;
+    let clock = &*db.core().env.machine.clock;
+    let (mut forgotten, mut next) = (Reservation::default(), Reservation::default());
+    // The thread that holds it does not wait for itself, so another one does.
+    thread::scope(|scope| {
+        scope.spawn(|| reserved.hold_writer(&mut forgotten, std::time::Duration::from_millis(20), clock));
+    });
+    table.insert("a", "1").expect("it ends though nobody frees the writer");
+    reserved.hold_writer(&mut next, std::time::Duration::from_millis(20), clock);
+    reserved.free(&mut forgotten);
+    assert_eq!(reserved.count(), 1, "what another one holds by now it does not free");
+    reserved.free(&mut next);
+    assert_eq!(reserved.count(), 0);
 }
 
 #[test]
