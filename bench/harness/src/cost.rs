@@ -19,6 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Processor time, memory and context switches of this process in the window of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -164,10 +165,13 @@ pub(crate) struct Clients {
     pub(crate) pausing_nanos: u64,
 }
 
+/// How long [`noop_nanos`] measures at most: values of megabytes take so long to make that few operations say enough.
+pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
+
 /// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten on a store
 /// that does nothing, in a closed loop of so many `operations`, or as many as there are. The sessions of that store are
 /// like those of the store that it is subtracted from: `depth` is that of [`Cost`], and `clients` those that share a thread
-/// (1 where calls wait). The workload is used up as in any run.
+/// (1 where calls wait). The workload is used up as in any run. It takes [`NOOP_LIMIT`] at most, and ends when `stop` is set.
 ///
 /// # Errors
 ///
@@ -177,10 +181,12 @@ pub fn noop_nanos<W: Workload>(
     clients: usize,
     depth: Option<usize>,
     operations: u64,
+    stop: &AtomicBool,
 ) -> Result<f64, RunError> {
     let store = depth.map_or(Noop::waiting(), Noop::flying);
-    let plan = Plan { clients, length: Length::Operations(operations.max(clients as u64)), ..Plan::default() };
-    let measured = match run(&store, workload, &plan, &AtomicBool::new(false), &mut |_| {}) {
+    let length = Length::Operations(operations.max(clients as u64));
+    let plan = Plan { clients, length, limit: Some(NOOP_LIMIT), ..Plan::default() };
+    let measured = match run(&store, workload, &plan, stop, &mut |_| {}) {
         // A store that has nothing may be one that nothing succeeds on.
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => *partial,
         measured => measured?,

@@ -271,7 +271,10 @@ fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: P
     run.price = args.price;
     run.warnings.clone_from(notes);
     run.warnings.extend(warning);
-    run.noop_nanos = noop_nanos(scheme, options, &setup, &run.measured, error.is_some());
+    run.noop_nanos = match &error {
+        None => noop_nanos(scheme, options, &setup, &run.measured, stop),
+        Some(_) => None,
+    };
     run.error = error;
     Ok(Ran { run, is_lost })
 }
@@ -300,8 +303,8 @@ const NOOP_BYTES: u64 = 64 << 20;
 const NOOP_OPERATIONS: u64 = 500_000;
 
 /// Processor time of an operation without a database, where the database's own is in the same process.
-fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Measured, is_broken: bool) -> Option<f64> {
-    if scheme.networked || is_broken || measured.interrupted || measured.operations == 0 {
+fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Measured, stop: &Stop) -> Option<f64> {
+    if scheme.networked || measured.interrupted || measured.operations == 0 {
         return None;
     }
     let size = match options.clustering_row_size {
@@ -310,7 +313,7 @@ fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Meas
     let bytes = size.saturating_mul(options.rows_per_request).max(1);
     let operations = NOOP_OPERATIONS.min(NOOP_BYTES / bytes).max(1000);
     let clients = setup.requests_a_session();
-    harness::noop_nanos(&Work::new(options.clone()), clients, Some(clients), operations).ok()
+    harness::noop_nanos(&Work::new(options.clone()), clients, Some(clients), operations, stop.flag()).ok()
 }
 
 /// The log of HdrHistogram, with the tags of scylla-bench.

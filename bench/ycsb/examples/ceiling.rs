@@ -3,6 +3,7 @@
 
 use harness::Workload;
 use harness::cost::noop_nanos;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use ycsb::{Ceiling, Load, Run, Settings, built_in};
 
@@ -19,7 +20,7 @@ fn main() {
     for name in ["a", "b", "c", "d", "e", "f"] {
         let run = Run::new(&settings(name, &[("operationcount", "1000000")]), 1);
         let alone = Ceiling::of(&mut run.client(0, 1), TIME);
-        let driven = noop_nanos(&run, 1, None, OPERATIONS).expect("it is measured");
+        let driven = noop_nanos(&run, 1, None, OPERATIONS, &AtomicBool::new(false)).expect("it is measured");
         println!(
             "workload {name}: {:.2} M operations per CPU-second, driven {:.2} M",
             alone.operations_per_second() / 1e6,
@@ -29,7 +30,7 @@ fn main() {
     // So many that neither comes to the end.
     let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
     let alone = Ceiling::of(&mut load.client(0, 1), TIME);
-    let driven = noop_nanos(&load, 1, None, OPERATIONS).expect("it is measured");
+    let driven = noop_nanos(&load, 1, None, OPERATIONS, &AtomicBool::new(false)).expect("it is measured");
     let bytes = alone.value_bytes as f64 / alone.operations as f64;
     println!(
         "load: {:.2} GB of values per CPU-second, driven {:.2} GB",

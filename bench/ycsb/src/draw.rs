@@ -177,7 +177,7 @@ impl Values {
 }
 
 impl Deck {
-    /// What `settings` say for a process that does `share` of a run. Over `requestdistribution=latest` it counts a power for each record, as the original does.
+    /// What `settings` say for a process that does `share` of a run.
     pub fn new(settings: &Settings, share: Share) -> Deck {
         let Settings { records, operations, .. } = settings;
         let choice = Discrete::new([
@@ -266,12 +266,10 @@ impl Hand {
                 }
                 last - zipfian.next_of(last, random)
             }
-            Keys::Exponential(exponential) => loop {
-                let number = self.view.last() - exponential.next(random) as i64;
-                if number >= 0 {
-                    break number;
-                }
-            },
+            Keys::Exponential(exponential) => {
+                let last = self.view.last();
+                last - View::Fixed(last).redraw(|| exponential.next(random) as i64)
+            }
         }
     }
 

@@ -201,6 +201,16 @@ fn reads_of_a_table_without_rows_measure_nothing() {
 }
 
 #[test]
+fn a_zipfian_run_begins_and_ends_over_any_number_of_partitions() {
+    let session = Session::new();
+    let line = "-quiet -mode read -workload zipfian -partition-count 4611686018427387904 -clustering-row-count 1";
+    let text = done(on(&session, "noop:", &format!("{line} -operations 1000")));
+    assert_eq!(count(&text, "Total ops"), 1000);
+    let latest = ["-p", "recordcount=1000000000000", "--target", "noop:", "--operations", "1000"];
+    session.run(&[&["bench", "ycsb", "run", "-P", "d"], &latest[..]].concat()).ok();
+}
+
+#[test]
 fn control_c_prints_and_writes_what_was_measured() {
     let session = Session::new();
     let line = ["bench", "kv", "--target", "larch:db", "-mode", "write", "-workload", "uniform", "--out", "r.json"];

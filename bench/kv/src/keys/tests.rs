@@ -158,3 +158,14 @@ fn each_rank_of_a_zipfian_workload_has_a_partition_of_its_own() {
         assert!((0..1000).all(|_| (0..partitions).contains(&favourites.draw(&mut random))));
     }
 }
+
+#[test]
+fn a_zipfian_workload_begins_over_any_number_of_partitions() {
+    for partitions in [1 << 62, i64::MAX] {
+        let favourites = Favourites::new(partitions);
+        let mut random = Random::of_client(1, 1);
+        let drawn: Vec<i64> = (0..1000).map(|_| favourites.draw(&mut random)).collect();
+        assert!(drawn.iter().all(|partition| (0..partitions).contains(partition)), "{partitions}");
+        assert!(drawn.contains(&0), "the first of {partitions} is the likeliest");
+    }
+}

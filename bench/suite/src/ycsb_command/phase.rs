@@ -65,7 +65,7 @@ pub struct Done {
     pub run: report::Run,
 }
 
-/// What a client costs by itself is measured over so many operations: a tenth of a second, or some where values are long.
+/// What a client costs by itself is measured over so many operations: a tenth of a second.
 const NOOP_OPERATIONS: u64 = 500_000;
 
 /// What phases run on.
@@ -265,9 +265,9 @@ fn measured<W: Workload>(
         // The same work for a thread as it had: with as many clients, and as many requests under way.
         let depth = cost.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
         let clients = depth.map_or(1, |_| plan.clients.div_ceil(cost.client_threads.max(1) as usize));
-        run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS).ok();
+        run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS, stop.flag()).ok();
     }
-    run.error = error;
+    run.error = error.or_else(|| failed_much(&run.measured));
     Ok(done(phase, Ran { run, is_lost }))
 }
 

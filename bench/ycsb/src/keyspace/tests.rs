@@ -1,4 +1,4 @@
-use super::{Growth, Inserts, WINDOW};
+use super::{DRAWS, Growth, Inserts, View, WINDOW};
 use crate::generator::Zipfian;
 
 #[test]
@@ -44,4 +44,16 @@ fn shared_constants_are_those_of_one_who_counts_alone() {
     }
     growth.follow(&mut other, 50);
     assert_eq!(other.constants(), alone.constants(), "fewer items change nothing");
+}
+
+#[test]
+fn a_record_is_drawn_from_a_range_that_is_hardly_there() {
+    let mut draws = 0;
+    let number = View::Fixed(9).redraw(|| {
+        draws += 1;
+        1_000_000_007
+    });
+    assert_eq!((number, draws), (7, DRAWS));
+    let mut numbers = [12, 10, 3].into_iter();
+    assert_eq!(View::Fixed(9).redraw(|| numbers.next().expect("3 is there")), 3);
 }

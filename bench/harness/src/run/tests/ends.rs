@@ -203,8 +203,21 @@ fn more_clients_than_threads_are_refused_by_a_store_whose_calls_wait_with_the_li
 #[test]
 fn an_operation_of_nothing_has_a_cost_on_either_kind_of_session() {
     for (clients, depth) in [(1, None), (1, Some(1)), (50, Some(16))] {
-        let nanos = crate::noop_nanos(&reads(), clients, depth, 10_000).expect("runs");
+        let nanos = crate::noop_nanos(&reads(), clients, depth, 10_000, &AtomicBool::new(false)).expect("runs");
         assert!(nanos > 0.0, "{nanos}");
+    }
+}
+
+#[test]
+fn what_an_operation_of_nothing_costs_is_not_measured_once_the_run_is_to_end() {
+    let stop = AtomicBool::new(true);
+    for (clients, depth) in [(1, None), (50, Some(16))] {
+        // Operations may be done before the first look at `stop`. Without one this would not end.
+        match crate::noop_nanos(&Reads { each: u64::MAX, requests: 1 }, clients, depth, u64::MAX, &stop) {
+            Ok(_) => {}
+            Err(RunError::NothingMeasured { partial }) => assert!(partial.interrupted),
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 
