@@ -7,6 +7,7 @@
 
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
+use crate::measured::PAIRED;
 use crate::outcome::{Ending, Goal, Outcome};
 use harness::cost::Meter;
 use harness::{Failure, Million, Target};
@@ -248,7 +249,10 @@ fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
         vec!["times PL/pgSQL".to_owned(), "times multi_get".to_owned()],
     ];
     let table = Table {
-        caption: format!("Rows a second of one session on {} rows, median of {} (least-most)", size.rows, size.repeats),
+        caption: format!(
+            "Rows a second of one session on {} rows, median of {} (least-most); {PAIRED}",
+            size.rows, size.repeats
+        ),
         columns: columns.concat(),
         rows: size.batches.iter().map(row).collect(),
     };

@@ -10,6 +10,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod tpcc;
+
+pub use tpcc::{PUBLISHED, published};
 mod wide;
 
 use crate::args::{IndexArgs, IndexPart, Scale};

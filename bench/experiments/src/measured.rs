@@ -287,6 +287,10 @@ pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
+/// What a table with a [`ratio`] says of it.
+pub const PAIRED: &str =
+    "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
+
 /// `what` of one side for that of another: of each repeat by itself, so that other load on the machine changes both; then the
 /// median.
 pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {

@@ -239,7 +239,7 @@ impl Snapshot {
             threads: threads(),
             store: Some(store),
             read_bytes: processes::bytes_after(&io, "read_bytes:"),
-            written_bytes: processes::bytes_after(&io, "write_bytes:"),
+            written_bytes: processes::written_bytes(&io),
         }
     }
 }

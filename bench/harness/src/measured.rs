@@ -56,10 +56,23 @@ impl Measured {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
+    /// Whether something failed for good, before the window or in it. A request that was made again and served did not.
+    pub fn has_failed(&self) -> bool {
+        let any_kind = |kinds: &[Measure]| kinds.iter().any(|kind| kind.failed_count() > 0);
+        let any = |interval: &Interval| interval.failed > 0 || any_kind(&interval.kinds);
+        self.failed > 0 || any_kind(&self.kinds) || self.intervals.iter().any(any)
+    }
+
     /// Intervals of the window, without those of ramp and warm-up.
     pub fn window(&self) -> impl Iterator<Item = &Interval> {
         self.intervals.iter().filter(|interval| !interval.warming)
     }
+}
+
+/// What is left out of a result.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn per_second(operations: u64, nanos: u64) -> f64 {
@@ -112,8 +125,11 @@ pub struct Measure {
     pub not_found: u64,
     /// Those that were gathered, to be written with others. They have no times, which would be those of a copy in memory.
     pub batched: u64,
-    /// Those that failed, by kind of failure.
+    /// Those that failed, by kind of failure, with those that were made again.
     pub failures: BTreeMap<String, u64>,
+    /// Of those that failed: those that the client made again. The others failed for good.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub again: u64,
     /// Rows that were read, or written if the client counts those.
     pub rows: u64,
     /// Bytes of those rows that were asked for, with their keys.
@@ -131,9 +147,9 @@ impl Measure {
         self.oks + self.not_found + self.batched
     }
 
-    /// Requests that failed.
+    /// Requests that failed for good: the client did not make them again.
     pub fn failed_count(&self) -> u64 {
-        self.failures.values().sum()
+        self.failures.values().sum::<u64>().saturating_sub(self.again)
     }
 
     /// All that are of the same kind, together. Its name is that of the first.
@@ -158,6 +174,7 @@ impl Measure {
             not_found: sum(|one| one.not_found),
             batched: sum(|one| one.batched),
             failures,
+            again: sum(|one| one.again),
             rows: sum(|one| one.rows),
             bytes: sum(|one| one.bytes),
         }

@@ -72,6 +72,9 @@ pub struct Run {
     /// What a million operations cost. It is made anew from the rest where the run is written, and not read.
     #[serde(default, skip_deserializing)]
     million: Million,
+    /// The figures that TPC-C's own rules make of a run of it. Who writes a result makes them anew; they are not read.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<serde_json::Value>,
     /// What must be known before these numbers are believed.
     pub warnings: Vec<String>,
     /// Why the run ended before it should have, if it did.
@@ -123,6 +126,7 @@ impl Run {
             settled_nanos: None,
             price: None,
             million: Million::default(),
+            tpcc: None,
             warnings: Vec::new(),
             error: None,
             measured,

@@ -86,12 +86,19 @@ impl Ran {
         }
     }
 
-    /// Says which requests failed, and why the run did.
+    /// Says which requests failed, and why the run did. Nothing is said of failures of which each was made again and served.
     pub fn say_what_failed(&self) {
-        for (kind, text) in &self.run.measured.failures {
-            say(&format!("larch: {kind}: {text}"));
-        }
-        self.run.error.iter().for_each(|text| say(&format!("larch: {text}")));
+        say_failures(&self.run.measured, "");
+        // The result has all of a text of several lines, and the first tells what they are.
+        let first = self.run.error.iter().filter_map(|text| text.lines().next());
+        first.for_each(|text| say(&format!("larch: {text}")));
+    }
+}
+
+/// Says the first failure of each kind, of the run that `whose` names, if a request failed for good.
+pub fn say_failures(measured: &Measured, whose: &str) {
+    if measured.has_failed() {
+        measured.failures.iter().for_each(|(kind, text)| say(&format!("larch: {whose}{kind}: {text}")));
     }
 }
 

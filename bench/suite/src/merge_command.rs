@@ -23,10 +23,11 @@ pub fn run(args: &MergeArgs) -> Result<(), Failure> {
         Ok((path.display().to_string(), report))
     };
     let parts = args.results.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
-    let merged = Report::merged(&parts).map_err(usage)?;
+    let mut merged = Report::merged(&parts).map_err(usage)?;
     if merged.runs.is_empty() {
         return Err(usage("there is no run in these results: nothing was measured".to_owned()));
     }
+    merged.runs.iter_mut().for_each(|run| *run = tpcc_command::with_figures(run));
     let printed = print(&merged.runs.iter().map(shown).collect::<Vec<_>>().join("\n"));
     let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, merged.json().as_bytes()));
     printed.and(written)

@@ -2,6 +2,7 @@
 
 use crate::args::YcsbArgs;
 use crate::report_page;
+use crate::tpcc_command::with_figures;
 use harness::report::{Environment, Report, Run, check_place, csv, hdr_log, write_whole};
 use harness::{Failure, Target};
 use std::path::{Path, PathBuf};
@@ -57,7 +58,7 @@ pub fn write_page(path: &Path, runs: &[&Run]) -> Result<(), Failure> {
 
 fn report(runs: &[&Run]) -> Report {
     let mut report = Report::new(Environment::gather(VERSION, &place(runs)));
-    report.runs = runs.iter().map(|run| (*run).clone()).collect();
+    report.runs = runs.iter().map(|run| with_figures(run)).collect();
     report
 }
 

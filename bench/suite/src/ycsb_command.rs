@@ -6,7 +6,7 @@ mod phase;
 mod tests;
 
 use crate::args::{Action, Exporter, YcsbArgs};
-use crate::ending::{Ending, Ran};
+use crate::ending::{Ending, Ran, say_failures};
 use crate::stop::Stop;
 use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say, slowed, targets};
@@ -294,9 +294,7 @@ fn ending(done: &[Done]) -> Ending {
         if let Some(error) = &run.error {
             say(&format!("larch: {}: {error}", run.name));
         }
-        for (kind, text) in &run.measured.failures {
-            say(&format!("larch: {}: {kind}: {text}", run.name));
-        }
+        say_failures(&run.measured, &format!("{}: ", run.name));
     }
     if done.iter().any(|done| done.is_store_lost) {
         Ending::Failed

@@ -18,6 +18,7 @@ pub mod check;
 pub mod conformance;
 pub mod database;
 pub mod encoding;
+pub mod figures;
 pub mod import;
 pub mod in_turn;
 pub mod input;

@@ -1,9 +1,11 @@
 //! The result of a run: in the lines of the document that asked for this benchmark, computed as the specification wants it.
 
+use crate::figures::{Figures, Kind, NOTICE, QUANTILES};
 use crate::input::Transaction;
 use crate::rules::{Mode, TIMES};
 use crate::terminal::{ATTEMPTS, COUNTS};
 use harness::{Measure, Measured, Times};
+use serde::Serialize;
 use std::fmt::Write as _;
 
 #[cfg(test)]
@@ -28,7 +30,8 @@ pub struct Summary<'m> {
 }
 
 /// Something that the specification wants to be within bounds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "Said")]
 pub struct Verdict {
     /// What it is.
     pub name: String,
@@ -44,15 +47,59 @@ pub struct Verdict {
     pub is_enough: bool,
 }
 
+/// A verdict in a file.
+#[derive(Serialize)]
+struct Said {
+    name: String,
+    unit: &'static str,
+    is: f64,
+    least: f64,
+    most: f64,
+    /// None: too few to say.
+    holds: Option<bool>,
+}
+
+impl From<Verdict> for Said {
+    fn from(verdict: Verdict) -> Self {
+        let holds = (verdict.holds() || verdict.is_enough).then(|| verdict.holds());
+        let Verdict { name, is, least, most, unit, .. } = verdict;
+        Self { name, unit, is, least, most, holds }
+    }
+}
+
 impl Verdict {
     /// Whether it is within its bounds.
     pub fn holds(&self) -> bool {
         (self.least..=self.most).contains(&self.is)
     }
+
+    /// The verdict in words.
+    pub fn said(&self) -> &'static str {
+        match (self.holds(), self.is_enough) {
+            (true, _) => "holds",
+            (false, true) => "DOES NOT HOLD",
+            (false, false) => "too few to say",
+        }
+    }
+
+    /// What it was, with its unit.
+    pub fn measured(&self) -> String {
+        format!("{:.2} {}", self.is, self.unit).trim_end().to_owned()
+    }
+
+    /// Its bounds, with their unit.
+    pub fn bounds(&self) -> String {
+        let Self { least, most, unit, .. } = self;
+        let bounds = match *least == 0.0 {
+            true => format!("at most {most} {unit}"),
+            false => format!("{least} to {most} {unit}"),
+        };
+        bounds.trim_end().to_owned()
+    }
 }
 
 impl Summary<'_> {
-    fn of(&self, transaction: Transaction) -> Option<&Measure> {
+    pub(crate) fn of(&self, transaction: Transaction) -> Option<&Measure> {
         self.measured.kind(Transaction::NAMES[transaction as usize])
     }
 
@@ -135,41 +182,39 @@ impl Summary<'_> {
 
     /// The result as the document prints it, and then what it does not have.
     pub fn text(&self) -> String {
+        let figures = Figures::of(self);
         let mut text = String::new();
         let mut line = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes every line");
-        let kinds: Vec<&Measure> = Transaction::ALL.into_iter().filter_map(|one| self.of(one)).collect();
-        let done: u64 = kinds.iter().map(|kind| kind.done()).sum();
-        let failed: u64 = kinds.iter().map(|kind| self.failed_of(kind)).sum();
-        let seconds = self.seconds();
-        let a_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         line(format_args!("Result: Total"));
-        line(format_args!("Time: {seconds:.0} seconds"));
+        line(format_args!("Time: {:.0} seconds", self.seconds()));
         line(format_args!("Start measure: {}", self.measured.began_unix_millis / 1000));
-        line(format_args!("Warehouses: {}", self.warehouses));
-        line(format_args!("New orders: {}", self.new_orders()));
-        line(format_args!("tpmC: {:.0}", self.tpmc()));
-        match self.efficiency() {
+        line(format_args!("Warehouses: {}", figures.warehouses));
+        line(format_args!("New orders: {}", figures.new_orders));
+        line(format_args!("tpmC: {:.0}", figures.tpmc));
+        match figures.efficiency {
             Some(efficiency) => line(format_args!("Efficiency: {efficiency:.2}")),
             None => line(format_args!("Efficiency: none, since terminals do not wait")),
         }
-        line(format_args!("Throughput: {:.0}", a_second(done + failed)));
-        line(format_args!("Goodput: {:.0}", a_second(done)));
-        for kind in &kinds {
-            let (done, failed) = (kind.done(), self.failed_of(kind));
-            let share = if done + failed == 0 { 0.0 } else { 100.0 * failed as f64 / (done + failed) as f64 };
-            let rolled_back = match kind.not_found {
+        line(format_args!("Throughput: {:.0}", figures.throughput_per_second));
+        line(format_args!("Goodput: {:.0}", figures.goodput_per_second));
+        for Kind { name, ok, failed, rolled_back, .. } in &figures.transactions {
+            let share = if ok + failed == 0 { 0.0 } else { 100.0 * *failed as f64 / (ok + failed) as f64 };
+            let rolled_back = match rolled_back {
                 0 => String::new(),
                 count => format!(", of the former {count} rolled back"),
             };
-            line(format_args!("{}: OK: {done}, FAILED: {failed} ({share:.2}%){rolled_back}", kind.name));
+            line(format_args!("{name}: OK: {ok}, FAILED: {failed} ({share:.2}%){rolled_back}"));
         }
-        for kind in &kinds {
+        for kind in &figures.transactions {
             line(format_args!("{}:", kind.name));
-            for quantile in [50.0, 90.0, 95.0, 99.0, 99.9] {
-                line(format_args!("{quantile}%: {} ms", millis(kind.times(), quantile / 100.0)));
+            for (number, (percent, _)) in QUANTILES.iter().enumerate() {
+                match kind.millis {
+                    Some(all) => line(format_args!("{percent}%: {} ms", shown_millis(all.all()[number]))),
+                    None => line(format_args!("{percent}%: none")),
+                }
             }
         }
-        if let Some(efficiency) = self.efficiency().filter(|_| self.mode.has_deck()) {
+        if let Some(efficiency) = figures.efficiency.filter(|_| self.mode.has_deck()) {
             let of_deck = efficiency * MOST_TPMC / MOST_TPMC_OF_DECK;
             line(format_args!(
                 "Of what the deck allows, {MOST_TPMC_OF_DECK} a warehouse: {of_deck:.2} % (with weights it is {MOST_TPMC})"
@@ -178,37 +223,26 @@ impl Summary<'_> {
         if self.measured.retries > 0 {
             line(format_args!("New attempts after conflicts: {}", self.measured.retries));
         }
-        let waited = Times::sum(kinds.iter().filter_map(|kind| kind.waited.as_ref()));
+        let waited = Transaction::ALL.into_iter().filter_map(|one| self.of(one)?.waited.as_ref());
+        let waited = Times::sum(waited);
         if !waited.is_empty() {
             let (p99, p999) = (millis(&waited, 0.99), millis(&waited, 0.999));
             line(format_args!("Waiting for a connection: 99%: {p99} ms, 99.9%: {p999} ms"));
         }
-        for verdict in self.verdicts() {
-            let holds = match (verdict.holds(), verdict.is_enough) {
-                (true, _) => "holds",
-                (false, true) => "DOES NOT HOLD",
-                (false, false) => "too few to say",
-            };
-            let Verdict { name, is, least, most, unit, .. } = verdict;
-            let bounds = match least == 0.0 {
-                true => format!("at most {most} {unit}"),
-                false => format!("{least} to {most} {unit}"),
-            };
-            let is = format!("{is:.2} {unit}");
-            line(format_args!("{name}: {}, {}: {holds}", is.trim_end(), bounds.trim_end()));
+        for verdict in &figures.limits {
+            line(format_args!("{}: {}, {}: {}", verdict.name, verdict.measured(), verdict.bounds(), verdict.said()));
         }
-        line(format_args!("These are no official results of TPC. In what this run differs from TPC-C 5.11:"));
-        for deviation in self.mode.deviations() {
+        line(format_args!("{NOTICE} In what this run differs from TPC-C 5.11:"));
+        for deviation in &figures.deviations {
             line(format_args!("- {deviation}"));
         }
         text
     }
 
-    /// Transactions of a kind that failed for good: an attempt that is made again is none.
-    fn failed_of(&self, kind: &Measure) -> u64 {
+    /// Attempts of a kind that failed and were made again. Results of older releases have them as a count alone.
+    pub(crate) fn made_again(&self, kind: &Measure) -> u64 {
         let number = Transaction::NAMES.iter().position(|name| *name == kind.name);
-        let again = number.map_or(0, |number| self.count(ATTEMPTS + number));
-        kind.failed_count().saturating_sub(again)
+        kind.again.max(number.map_or(0, |number| self.count(ATTEMPTS + number)))
     }
 }
 
@@ -225,7 +259,11 @@ fn is_enough(whole: u64, least: f64, most: f64) -> bool {
 
 /// A quantile in milliseconds, with three digits.
 pub fn millis(times: &Times, quantile: f64) -> String {
-    let millis = times.quantile(quantile) as f64 / 1e6;
+    shown_millis(times.quantile(quantile) as f64 / 1e6)
+}
+
+/// Milliseconds with three digits.
+pub fn shown_millis(millis: f64) -> String {
     match millis {
         _ if millis < 9.995 => format!("{millis:.2}"),
         _ if millis < 99.95 => format!("{millis:.1}"),

@@ -62,6 +62,22 @@ fn two_warehouses_are_loaded_run_checked_and_removed() {
     done(session.run(&["bench", "report", "r.json", "--out", "r.html"]));
     let page = String::from_utf8(session.bytes("r.html")).expect("a page is UTF-8");
     assert!(page.contains("NewOrder"), "the page has its transactions");
+    let of_tpcc = &report["runs"][0]["tpcc"];
+    assert_eq!(of_tpcc["notice"], "These are no official results of TPC.");
+    let tpmc = of_tpcc["tpmc"].as_f64().expect("a number");
+    assert!(told.contains(&format!("\ntpmC: {tpmc:.0}\n")), "{of_tpcc} {told}");
+    assert!(of_tpcc["efficiency"].is_null(), "terminals do not wait: {of_tpcc}");
+    assert_eq!(of_tpcc["transactions"][0]["ok"].as_u64(), of_tpcc["new_orders"].as_u64(), "{of_tpcc}");
+    let limits = of_tpcc["limits"].as_array().expect("a list");
+    assert!(
+        limits.iter().any(|limit| limit["name"] == "90 % of Payment within" && limit["holds"] == true),
+        "{of_tpcc}"
+    );
+    for part in ["These are no official results of TPC.", "tpmC", &format!("{tpmc:.0}"), "rolled back", "DOES NOT HOLD"]
+    {
+        let is_there = page.contains(part) || (part == "DOES NOT HOLD" && page.contains("holds"));
+        assert!(is_there, "the page has {part:?}");
+    }
 
     assert_eq!(done(tpcc(&session, &["clean", "--target", TARGET])), "");
     tpcc(&session, &["check", "--target", TARGET]).fails(2, &["use import first"]);

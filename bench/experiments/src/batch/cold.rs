@@ -6,7 +6,7 @@ use super::{TABLE, loaded, whole};
 use crate::args::Scale;
 use crate::disk_alone;
 use crate::ground::Ground;
-use crate::measured::{self, Cell, Until};
+use crate::measured::{self, Cell, PAIRED, Until};
 use crate::outcome::Goal;
 use harness::cost::Meter;
 use harness::directory::bytes_text;
@@ -229,7 +229,7 @@ pub fn outcome(ground: &Ground, size: &Size) -> ([Table; 2], Vec<Goal>) {
     let table = Table {
         caption: format!(
             "Rows a second that are not in memory: {} rows with fillers of {FILLER} bytes, {} of memory for pages, direct reads, median \
-             of {}",
+             of {}; {PAIRED}",
             size.rows,
             bytes_text(size.cache_bytes()),
             size.repeats
@@ -257,7 +257,11 @@ fn of_the_disk(ground: &Ground, size: &Size) -> Table {
         vec![depth.to_string(), measured::shown(rate), measured::shown(times)]
     };
     Table {
-        caption: format!("The disk alone: reads a second of {}, median of {}", bytes_text(PAGE_BYTES), size.repeats),
+        caption: format!(
+            "The disk alone: reads a second of {}, median of {}; {PAIRED}",
+            bytes_text(PAGE_BYTES),
+            size.repeats
+        ),
         columns: ["reads under way", "reads a second", "times one under way"].map(str::to_owned).to_vec(),
         rows: DEPTHS.map(row).to_vec(),
     }

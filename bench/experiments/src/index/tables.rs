@@ -8,7 +8,7 @@ use super::{ALL_WRITTEN, ARMS, Arm, CACHES, DEPTHS, Size, WORKLOADS, Written};
 use super::{cache_name, instructions_name, reads_name, ycsb_name};
 use crate::args::IndexPart;
 use crate::ground::Ground;
-use crate::measured::{Cell, kib, middle, ratio, shown};
+use crate::measured::{Cell, PAIRED, kib, middle, ratio, shown};
 use crate::outcome::{Goal, Outcome};
 use harness::directory::bytes_text;
 use kit::goals::Bound;
@@ -188,7 +188,10 @@ fn reads(seen: &Seen<'_>) -> Table {
         "bytes of the disk for those counted",
     ];
     Table {
-        caption: format!("Gets of rows drawn alike, each checked; median of {} repeats, in turns", seen.size.repeats),
+        caption: format!(
+            "Gets of rows drawn alike, each checked; median of {} repeats, in turns; {PAIRED}",
+            seen.size.repeats
+        ),
         columns: columns.map(str::to_owned).to_vec(),
         rows,
     }
@@ -226,7 +229,7 @@ fn ycsb(seen: &Seen<'_>) -> Table {
     Table {
         caption: format!(
             "YCSB A to F, 32 requests under way on one thread; each for {} s or {} operations, whichever comes first, after {} s of warm-up, on \
-             a copy that begins with the same files; rows that are read alone are checked; median of {}",
+             a copy that begins with the same files; rows that are read alone are checked; median of {}; {PAIRED}",
             until.time.as_secs_f64(),
             figure(until.operations as f64),
             until.warmup.as_secs_f64(),
@@ -271,9 +274,9 @@ fn beside(seen: &Seen<'_>) -> Table {
         columns.extend([format!("{place}: K/s, flat / tree"), "tree for flat".to_owned(), "99 %, ms".to_owned()]);
     }
     Table {
-        caption:
-            "The document's YCSB (26 March and 4 May 2024, 20 minutes or 600 M operations each, a cluster) beside ours"
-                .to_owned(),
+        caption: format!(
+            "The document's YCSB (26 March and 4 May 2024, 20 minutes or 600 M operations each, a cluster) beside ours; of ours {PAIRED}"
+        ),
         columns,
         rows: PUBLISHED_YCSB.iter().map(row).collect(),
     }

@@ -3,7 +3,7 @@
 use super::data::{Shape, load_name, shape_name};
 use super::{DEPTHS, FILES, Form, KEY_BYTES, MEMORIES, Memory, NODES, PAGES, Size, Subject, THREADS, WORKS, Work};
 use crate::ground::Ground;
-use crate::measured::{Cell, FIELD_BYTES, FIELDS, Kind, kib, middle, ratio, shown};
+use crate::measured::{Cell, FIELD_BYTES, FIELDS, Kind, PAIRED, kib, middle, ratio, shown};
 use crate::outcome::{Goal, Outcome};
 use harness::directory::bytes_text;
 use kit::goals::Bound;
@@ -238,7 +238,7 @@ fn beside_disk(seen: &Seen<'_>) -> Table {
     Table {
         caption: format!(
             "Cold reads beside the disk alone: direct reads of random blocks of one file with the same threads and requests; median of {} \
-             repeats, in turns",
+             repeats, in turns; {PAIRED}",
             seen.size.repeats
         ),
         columns: columns.map(str::to_owned).to_vec(),
@@ -386,7 +386,7 @@ fn works(seen: &Seen<'_>, work: Work, memory: Memory) -> Table {
     let of = |page| seen.larch(Form::of_page(page), work, memory, THREADS);
     Table {
         caption: format!(
-            "{}, {}, {THREADS} threads, by the size of pages; median of {}",
+            "{}, {}, {THREADS} threads, by the size of pages; median of {}; {PAIRED}",
             work.name(),
             memory.name(),
             seen.size.repeats
@@ -403,7 +403,7 @@ fn loads(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
     Table {
         caption: format!(
             "Load of {} rows in a random order, a commit each, by one thread, by the size of {what}; bytes until compactions are done; median \
-             of {}",
+             of {}; {PAIRED}",
             figure(seen.size.load_rows as f64),
             seen.size.repeats
         ),
@@ -421,7 +421,10 @@ fn reads_apart(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
         rows.push(row(format!("{}, {}", memory.name(), form.name()), &cells, &last, &["READ"]));
     }
     Table {
-        caption: format!("Read only, {THREADS} threads, by the size of {what}; median of {}", seen.size.repeats),
+        caption: format!(
+            "Read only, {THREADS} threads, by the size of {what}; median of {}; {PAIRED}",
+            seen.size.repeats
+        ),
         columns: columns("", &["READ"], "the last"),
         rows,
     }

@@ -22,3 +22,15 @@ fn keys_grow_with_their_numbers() {
         assert!(keys[..keys.len() - 1].is_sorted_by(|a, b| a < b), "{rows}");
     }
 }
+
+#[test]
+fn what_was_published_is_quoted_alike_by_two_experiments() {
+    let scratch = Scratch::new("scale");
+    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
+    let ground = Ground::with_stop("scale", &args, 1 << 20, Stop::never()).expect("there is room");
+    let figures = |table: Table| table.rows.into_iter().map(|row| row[..3].to_vec()).collect::<Vec<_>>();
+    let here = figures(published(&ground, &Size::of(Scale::Tiny)));
+    assert_eq!(here, figures(crate::index::published()));
+    assert_eq!(here[0], ["54 GB", "151,485", "151,435"]);
+    assert_eq!(here[2], ["2 GB", "72,032", "75,677"]);
+}

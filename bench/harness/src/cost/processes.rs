@@ -35,15 +35,19 @@ pub fn used_below(root: u32) -> Option<ServerUse> {
     all.get(&root)?;
     let below = below(&all, root);
     let ticks: u64 = below.iter().map(|id| all[id].ticks + all[id].ended_ticks).sum();
-    let io = |name| -> Option<u64> {
+    let io = |of: &dyn Fn(&str) -> Option<u64>| -> Option<u64> {
         // A process that has ended since has nothing to add. One that may not be looked at makes the sum unknown.
         below.iter().map(|id| std::fs::read_to_string(format!("/proc/{id}/io"))).try_fold(0, |sum, text| match text {
-            Ok(text) => Some(sum + bytes_after(&text, name)?),
+            Ok(text) => Some(sum + of(&text)?),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
             Err(_) => Some(sum),
         })
     };
-    Some(ServerUse { nanos: ticks * NANOS_OF_TICK, read_bytes: io("read_bytes:"), written_bytes: io("write_bytes:") })
+    Some(ServerUse {
+        nanos: ticks * NANOS_OF_TICK,
+        read_bytes: io(&|text| bytes_after(text, "read_bytes:")),
+        written_bytes: io(&written_bytes),
+    })
 }
 
 /// The process that process `id` of this machine was started by, if its name is `name`.
@@ -78,6 +82,14 @@ fn below(all: &BTreeMap<u32, Process>, root: u32) -> Vec<u32> {
         at += 1;
     }
     found
+}
+
+/// Bytes that a process had the system write, of the text of its `/proc/PID/io`: the lesser of what it gave to calls of `write`
+/// (`wchar`) and what the system counted when pages in memory became dirty (`write_bytes`). The first has what never goes to a disk,
+/// as text on a terminal. The second counts the whole folio that a page is in, which can be 2 MiB for a row. What is written
+/// through a map of a file is in the second alone, and so it is not known where a process does both.
+pub fn written_bytes(text: &str) -> Option<u64> {
+    Some(bytes_after(text, "wchar:")?.min(bytes_after(text, "write_bytes:")?))
 }
 
 /// The number behind `name` in a file like `/proc/PID/io`.

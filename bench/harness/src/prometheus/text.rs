@@ -47,7 +47,11 @@ fn requests(watched: &Watched, out: &mut Text) {
             out.line(name, &[("kind", kind)], format_args!("{}", of(counted)));
         }
     }
-    out.head("requests_failed_total", "counter", "Requests that failed, by kind of failure.");
+    out.head(
+        "requests_failed_total",
+        "counter",
+        "Requests that failed, by kind of failure, with those that were made again.",
+    );
     for (kind, counted) in &watched.kinds {
         for (failure, count) in &counted.failures {
             out.line("requests_failed_total", &[("kind", kind), ("failure", failure)], format_args!("{count}"));

@@ -110,6 +110,7 @@ impl Run {
             settled_nanos: runs().filter_map(|run| run.settled_nanos).max(),
             price: first.price,
             million: first.million,
+            tpcc: None,
             warnings,
             error: (!errors.is_empty()).then(|| errors.join("; ")),
             measured: Measured::merged(runs().map(|run| &run.measured)),

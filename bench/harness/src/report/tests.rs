@@ -211,6 +211,22 @@ fn results_of_older_releases_are_read() {
 }
 
 #[test]
+fn a_request_that_was_made_again_is_no_failure() {
+    let mut run = known();
+    run.measured.failed = 0;
+    run.measured.intervals[0].failed = 0;
+    for kinds in [&mut run.measured.kinds, &mut run.measured.intervals[0].kinds] {
+        kinds.iter_mut().for_each(|kind| kind.again = kind.failures.values().sum());
+    }
+    assert!(!run.measured.has_failed());
+    let told = text::text(&run);
+    assert!(told.contains("made again") && told.contains("first io of those that were made again: page 7"), "{told}");
+    assert!(!text::text(&known()).contains("made again"), "where none was, there is no column");
+    run.measured.kinds[0].again = 0;
+    assert!(run.measured.has_failed());
+}
+
+#[test]
 fn what_is_no_report_is_refused() {
     let good = Report::new(Environment::default()).json();
     let refused = |text: &str| Report::parse(text).expect_err("is no report");

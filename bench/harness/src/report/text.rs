@@ -67,8 +67,9 @@ pub fn text(run: &Run) -> String {
     if !counters.is_empty() {
         writeln!(out, "  store: {}", counters.join(", ")).expect(wrote);
     }
+    let again = if measured.has_failed() { "" } else { " of those that were made again" };
     for (kind, first) in &measured.failures {
-        writeln!(out, "  first {kind}: {first}").expect(wrote);
+        writeln!(out, "  first {kind}{again}: {first}").expect(wrote);
     }
     for warning in &run.warnings {
         writeln!(out, "  WARNING: {warning}").expect(wrote);
@@ -76,13 +77,15 @@ pub fn text(run: &Run) -> String {
     out
 }
 
-const COLUMNS: [&str; 9] = ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "failed"];
+const COLUMNS: [&str; 10] =
+    ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "failed", "made again"];
 
-/// A line for each kind that was asked for, with response times where there are such, and then service times too.
+/// A line for each kind that was asked for, with response times where there are such, and then service times too. The last column is
+/// there if requests were made again.
 fn table(measured: &Measured) -> String {
-    let mut lines: Vec<(String, [String; 9])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
-    for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() > 0) {
-        let mut line = |name: String, times: &Times, failed: u64| {
+    let mut lines: Vec<(String, [String; 10])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
+    for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() + kind.again > 0) {
+        let mut line = |name: String, times: &Times| {
             let per_second = kind.done() as f64 * 1e9 / measured.nanos.max(1) as f64;
             let shown = |figure: f64| if times.is_empty() { "-".to_owned() } else { nanos(figure) };
             let quantile = |quantile| shown(times.quantile(quantile) as f64);
@@ -97,18 +100,21 @@ fn table(measured: &Measured) -> String {
                     quantile(0.99),
                     quantile(0.999),
                     shown(times.max() as f64),
-                    grouped(failed),
+                    grouped(kind.failed_count()),
+                    grouped(kind.again),
                 ],
             ));
         };
-        line(kind.name.clone(), kind.times(), kind.failed_count());
+        line(kind.name.clone(), kind.times());
         if kind.response.is_some() {
-            line("  of it service".to_owned(), &kind.service, kind.failed_count());
+            line("  of it service".to_owned(), &kind.service);
         }
     }
     let first = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let width = |column: usize| lines.iter().map(|(_, cells)| cells[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    let has_again = measured.kinds.iter().any(|kind| kind.again > 0);
+    let columns = if has_again { COLUMNS.len() } else { COLUMNS.len() - 1 };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut out = String::new();
     for (name, cells) in &lines {
         write!(out, "    {name:<first$}").expect("a String takes every line");

@@ -194,6 +194,7 @@ impl Sum {
             mine.measure.batched += theirs.batched;
             mine.measure.rows += theirs.rows;
             mine.measure.bytes += theirs.bytes;
+            mine.measure.again += theirs.again;
             for (name, count) in &theirs.failures {
                 *mine.measure.failures.entry((*name).to_owned()).or_default() += count;
             }

@@ -34,14 +34,16 @@ pub(crate) struct KindTally {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     pub(crate) failures: Vec<(&'static str, u64)>,
+    /// Of the failures: requests that the client makes again.
+    pub(crate) again: u64,
 }
 
 impl KindTally {
     fn new() -> Self {
         let tally = Tally::new;
         let (service, response, waited, failed) = (tally(), tally(), tally(), tally());
-        let (oks, not_found, batched, rows, bytes) = (0, 0, 0, 0, 0);
-        Self { service, response, waited, failed, oks, not_found, batched, rows, bytes, failures: Vec::new() }
+        let (oks, not_found, batched, rows, bytes, again) = (0, 0, 0, 0, 0, 0);
+        Self { service, response, waited, failed, oks, not_found, batched, rows, bytes, failures: Vec::new(), again }
     }
 
     fn clear(&mut self) {
@@ -52,6 +54,7 @@ impl KindTally {
             *count = 0;
         }
         self.failures.clear();
+        self.again = 0;
     }
 
     #[inline]
@@ -436,6 +439,7 @@ impl<'d> Recorder<'d> {
         if retries > 0 {
             self.retried(begun, retries);
         }
+        let has_failed = result.is_err();
         if let Err(failure) = result
             && failure.harm == Harm::Session
         {
@@ -444,7 +448,12 @@ impl<'d> Recorder<'d> {
         }
         let succeeded = match next {
             Next::More => return Ok(After::More),
-            Next::Wait(nanos) => return Ok(After::Wait(answer.served.saturating_add(nanos))),
+            Next::Wait(nanos) => {
+                if has_failed && begun.at >= self.floor {
+                    self.tallies.kinds[usize::from(answer.kind.0)].again += 1;
+                }
+                return Ok(After::Wait(answer.served.saturating_add(nanos)));
+            }
             Next::Done => true,
             Next::DoneAs(kind) => {
                 self.whole(kind, begun, answer.served);

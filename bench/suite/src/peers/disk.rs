@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use harness::cost::processes::written_bytes;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -52,19 +53,15 @@ impl DiskCounts {
     }
 }
 
-/// Bytes that this process had the system write to disks so far; `None` where the system does not report them. A page of a
-/// file that is changed in memory counts when it is changed, once until it is written.
+/// Bytes that this process had the system write so far, as [`written_bytes`] counts them; `None` where the system does not report
+/// them.
 pub fn written_by_this_process() -> Option<u64> {
-    written_in(&fs::read_to_string("/proc/self/io").ok()?)
+    written_bytes(&fs::read_to_string("/proc/self/io").ok()?)
 }
 
 /// The same since it was `before`.
 pub fn written_since(before: Option<u64>) -> Option<u64> {
     before.zip(written_by_this_process()).map(|(before, after)| after.saturating_sub(before))
-}
-
-fn written_in(text: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.trim().parse().ok()
 }
 
 /// Lets the system forget what it has cached of the files under `folder`, written or read.

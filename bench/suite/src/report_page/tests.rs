@@ -60,3 +60,27 @@ fn several_results_have_the_names_of_their_files() {
     let html = page(&[("a".to_owned(), report("c")), ("b".to_owned(), report("c"))], None).html();
     assert!(html.contains("a: c, READ") && html.contains("b: c, READ"));
 }
+
+#[test]
+fn a_page_of_tpcc_has_its_figures_and_says_that_it_is_not_official() {
+    let mut report = report("tpcc nowait");
+    let run = &mut report.runs[0];
+    run.workload = vec![Pair::new("mode", "nowait"), Pair::new("warehouses", "2")];
+    let kind = &mut run.measured.kinds[0];
+    kind.name = "NewOrder".to_owned();
+    kind.not_found = 2;
+    (kind.failures, kind.again) = ([("serialization_failure".to_owned(), 7)].into(), 5);
+    let html = page(&[("a".to_owned(), report)], None).html();
+    // 202 new orders in two seconds.
+    for part in [
+        "These are no official results of TPC.",
+        "<th scope=\"row\">tpcc nowait</th><td>nowait</td><td>2</td><td>202</td><td>6060</td><td>none</td>",
+        "<th scope=\"row\">tpcc nowait, NewOrder</th><td>202</td><td>2</td><td>2</td><td>5</td><td>100.00 %</td>",
+        "made again</th><th scope=\"col\">rolled back",
+        "90 % of NewOrder within",
+        "In what tpcc nowait differs from TPC-C 5.11",
+    ] {
+        assert!(html.contains(part), "{part:?} is not in {html}");
+    }
+    assert!(!page(&[("a".to_owned(), super::tests::report("c"))], None).html().contains("TPC"));
+}

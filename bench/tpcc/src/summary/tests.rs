@@ -95,3 +95,21 @@ fn a_share_of_few_is_not_judged() {
         text(&measured)
     );
 }
+
+#[test]
+fn a_result_as_data_says_what_its_text_says() {
+    let measured = measured();
+    let summary = Summary { mode: Mode::Spec, warehouses: 100, measured: &measured };
+    let json = serde_json::to_value(Figures::of(&summary)).expect("names are texts");
+    assert_eq!(json["notice"], "These are no official results of TPC.");
+    assert_eq!((&json["new_orders"], &json["tpmc"]), (&1000.into(), &1000.0.into()));
+    assert_eq!((100.0 * json["efficiency"].as_f64().expect("a number")).round(), 7776.0);
+    let payments = &json["transactions"][1];
+    assert_eq!((&payments["ok"], &payments["failed"], &payments["made_again"]), (&1000.into(), &2.into(), &5.into()));
+    assert_eq!(json["transactions"][0]["rolled_back"], 10);
+    let limits = json["limits"].as_array().expect("a list");
+    let holds = |name: &str| limits.iter().find(|limit| limit["name"] == name).map(|limit| limit["holds"].clone());
+    assert_eq!(holds("90 % of Delivery within"), Some(false.into()));
+    assert_eq!(holds("payments of customers of other warehouses"), Some(true.into()));
+    assert_eq!(json["deviations"].as_array().map(Vec::len), Some(Mode::Spec.deviations().len()));
+}

@@ -1,4 +1,4 @@
-use super::{DiskCounts, written_in};
+use super::DiskCounts;
 
 const TEXT: &str = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0
  254       0 vda 1000 10 16000 300 2000 20 64000 400 0 0 0
@@ -11,11 +11,4 @@ fn the_line_of_the_device_is_found() {
     assert_eq!(counts, DiskCounts { reads: 900, read_bytes: 8000 * 512, written_bytes: 32000 * 512 });
     assert_eq!(DiskCounts::parse(TEXT, 8 << 8), None);
     assert_eq!(DiskCounts::parse("254 0 vda few words", 254 << 8), None);
-}
-
-#[test]
-fn bytes_written_to_disks_are_not_bytes_handed_over() {
-    let text = "rchar: 324\nwchar: 99\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1\n";
-    assert_eq!(written_in(text), Some(8192));
-    assert_eq!(written_in("wchar: 99\n"), None);
 }

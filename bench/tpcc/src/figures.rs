@@ -1,0 +1,127 @@
+//! The figures of a result by the rules of TPC-C, as data: what stands in a text, in a file and on a page is made of them, so that all
+//! of them say the same.
+
+use crate::input::Transaction;
+use crate::rules::Mode;
+use crate::summary::{Summary, Verdict};
+use harness::{Measure, Times};
+use serde::Serialize;
+
+/// What stands with every result.
+pub const NOTICE: &str = "These are no official results of TPC.";
+
+/// The quantiles of response times that a result has.
+pub const QUANTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
+
+/// The figures of a result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// [`NOTICE`].
+    pub notice: &'static str,
+    /// How terminals worked.
+    pub mode: &'static str,
+    /// Warehouses that had terminals.
+    pub warehouses: u32,
+    /// New orders that were completed, with those that were rolled back as the specification wants it.
+    pub new_orders: u64,
+    /// Their number a minute.
+    pub tpmc: f64,
+    /// Percent of [`crate::summary::MOST_TPMC`] for each warehouse; none where terminals do not wait.
+    pub efficiency: Option<f64>,
+    /// Transactions a second, with those that failed for good.
+    pub throughput_per_second: f64,
+    /// Transactions a second that were completed.
+    pub goodput_per_second: f64,
+    /// Each of the five that was asked for.
+    pub transactions: Vec<Kind>,
+    /// What has bounds.
+    pub limits: Vec<Verdict>,
+    /// In what the run differs from the specification.
+    pub deviations: Vec<&'static str>,
+}
+
+/// One of the five transactions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Kind {
+    /// Its name.
+    pub name: String,
+    /// Those that were completed, with those that were rolled back.
+    pub ok: u64,
+    /// Of them: rolled back as the specification wants it.
+    pub rolled_back: u64,
+    /// Those that failed for good.
+    pub failed: u64,
+    /// Attempts that failed and were made again.
+    pub made_again: u64,
+    /// Percent of all that were completed: the mix. None where nothing was.
+    pub share: Option<f64>,
+    /// Response times; none where no transaction was completed.
+    pub millis: Option<Percentiles>,
+}
+
+/// Response times, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Half of them are within this.
+    pub p50: f64,
+    /// 90 of 100.
+    pub p90: f64,
+    /// 95 of 100.
+    pub p95: f64,
+    /// 99 of 100.
+    pub p99: f64,
+    /// 999 of 1000.
+    pub p99_9: f64,
+}
+
+impl Percentiles {
+    fn of(times: &Times) -> Self {
+        let [p50, p90, p95, p99, p99_9] = QUANTILES.map(|(_, quantile)| times.quantile(quantile) as f64 / 1e6);
+        Self { p50, p90, p95, p99, p99_9 }
+    }
+
+    /// In the order of [`QUANTILES`].
+    pub fn all(self) -> [f64; 5] {
+        [self.p50, self.p90, self.p95, self.p99, self.p99_9]
+    }
+}
+
+impl Figures {
+    /// Those of a result.
+    pub fn of(summary: &Summary<'_>) -> Self {
+        let Summary { mode, warehouses, measured } = *summary;
+        let kinds: Vec<&Measure> = Transaction::ALL.into_iter().filter_map(|one| summary.of(one)).collect();
+        let done: u64 = kinds.iter().map(|kind| kind.done()).sum();
+        let transactions: Vec<Kind> = kinds.iter().map(|kind| Kind::of(summary, kind, done)).collect();
+        let failed: u64 = transactions.iter().map(|kind| kind.failed).sum();
+        let a_second = |count: u64| if measured.nanos == 0 { 0.0 } else { count as f64 * 1e9 / measured.nanos as f64 };
+        Self {
+            notice: NOTICE,
+            mode: Mode::name(mode),
+            warehouses,
+            new_orders: summary.new_orders(),
+            tpmc: summary.tpmc(),
+            efficiency: summary.efficiency(),
+            throughput_per_second: a_second(done + failed),
+            goodput_per_second: a_second(done),
+            transactions,
+            limits: summary.verdicts(),
+            deviations: mode.deviations(),
+        }
+    }
+}
+
+impl Kind {
+    fn of(summary: &Summary<'_>, kind: &Measure, done: u64) -> Self {
+        let made_again = summary.made_again(kind);
+        Self {
+            name: kind.name.clone(),
+            ok: kind.done(),
+            rolled_back: kind.not_found,
+            failed: kind.failures.values().sum::<u64>().saturating_sub(made_again),
+            made_again,
+            share: (done > 0).then(|| 100.0 * kind.done() as f64 / done as f64),
+            millis: (kind.done() > 0).then(|| Percentiles::of(kind.times())),
+        }
+    }
+}
