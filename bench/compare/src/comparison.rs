@@ -27,11 +27,14 @@ pub struct Options {
     pub spread: f64,
     /// The same for percentiles above the median.
     pub tail_spread: f64,
+    /// Where no difference is shown and a worsening by more than this part may be hidden by how far the runs differ, the comparison cannot
+    /// tell: times may be so much longer, or a rate what it is in so much longer times.
+    pub tell: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: 0.01, at_least: 0.01, spread: 0.02, tail_spread: 0.1 }
+        Self { level: 0.01, at_least: 0.01, spread: 0.02, tail_spread: 0.1, tell: 1.0 }
     }
 }
 
@@ -47,6 +50,8 @@ pub enum Verdict {
     Small,
     /// No difference is shown.
     None,
+    /// No difference is shown, and runs differ so much that one that matters would not be.
+    CannotTell,
     /// Nothing says how sure the difference is.
     Unknown,
 }
@@ -72,6 +77,8 @@ pub struct Row {
     pub difference: Option<f64>,
     /// Where the difference lies with certainty 1 - level, by itself.
     pub interval: Option<(f64, f64)>,
+    /// By how much it may be worse: the end of the interval on that side, as a part by which times are longer.
+    pub may_be_worse_by: Option<f64>,
     /// How likely such a difference is where there is none, by itself.
     pub p: Option<f64>,
     /// The same after Holm's correction, for a row that decides.
@@ -295,6 +302,10 @@ fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, opti
         new_spread: spread_of(&of_new),
         difference: found.map(|found| found.ratio),
         interval: found.and_then(|found| found.interval),
+        may_be_worse_by: found.and_then(|found| found.interval).map(|(from, to)| match metric.rises() {
+            true => (1.0 / (1.0 + from) - 1.0).max(0.0),
+            false => to.max(0.0),
+        }),
         p: found.and_then(|found| found.p),
         adjusted_p: None,
         decides,
@@ -334,7 +345,8 @@ fn decide(runs: &mut [RunRows], options: Options) {
     for (row, adjusted) in deciding.iter_mut().zip(holm::adjusted(&p)) {
         row.adjusted_p = Some(adjusted);
         if adjusted >= options.level {
-            row.verdict = Verdict::None;
+            let hides = row.may_be_worse_by.is_some_and(|part| part > options.tell);
+            row.verdict = if hides { Verdict::CannotTell } else { Verdict::None };
         }
     }
 }

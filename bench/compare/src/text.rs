@@ -74,6 +74,17 @@ pub fn conclusion(comparison: &Comparison) -> String {
     };
     let (worse, better) = (named(Verdict::Worse), named(Verdict::Better));
     let level = percent(comparison.options.level);
+    let hidden: Vec<String> = comparison
+        .deciding(Verdict::CannotTell)
+        .map(|(run, row)| format!("{run} {} {} by up to {}", row.kind, row.name, signed(row.may_be_worse_by)))
+        .collect();
+    if worse.is_empty() && !hidden.is_empty() {
+        return format!(
+            "CANNOT TELL at {level}: the runs of a side differ so much that these may be worse unseen: {}. Measure longer, with more runs a \
+             side, or while the machine does nothing else.",
+            hidden.join("; ")
+        );
+    }
     match (worse.is_empty(), better.is_empty()) {
         (true, true) => format!("No significant difference at {level}."),
         (true, false) => format!("No significant worsening at {level}. Better: {better}."),
@@ -110,6 +121,7 @@ pub fn cells(row: &Row) -> [String; 8] {
             Verdict::Worse => "worse".to_owned(),
             Verdict::Better => "better".to_owned(),
             Verdict::Small => "small".to_owned(),
+            Verdict::CannotTell => "cannot tell".to_owned(),
             Verdict::None | Verdict::Unknown => String::new(),
         },
     ]

@@ -1,6 +1,7 @@
 //! `larch bench compare`: reads results, prints and writes how they differ.
 
 use crate::args::CompareArgs;
+use crate::ending::Ending;
 use crate::{print, results, say};
 use compare::{Comparison, Verdict};
 use harness::Failure;
@@ -11,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// Results with the names of their files.
 pub type Results = Vec<(String, Report)>;
 
-/// Compares what `args` name. `true`: nothing is significantly worse.
-pub fn run(args: &CompareArgs) -> Result<bool, Failure> {
+/// Compares what `args` name.
+pub fn run(args: &CompareArgs) -> Result<Ending, Failure> {
     check_places(args.out.as_deref(), args.json.as_deref())?;
     let (base, new) = (read(&args.base)?, read(&args.new)?);
     if let Some(file) = args.base.iter().find(|file| args.new.contains(file)) {
@@ -23,7 +24,7 @@ pub fn run(args: &CompareArgs) -> Result<bool, Failure> {
     if let Some(path) = &args.json {
         results::write(path, (json(&comparison) + "\n").as_bytes())?;
     }
-    Ok(is_good(&comparison))
+    Ok(ending(&comparison))
 }
 
 /// Complains about files that cannot be written, before anything is done.
@@ -83,16 +84,22 @@ pub fn show(comparison: &Comparison, base: &Results, new: &Results, out: Option<
     printed.and(written)
 }
 
-/// Whether nothing is significantly worse.
-pub fn is_good(comparison: &Comparison) -> bool {
-    comparison.deciding(Verdict::Worse).next().is_none()
+/// How a comparison ends.
+pub fn ending(comparison: &Comparison) -> Ending {
+    let has = |verdict| comparison.deciding(verdict).next().is_some();
+    match (has(Verdict::Worse), has(Verdict::CannotTell)) {
+        (true, _) => Ending::Bad,
+        (false, true) => Ending::CannotTell,
+        (false, false) => Ending::Good,
+    }
 }
 
 fn json(comparison: &Comparison) -> String {
     let whole = json!({
         "format": "larch-compare-result",
         "version": 1,
-        "is_worse": !is_good(comparison),
+        "is_worse": ending(comparison) == Ending::Bad,
+        "cannot_tell": ending(comparison) == Ending::CannotTell,
         "comparison": comparison,
     });
     serde_json::to_string_pretty(&whole).expect("names are texts")

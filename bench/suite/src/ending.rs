@@ -16,6 +16,8 @@ pub enum Ending {
     Bad,
     /// The store failed before the end.
     Failed,
+    /// Results differ so much among themselves that a comparison of them says nothing.
+    CannotTell,
     /// ^C.
     Interrupted,
 }
@@ -27,6 +29,7 @@ impl Ending {
             Self::Good => 0,
             Self::Bad => 1,
             Self::Failed => 3,
+            Self::CannotTell => 4,
             Self::Interrupted => 130,
         })
     }

@@ -68,8 +68,8 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
         Measurement::Merge(args) => ended(merge_command::run(args).map(|()| true)),
         Measurement::Worker(args) => exit_code(worker_command::run(args, stores)),
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
-        Measurement::Compare(args) => ended(compare_command::run(args)),
-        Measurement::Regress(args) => ended(regress_command::run(args)),
+        Measurement::Compare(args) => exit_code(compare_command::run(args)),
+        Measurement::Regress(args) => exit_code(regress_command::run(args)),
         Measurement::CompareTrials(args) => ended(trials_command::run(args)),
         Measurement::Peers(args) => {
             ended(compared(args.out.as_deref(), args.require_peers, || peers::in_memory(args, schemes)))

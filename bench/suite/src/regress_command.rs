@@ -5,7 +5,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "baselines are files of the machine")]
 
 use crate::args::RegressArgs;
-use crate::compare_command::{Results, check_places, compared, is_good, read, show};
+use crate::compare_command::{Results, check_places, compared, ending, read, show};
+use crate::ending::Ending;
 use crate::machine_kind::MachineKind;
 use crate::rounds::{Rounds, What, merged, this_program};
 use crate::stop::Stop;
@@ -58,8 +59,8 @@ impl Workload {
     }
 }
 
-/// Does what `args` say. `true`: nothing is significantly worse.
-pub fn run(args: &RegressArgs) -> Result<bool, Failure> {
+/// Does what `args` say.
+pub fn run(args: &RegressArgs) -> Result<Ending, Failure> {
     check_places(args.out.as_deref(), None)?;
     let stop = Stop::catch()?;
     let this = this_program()?;
@@ -77,7 +78,7 @@ pub fn run(args: &RegressArgs) -> Result<bool, Failure> {
         check_parent(&args.base)?;
         let mut sides = measure(args, &stop, &[&this])?;
         let measured = sides.pop().unwrap_or_default();
-        return store(&place, &stored, &measured).map(|()| true);
+        return store(&place, &stored, &measured).map(|()| Ending::Good);
     }
     if stored.is_empty() {
         return Err(unfit(format!(
@@ -92,10 +93,10 @@ pub fn run(args: &RegressArgs) -> Result<bool, Failure> {
     told(args, &base, &new)
 }
 
-fn told(args: &RegressArgs, base: &Results, new: &Results) -> Result<bool, Failure> {
+fn told(args: &RegressArgs, base: &Results, new: &Results) -> Result<Ending, Failure> {
     let comparison = compared(base, new, args.how.options(), false)?;
     show(&comparison, base, new, args.out.as_deref())?;
-    Ok(is_good(&comparison))
+    Ok(ending(&comparison))
 }
 
 fn unfit(why: String) -> Failure {

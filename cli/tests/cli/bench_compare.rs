@@ -45,16 +45,16 @@ fn a_slow_down_is_found_and_ends_with_1() {
     assert!(page.contains("workload a: operations a second") && page.contains("WORSE at 1 %"));
 
     // The other way round, it is better.
-    let faster = session.run(&compare(&new, &base, &[])).ok();
+    let faster = session.run(&compare(&new, &base, &["--tell", "1e9%"])).ok();
     assert!(faster.contains("No significant worsening at 1 %. Better: workload a all throughput"), "{faster}");
     // A result differs from itself in nothing.
-    let same = session.run(&compare(&base, &base, &[]));
+    let same = session.run(&compare(&base, &base, &["--tell", "1e9%"]));
     assert_eq!(same.code, Some(0), "{}", same.err);
     let text = String::from_utf8(same.out).expect("it is text");
     assert!(text.contains("Both sides were made alike") && text.contains("No significant difference at 1 %"), "{text}");
     assert!(same.err.contains("a1.json is on both sides"), "{}", same.err);
     // What is less than matters does not fail.
-    session.run(&compare(&base, &new, &["--at-least", "100%"])).ok();
+    session.run(&compare(&base, &new, &["--at-least", "100%", "--tell", "1e9%"])).ok();
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_baseline_is_stored_and_compared_with() {
     assert_eq!(stored.code, Some(0), "{}", stored.err);
     let stored = String::from_utf8(stored.out).expect("it is text");
     assert!(stored.contains("stored 2 rounds in kept/"), "{stored}");
-    let compared = regress(&["--base", "kept", "--at-least", "100%", "--out", "page.html"]);
+    let compared = regress(&["--base", "kept", "--at-least", "100%", "--tell", "1e9%", "--out", "page.html"]);
     let text = String::from_utf8(compared.out).expect("it is text");
     assert_eq!(compared.code, Some(0), "{text}{}", compared.err);
     for workload in [
@@ -132,8 +132,8 @@ fn a_baseline_is_stored_and_compared_with() {
 #[test]
 fn two_builds_take_turns() {
     let session = Session::new();
-    let args =
-        ["bench", "regress", "--rounds", "2", "--at-least", "100%", "--base-program", env!("CARGO_BIN_EXE_larch")];
+    let tell = ["--at-least", "100%", "--tell", "1e9%", "--base-program", env!("CARGO_BIN_EXE_larch")];
+    let args = [&["bench", "regress", "--rounds", "2"], &tell[..]].concat();
     let ran = session.run(&[&args[..], &SMALL[..]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let turns: Vec<&str> = ran.err.lines().filter(|line| line.ends_with("workload a")).collect();

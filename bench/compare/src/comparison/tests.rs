@@ -97,6 +97,22 @@ fn whole_comparisons_of_one_build_rarely_show_a_difference() {
 }
 
 #[test]
+fn runs_that_hide_a_worsening_are_not_called_alike() {
+    // Rates of 1,000 to 200,000 in the runs of either side.
+    let side = |rates: [u64; 3]| rates.map(|rate| report(run(rate, 20, |_| 100)));
+    let (base, new) = (side([1_000, 20_000, 200_000]), side([2_000, 10_000, 150_000]));
+    let found = compare(&base, &new, Options::default()).expect("they can be compared");
+    let hidden: Vec<&str> = found.deciding(Verdict::CannotTell).map(|(_, row)| row.name.as_str()).collect();
+    assert_eq!(hidden, ["throughput"], "{found:#?}");
+    assert!(crate::text(&found).contains("CANNOT TELL at 1 %: "), "{}", crate::text(&found));
+    // Of runs that lie close together, the same is said to show no difference.
+    let near = side([20_000, 20_100, 19_900]);
+    let found = compare(&near, &near, Options::default()).expect("they can be compared");
+    assert_eq!(found.deciding(Verdict::CannotTell).count(), 0);
+    assert!(crate::text(&found).contains("No significant difference"));
+}
+
+#[test]
 fn one_run_a_side_says_what_it_does_not_cover() {
     let found = compare(&[report(run(1_000, 20, |_| 100))], &[report(run(990, 20, |_| 100))], Options::default());
     let found = found.expect("they can be compared");

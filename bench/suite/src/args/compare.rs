@@ -13,7 +13,7 @@ Examples:
 Make the runs in turns, five a side: a1, b1, a2, b2, … Each should be a process of its own.
 
 Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, a file that is no result, or results that cannot be
-compared; 3 a result could not be written.";
+compared; 3 a result could not be written; 4 cannot tell: no worsening is shown, and the runs differ so much that one could be hidden.";
 
 pub const REGRESS_EXAMPLES: &str = "\
 Examples:
@@ -21,7 +21,7 @@ Examples:
   larch bench regress --out regress.html
 
 Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, or no baseline of this kind of machine; 3 a run failed, or
-a result could not be written; 130 interrupted by ^C.";
+a result could not be written; 4 cannot tell, since runs differ too much; 130 interrupted by ^C.";
 
 /// How results are compared.
 #[derive(Clone, Copy, Debug, Args)]
@@ -38,13 +38,16 @@ pub struct How {
     /// The same for percentiles above the median
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     pub tail_spread: f64,
+    /// If times may be longer by more than this part, and runs differ too much to see it, the comparison cannot tell
+    #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = any_percent)]
+    pub tell: f64,
 }
 
 impl How {
     /// As the comparison takes it.
     pub fn options(&self) -> compare::Options {
-        let How { level, at_least, run_spread: spread, tail_spread } = *self;
-        compare::Options { level, at_least, spread, tail_spread }
+        let How { level, at_least, run_spread: spread, tail_spread, tell } = *self;
+        compare::Options { level, at_least, spread, tail_spread, tell }
     }
 }
 
@@ -134,9 +137,15 @@ pub struct TrialsArgs {
 
 /// `5%`: a part, in percent.
 fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    let part = number.filter(|number| (0.0..=100.0).contains(number)).map(|number| number / 100.0);
+    let part = any_percent(text).ok().filter(|part| *part <= 1.0);
     part.ok_or_else(|| "write a number from 0 to 100 with a percent sign: 5%".to_owned())
+}
+
+/// `250%`: a part that may be more than the whole, in percent.
+fn any_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let part = number.filter(|number| *number >= 0.0 && number.is_finite()).map(|number| number / 100.0);
+    part.ok_or_else(|| "write a number of at least 0 with a percent sign: 50%".to_owned())
 }
 
 /// A level of significance.
