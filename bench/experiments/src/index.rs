@@ -11,7 +11,7 @@ mod tables;
 mod tests;
 mod tpcc;
 
-pub use tpcc::{PUBLISHED, published};
+pub use tpcc::PUBLISHED;
 mod wide;
 
 use crate::args::{IndexArgs, IndexPart, Scale};

@@ -24,6 +24,7 @@ use crate::share::Share;
 use crate::store::Setting;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 /// What the first member of a file says.
@@ -139,43 +140,50 @@ impl Run {
     }
 }
 
-/// A target or argument whose passwords are replaced by `***`: that between `user:` and the last `@` before the database,
-/// and the values of options and properties whose names say that they are one.
+/// A target or argument whose passwords are replaced by `***`: all between `//user:` and the last `@`, whatever stands there, since a
+/// password may have characters that should have been encoded; and the values of options and properties whose names say that they
+/// are one.
 pub fn without_password(text: &str) -> String {
-    // A password may have a question mark that was not encoded.
-    let from = text.rfind('@').unwrap_or(0);
-    let (place, options) = match text[from..].find('?') {
-        Some(at) => (&text[..from + at], Some(&text[from + at + 1..])),
-        None => (text, None),
-    };
-    let hidden = place.split_once("//").and_then(|(scheme, rest)| {
-        let (authority, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        // A password may have a slash that was not encoded.
-        let (authority, database) = if authority.contains('@') { (authority, database) } else { (rest, "") };
-        let (user, place) = authority.rsplit_once('@')?;
-        let (user, _) = user.split_once(':')?;
-        Some(format!("{scheme}//{user}:***@{place}{database}"))
-    });
-    let mut shown = hidden.unwrap_or_else(|| without_secret(place));
-    if let Some(options) = options {
-        let options: Vec<String> = options.split('&').map(without_secret).collect();
-        shown.push('?');
-        shown.push_str(&options.join("&"));
+    let mut shown = String::with_capacity(text.len());
+    let mut at = 0;
+    for hidden in hidden(text) {
+        if hidden.end <= at {
+            continue;
+        }
+        // Two that meet are one.
+        if hidden.start >= at && !(at > 0 && hidden.start == at) {
+            shown.push_str(&text[at..hidden.start]);
+            shown.push_str("***");
+        }
+        at = hidden.end;
     }
+    shown.push_str(&text[at..]);
     shown
+}
+
+/// What is not shown of `text`, in the order of where it begins.
+fn hidden(text: &str) -> Vec<Range<usize>> {
+    let mut hidden: Vec<Range<usize>> = Vec::new();
+    if let Some((begin, end)) = text.find("//").zip(text.rfind('@'))
+        && let Some(colon) = text.get(begin + 2..end).and_then(|user| user.find(':'))
+    {
+        hidden.push(begin + 2 + colon + 1..end);
+    }
+    let is_between = |c: char| matches!(c, '?' | '&' | '=' | '/');
+    for (equals, _) in text.match_indices('=') {
+        let name = &text[..equals];
+        let name = &name[name.rfind(is_between).map_or(0, |before| before + 1)..];
+        if name.to_ascii_lowercase().contains(SECRET) {
+            let end = text[equals..].find('&').filter(|_| text[..equals].contains('?'));
+            hidden.push(equals + 1..end.map_or(text.len(), |end| equals + end));
+        }
+    }
+    hidden.sort_by_key(|range| range.start);
+    hidden
 }
 
 /// What names of options and properties that hold a password have in them: `password`, YCSB's `db.passwd`, …
 const SECRET: &str = "passw";
-
-/// `name=value`, or `--property=name=value`, without the value if the name says that it is a password.
-fn without_secret(pair: &str) -> String {
-    let named = pair.to_ascii_lowercase().find(SECRET);
-    match named.and_then(|at| Some(at + pair[at..].find('=')?)) {
-        Some(end) => format!("{}=***", &pair[..end]),
-        None => pair.to_owned(),
-    }
-}
 
 /// A result that cannot be read or written.
 #[derive(Debug, thiserror::Error)]

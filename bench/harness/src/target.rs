@@ -60,6 +60,14 @@ impl Target {
             .split_once(':')
             .ok_or_else(|| bad("has no scheme; write `larch:DIR`, or see `larch bench targets`"))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // The password may be cut in two here, so that one part of it would be taken for a host or a database, and shown as such.
+        let behind = |address: &str| address.find(['/', '?']).is_some_and(|end| address[end..].contains('@'));
+        if rest.strip_prefix("//").is_some_and(behind) {
+            return Err(bad(
+                "an `@` stands behind the host; in an address of PostgreSQL `/`, `?`, `@` and `#` of a password, and an `@` \
+                 of an option, are written as %2F, %3F, %40 and %23",
+            ));
+        }
         let mut options: Vec<(String, String)> = Vec::new();
         for option in query.split('&').filter(|option| !option.is_empty()) {
             let (name, value) = option.split_once('=').ok_or_else(|| bad("an option is `name=value`"))?;

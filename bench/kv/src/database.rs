@@ -3,7 +3,8 @@
 //! It is a [`Store`] of the harness, whose sessions answer [`Request::Partition`](harness::Request::Partition) alone. So the
 //! loop, the clocks and the histograms are those of every other benchmark.
 
-use harness::{Failure, Store, Target};
+use harness::{Failure, Opening, Store, Target};
+use std::fmt;
 use std::time::Duration;
 
 /// A kind of database that can be opened.
@@ -20,7 +21,7 @@ pub struct Scheme {
     pub open: Open,
 }
 
-/// Opens a database and makes the table of the run if it is not there.
+/// Opens a database, and makes the table of the run if it is not there and [`Setup::opening`] lets it.
 pub type Open = fn(&Target, &Setup) -> Result<Box<dyn Database>, Failure>;
 
 /// What the rows of a table are.
@@ -35,6 +36,8 @@ pub enum Content {
 /// How a database is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
+    /// What may become of a table that is not there: with [`Opening::Existing`] nothing is made, neither the table nor what it lies in.
+    pub opening: Opening,
     /// The keyspace, or what a database has in its place.
     pub keyspace: String,
     /// The table of the run.
@@ -73,6 +76,7 @@ pub struct ServerOptions {
 impl Default for Setup {
     fn default() -> Self {
         Self {
+            opening: Opening::OrCreate,
             keyspace: "scylla_bench".to_owned(),
             table: "test".to_owned(),
             content: Content::Values,
@@ -96,6 +100,13 @@ impl Setup {
     pub fn connections_a_session(&self) -> usize {
         self.connections.div_ceil(self.threads.max(1)).max(1)
     }
+}
+
+/// The failure of who would read a table that is not there; `place` is what it should be in.
+#[cold]
+pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
+    let text = format!("there is no table `{table}` in {place}: write it first, with -mode write or counter_update");
+    Failure::session("no_store", text)
 }
 
 /// A database with one table of partitions.

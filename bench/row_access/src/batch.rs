@@ -68,13 +68,17 @@ impl Batch {
         match order {
             Order::Made | Order::Key => {}
             Order::Scratch => rows.sort_by_key(|row| row.scratch),
-            Order::Sql(text) => {
-                let text = format!("orderby `{text}` is an expression of SQL: write scratch, mykey or null");
-                return Err(harness::Failure::session("target", text));
-            }
+            Order::Sql(text) => return Err(no_sql(text)),
         }
         Ok(rows)
     }
+}
+
+/// The failure of a database that knows no SQL and is to order by `expression`.
+#[cold]
+pub fn no_sql(expression: &str) -> harness::Failure {
+    let text = format!("orderby `{expression}` is an expression of SQL: write scratch, mykey or null");
+    harness::Failure::session("target", text)
 }
 
 /// Writes the filler of row `key`, `bytes` digits of base 16, behind what is in `text`.

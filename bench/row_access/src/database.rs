@@ -11,6 +11,8 @@ use std::time::Duration;
 pub struct Scheme {
     /// What stands before the colon of a target.
     pub name: &'static str,
+    /// Whether the rows of a batch can be ordered by an expression of SQL.
+    pub orders_by_sql: bool,
     /// Opens it.
     pub open: Open,
 }

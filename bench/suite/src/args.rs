@@ -26,8 +26,8 @@ Examples:
   larch bench ycsb run --workload a --target noop: --operations 10000000
   larch bench ycsb run --workload a --target noop: --threads 8 --time 10s --workers localhost:7001,localhost:7002
 
-Exit codes: 0 all was measured; 1 nothing was, or rows were not what they should be; 2 wrong arguments; 3 the store failed,
-or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
+Exit codes: 0 all was measured; 1 nothing was, more than one operation in a hundred failed, or rows were not what they should be;
+2 wrong arguments; 3 the store failed, or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
 
 const MERGE_EXAMPLES: &str = "\
 Examples:

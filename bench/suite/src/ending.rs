@@ -11,8 +11,8 @@ use std::process::ExitCode;
 pub enum Ending {
     /// All was done.
     Good,
-    /// Nothing was measured, or something was wrong with it: a limit of errors, rows that are not as they were written, a
-    /// condition that does not hold.
+    /// Nothing was measured, or something was wrong with it: more than one operation in a hundred failed, a limit of errors, rows that are
+    /// not as they were written, a condition that does not hold.
     Bad,
     /// The store failed before the end.
     Failed,
@@ -103,6 +103,12 @@ pub fn say_failures(measured: &Measured, whose: &str) {
     if measured.has_failed() {
         measured.failures.iter().for_each(|(kind, text)| say(&format!("larch: {whose}{kind}: {text}")));
     }
+}
+
+/// What is said of a run in which more than one operation in a hundred failed: it is not what was asked for, however fast it was.
+pub fn failed_much(measured: &Measured) -> Option<String> {
+    let (failed, all) = (measured.failed, measured.operations + measured.failed);
+    (failed * 100 > all).then(|| format!("{failed} of {all} operations failed"))
 }
 
 /// Errors as one: a second one does not take the place of the first.

@@ -5,14 +5,14 @@
 mod lines;
 
 use crate::args::kv::{HdrUnits, KvArgs, LatencyType};
-use crate::ending::{Ended, Ending, Ran};
+use crate::ending::{Ended, Ending, Ran, failed_much};
 use crate::stop::Stop;
-use crate::targets::canonical;
+use crate::targets::{self, Task};
 use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say};
 use harness::report::live::{self, Shown};
 use harness::report::{self, Pair, hdr_log};
-use harness::{Failure, Interval, Length, Measure, Measured, Pace, Plan, Share, Store, Target};
+use harness::{Failure, Interval, Length, Measure, Measured, Opening, Pace, Plan, Share, Store, Target};
 use kv::{Content, Database, Mode, Options, RowSize, Scheme, ServerOptions, Setup, Work, Workload};
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -38,7 +38,7 @@ impl<'s> Asked<'s> {
             (None, nodes) => format!("cassandra://{}", nodes.as_deref().unwrap_or_default()),
         };
         let target = Target::parse(&text)?;
-        let scheme = find(schemes, &target)?;
+        let scheme = targets::find(schemes, |scheme| scheme.name, Task::Kv, &target)?;
         Ok(Self { notes: notes(args, scheme), options, target, scheme })
     }
 
@@ -144,22 +144,12 @@ fn measured_as(args: &KvArgs, asked: &Asked<'_>, process: Process<'_>) -> Result
     Ok(ran)
 }
 
-fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
-    let name = canonical(&target.scheme);
-    let known = || schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
-    schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
-        usage(format!(
-            "target `{}`: this binary has no rows in partitions for `{name}`, but for {}",
-            target.shown(),
-            known()
-        ))
-    })
-}
-
 fn setup(args: &KvArgs, options: &Options, share: Share) -> Setup {
     let content = options.mode.content();
     let concurrency = share.stretch(options.concurrency).len().max(1);
     Setup {
+        // What only reads finds its rows there, or has nothing to measure.
+        opening: if options.mode.writes() { Opening::OrCreate } else { Opening::Existing },
         keyspace: args.keyspace.clone().unwrap_or_else(|| Setup::default().keyspace),
         table: match content {
             Content::Values => args.table.clone(),
@@ -260,7 +250,7 @@ fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: P
     });
     error = match is_lost {
         true => crate::ending::joined([error, wrong]),
-        false => wrong.or(findings.limit).or(error).or(missing),
+        false => wrong.or(findings.limit).or(error).or(missing).or_else(|| failed_much(&measured)),
     };
     let mut run = report::Run::new(name, &target.text, &plan, measured);
     run.settings = database.settings().into_iter().map(Pair::from).collect();

@@ -50,16 +50,25 @@ pub struct Stores<'s> {
     pub kv_client_cost: Option<KvClientCost>,
 }
 
+impl<'s> Stores<'s> {
+    /// The names of those that are not stores of keys and values.
+    fn other_names(&self) -> Vec<&'s str> {
+        let rows = self.row_access.iter().map(|scheme| scheme.name);
+        let partitions = self.partitions.iter().map(|scheme| scheme.name);
+        rows.chain(partitions).chain(self.tpcc.iter().map(|scheme| scheme.name)).collect()
+    }
+}
+
 /// Compares the costs of two clients, shortly if the first argument says so; the second hears of each run.
 pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
 /// Measures `what` on `stores`. The exit code is 0 if all was measured, 1 if a goal was
-/// missed, nothing was measured or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or the result could not
+/// missed, nothing was measured, more than one operation in a hundred failed or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or the result could not
 /// be written, 130 after ^C.
 pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {
-        Measurement::Targets => ended(print(&targets::list(schemes, stores.tpcc)).map(|()| true)),
+        Measurement::Targets => ended(print(&targets::list(schemes, &stores.other_names())).map(|()| true)),
         Measurement::Ycsb(args) => exit_code(ycsb_command::run(args, schemes)),
         Measurement::Rows(command) => exit_code(rows_command::run(command, stores.row_access)),
         Measurement::Kv(args) => exit_code(kv_command::run(args, stores.partitions)),

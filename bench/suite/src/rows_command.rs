@@ -14,12 +14,13 @@ use crate::args::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs};
 use crate::ending::Ending;
 use crate::metrics::{self, Batches};
 use crate::stop::Stop;
-use crate::targets::canonical;
+use crate::targets::{self, Task};
 use crate::workers::{Process, Workers};
 use crate::{print, results, say};
 use harness::cost::Meter;
 use harness::report::Pair;
 use harness::{Failure, Target};
+use row_access::batch::{Order, no_sql};
 use row_access::run::{Manner, Ran, Ranges};
 use row_access::setup::Ended;
 use row_access::{Access, Database, Opening, RunParameters, Scheme, SetupParameters, Statement, history, parameters};
@@ -40,15 +41,15 @@ pub fn run(command: &RowsCommand, schemes: &[Scheme]) -> Result<Ending, Failure>
     }
 }
 
-fn open(schemes: &[Scheme], text: &str, opening: Opening) -> Result<Box<dyn Database>, Failure> {
+/// A target, and its scheme.
+fn find<'s>(schemes: &'s [Scheme], text: &str) -> Result<(Target, &'s Scheme), Failure> {
     let target = Target::parse(text)?;
-    let name = canonical(&target.scheme);
-    let known = || schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
-    let scheme = schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
-        let text =
-            format!("target `{}`: this binary has no row access for `{name}`, but for {}", target.shown(), known());
-        Failure::session("target", text)
-    })?;
+    let scheme = targets::find(schemes, |scheme| scheme.name, Task::Rows, &target)?;
+    Ok((target, scheme))
+}
+
+fn open(schemes: &[Scheme], text: &str, opening: Opening) -> Result<Box<dyn Database>, Failure> {
+    let (target, scheme) = find(schemes, text)?;
     (scheme.open)(&target, opening)
 }
 
@@ -96,6 +97,10 @@ fn setup(args: &SetupArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
         .into_iter()
         .map(|tab_num| SetupParameters { tab_num, ..parameters.clone() })
         .collect();
+    // Before there is a database or a table.
+    if let (Order::Sql(expression), false) = (&parameters.orderby, find(schemes, &args.at.target)?.1.orders_by_sql) {
+        return Err(no_sql(expression));
+    }
     let stop = Stop::catch()?;
     let database = open(schemes, &args.at.target, Opening::OrCreate)?;
     let ended = beside(&tables, |number, table| {

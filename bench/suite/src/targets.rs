@@ -6,11 +6,40 @@ mod tests;
 use harness::{Failure, Scheme, Target};
 use std::fmt::Write as _;
 
+/// A command that works on stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// `larch bench ycsb`, and the tables of peers.
+    Ycsb,
+    /// `larch bench rows`.
+    Rows,
+    /// `larch bench kv`.
+    Kv,
+    /// `larch bench tpcc`.
+    Tpcc,
+}
+
+impl Task {
+    /// What it is on a store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ycsb => "YCSB",
+            Self::Rows => "row access",
+            Self::Kv => "kv",
+            Self::Tpcc => "TPC-C",
+        }
+    }
+}
+
+use Task::{Kv, Rows, Tpcc, Ycsb};
+
 /// A store that this suite knows of.
 struct Known {
     scheme: &'static str,
     form: &'static str,
     about: &'static str,
+    /// What runs on it, in a binary that has it.
+    tasks: &'static [Task],
     /// Where it is available.
     availability: Availability,
 }
@@ -28,68 +57,130 @@ enum Availability {
 const NO_SERVER: &str = "no server of it is available here";
 
 const KNOWN: [Known; 13] = [
-    Known { scheme: "larch", form: "larch:DIR", about: "Larch, embedded", availability: Availability::Default },
+    Known {
+        scheme: "larch",
+        form: "larch:DIR",
+        about: "Larch, embedded",
+        tasks: &[Ycsb, Rows, Kv, Tpcc],
+        availability: Availability::Default,
+    },
     Known {
         scheme: "noop",
         form: "noop:",
         about: "nothing: what the client costs by itself",
+        tasks: &[Ycsb, Kv, Tpcc],
         availability: Availability::Default,
     },
     Known {
         scheme: "postgres",
         form: "postgres://user@host:port/database",
         about: "PostgreSQL; its server is Debian's package postgresql",
+        tasks: &[Ycsb, Rows, Kv, Tpcc],
         availability: Availability::Default,
     },
-    Known { scheme: "rocksdb", form: "rocksdb:DIR", about: "RocksDB, embedded", availability: Availability::With },
-    Known { scheme: "fjall", form: "fjall:DIR", about: "fjall, embedded", availability: Availability::With },
-    Known { scheme: "redb", form: "redb:DIR", about: "redb, embedded", availability: Availability::With },
-    Known { scheme: "lmdb", form: "lmdb:DIR", about: "LMDB, embedded", availability: Availability::With },
-    Known { scheme: "sqlite", form: "sqlite:DIR", about: "SQLite, embedded", availability: Availability::With },
+    Known {
+        scheme: "rocksdb",
+        form: "rocksdb:DIR",
+        about: "RocksDB, embedded",
+        tasks: &[Ycsb, Tpcc],
+        availability: Availability::With,
+    },
+    embedded("fjall", "fjall:DIR", "fjall, embedded"),
+    embedded("redb", "redb:DIR", "redb, embedded"),
+    embedded("lmdb", "lmdb:DIR", "LMDB, embedded"),
+    Known {
+        scheme: "sqlite",
+        form: "sqlite:DIR",
+        about: "SQLite, embedded; `rows` and `tpcc` take a file, sqlite:FILE",
+        tasks: &[Ycsb, Rows, Tpcc],
+        availability: Availability::With,
+    },
     Known {
         scheme: "cockroach",
         form: "cockroach://user@host:port/database",
         about: "CockroachDB, by PostgreSQL's protocol",
+        tasks: &[Tpcc],
         availability: Availability::Not(NO_SERVER),
     },
     Known {
         scheme: "yugabyte",
         form: "yugabyte://user@host:port/database",
         about: "YugabyteDB, by PostgreSQL's protocol",
+        tasks: &[Tpcc],
         availability: Availability::Not(NO_SERVER),
     },
     Known {
         scheme: "cassandra",
         form: "cassandra://host:port/keyspace",
-        about: "Cassandra, for `kv`; cassandra:start, cassandra:DIR: a server of our own",
+        about: "Cassandra; cassandra:start, cassandra:DIR: a server of our own",
+        tasks: &[Kv],
         availability: Availability::With,
     },
     Known {
         scheme: "scylla",
         form: "scylla://host:port/keyspace",
         about: "ScyllaDB, by the driver of `cassandra`",
+        tasks: &[],
         availability: Availability::Not(
             "no server of it is available here; `cassandra` has its driver, and was not tried with it",
         ),
     },
-    Known { scheme: "ydb", form: "ydb://host:port/database", about: "YDB", availability: Availability::Not(NO_SERVER) },
+    Known {
+        scheme: "ydb",
+        form: "ydb://host:port/database",
+        about: "YDB",
+        tasks: &[],
+        availability: Availability::Not(NO_SERVER),
+    },
 ];
+
+/// An embedded engine of keys and values that a binary may be built with.
+const fn embedded(scheme: &'static str, form: &'static str, about: &'static str) -> Known {
+    Known { scheme, form, about, tasks: &[Ycsb], availability: Availability::With }
+}
 
 /// Other names of schemes.
 const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 
-/// The scheme of `target` among `schemes`, those that this binary has.
-pub fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
+/// The scheme of `target` among `schemes`, those that this binary has for `task`, each with the name that `name_of` gives.
+///
+/// # Errors
+///
+/// There is none: whether another binary has it, and how to get that, or on what the task runs.
+pub fn find<'s, S>(
+    schemes: &'s [S],
+    name_of: impl Fn(&S) -> &'static str,
+    task: Task,
+    target: &Target,
+) -> Result<&'s S, Failure> {
     let name = canonical(&target.scheme);
-    if let Some(scheme) = schemes.iter().find(|scheme| scheme.name == name) {
+    if let Some(scheme) = schemes.iter().find(|scheme| name_of(scheme) == name) {
         return Ok(scheme);
     }
+    let task_name = task.name();
     let why = match KNOWN.iter().find(|known| known.scheme == name) {
         Some(Known { availability: Availability::Not(why), .. }) => format!("`{name}` cannot be measured: {why}"),
-        Some(_) => format!("this binary has no `{name}`: run it with {}", command(name)),
+        Some(known) if known.tasks.contains(&task) => {
+            format!("this binary has no `{name}`: run it with {}", command(name))
+        }
+        Some(_) => {
+            let is_run =
+                |known: &&Known| known.tasks.contains(&task) && !matches!(known.availability, Availability::Not(_));
+            let runs: Vec<&str> = KNOWN.iter().filter(is_run).map(|known| known.scheme).collect();
+            format!("there is no {task_name} on `{name}`; it runs on {}", runs.join(", "))
+        }
         None => format!("there is no scheme `{name}`; `larch bench targets` lists them"),
     };
     Err(Failure::session("target", format!("target `{}`: {why}", target.shown())))
+}
+
+/// [`find`] for stores of keys and values.
+///
+/// # Errors
+///
+/// As there.
+pub fn find_key_value<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
+    find(schemes, |scheme| scheme.name, Ycsb, target)
 }
 
 /// Whether processes can have the same `target` at the same time: a server that runs by itself, or one that keeps nothing.
@@ -108,24 +199,31 @@ fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
 }
 
-/// The list, as text: key-value stores, then databases of TPC-C.
-pub fn list(schemes: &[Scheme], tpcc: &[tpcc::Scheme]) -> String {
-    let built = |known: &Known| schemes.iter().find(|scheme| scheme.name == known.scheme);
+/// The list, as text. `schemes` are the stores of keys and values that this binary has, and `others` the names of all others.
+pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
+    let is_built =
+        |known: &Known| schemes.iter().any(|scheme| scheme.name == known.scheme) || others.contains(&known.scheme);
     let form = KNOWN.iter().map(|known| known.form.len()).max().unwrap_or_default();
-    let mut text = format!("{:form$}  {:9}  {:8}  what it is\n", "target", "built", "run here");
+    let mut text = format!("{:form$}  {:9}  {:8}  {:22}  what it is\n", "target", "built", "run here", "for");
     for known in &KNOWN {
-        let (state, run, rest) = match (built(known), &known.availability) {
-            (Some(_), Availability::Not(why)) => ("built", "not", format!(": not run here, {why}")),
-            (Some(_), _) => ("built", "run", String::new()),
-            (None, Availability::Not(why)) => ("not built", "not", format!(": not run here, {why}")),
-            (None, _) => ("not built", "run", format!(": {}", command(known.scheme))),
+        let (state, run, rest) = match (is_built(known), &known.availability) {
+            (true, Availability::Not(why)) => ("built", "not", format!(": not run here, {why}")),
+            (true, _) => ("built", "run", String::new()),
+            (false, Availability::Not(why)) => ("not built", "not", format!(": not run here, {why}")),
+            (false, _) => ("not built", "run", format!(": {}", command(known.scheme))),
         };
-        put(&mut text, format_args!("{:form$}  {state:9}  {run:8}  {}{rest}\n", known.form, known.about));
+        let tasks = known.tasks.iter().map(|task| match task {
+            Ycsb => "ycsb",
+            Rows => "rows",
+            Kv => "kv",
+            Tpcc => "tpcc",
+        });
+        let tasks = tasks.collect::<Vec<_>>().join(", ");
+        put(&mut text, format_args!("{:form$}  {state:9}  {run:8}  {tasks:22}  {}{rest}\n", known.form, known.about));
     }
     for own in schemes.iter().filter(|scheme| KNOWN.iter().all(|known| known.scheme != scheme.name)) {
-        put(&mut text, format_args!("{:form$}  {:9}  {:8}  {}\n", own.form, "built", "run", own.about));
+        put(&mut text, format_args!("{:form$}  {:9}  {:8}  {:22}  {}\n", own.form, "built", "run", "ycsb", own.about));
     }
-    put_tpcc(&mut text, tpcc);
     text.push_str("\noptions, after `?` and between `&`, as in larch:DIR?cache=64MiB&durability=synced\n");
     for scheme in schemes.iter().filter(|scheme| !scheme.options.is_empty()) {
         put(&mut text, format_args!("  {}\n", scheme.name));
@@ -134,20 +232,6 @@ pub fn list(schemes: &[Scheme], tpcc: &[tpcc::Scheme]) -> String {
         }
     }
     text
-}
-
-/// What `larch bench tpcc` runs on.
-fn put_tpcc(text: &mut String, tpcc: &[tpcc::Scheme]) {
-    let is_run = |scheme: &&tpcc::Scheme| {
-        let known = KNOWN.iter().find(|known| known.scheme == scheme.name);
-        !known.is_some_and(|known| matches!(known.availability, Availability::Not(_)))
-    };
-    let (run, not): (Vec<_>, Vec<_>) = tpcc.iter().partition(is_run);
-    let names = |schemes: &[&tpcc::Scheme]| schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
-    put(text, format_args!("\nTPC-C runs on {}\n", names(&run)));
-    if !not.is_empty() {
-        put(text, format_args!("  and, as their manuals say, on {}: not run here, {NO_SERVER}\n", names(&not)));
-    }
 }
 
 fn put(text: &mut String, more: std::fmt::Arguments<'_>) {

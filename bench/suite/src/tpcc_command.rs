@@ -8,9 +8,9 @@ mod tests;
 
 use self::checking::Checks;
 use crate::args::tpcc::{CheckArgs, FormArgs, ImportArgs, InitArgs, TpccCommand, TpccRunArgs, TpccTargetArgs};
-use crate::ending::{Ended, Ending, Ran, joined};
+use crate::ending::{Ended, Ending, Ran, failed_much, joined};
 use crate::stop::{INTERRUPTED, Stop};
-use crate::targets::canonical;
+use crate::targets::{self, Task};
 use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say};
 use harness::report::text::{bytes, grouped};
@@ -57,11 +57,7 @@ struct Open {
 /// The target that was named, and its scheme.
 fn find<'s>(schemes: &'s [Scheme], args: &TpccTargetArgs) -> Result<(Target, &'s Scheme), Failure> {
     let target = Target::parse(&args.target)?;
-    let name = canonical(&target.scheme);
-    let known = || schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
-    let scheme = schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
-        usage(format!("target `{}`: this binary has no TPC-C for `{name}`, but for {}", target.shown(), known()))
-    })?;
+    let scheme = targets::find(schemes, |scheme| scheme.name, Task::Tpcc, &target)?;
     Ok((target, scheme))
 }
 
@@ -97,12 +93,28 @@ fn setup(opening: Opening) -> Setup {
     Setup { opening, connections: None }
 }
 
+/// What a database is to be made with.
+fn new_form(args: &FormArgs) -> Result<Form, Failure> {
+    let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
+    Ok(Form { warehouses, seed: args.seed, loaded: now() })
+}
+
 /// Makes the tables.
 fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
-    let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
-    let form = Form { warehouses, seed: args.seed, loaded: now() };
+    let form = new_form(args)?;
     database.create(&form)?;
     Ok(form)
+}
+
+/// Where an embedded database would be made, because there is none yet. What cannot be made is refused before it is opened, so that
+/// nothing of it is left there.
+fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
+    if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {
+        return None;
+    }
+    let place = target.directory().ok()?;
+    let is_there = std::fs::read_dir(place).map_or_else(|_| place.exists(), |mut entries| entries.next().is_some());
+    (!is_there).then(|| place.to_owned())
 }
 
 /// Refuses what differs from the database that is there.
@@ -118,6 +130,10 @@ fn check_form(form: &Form, args: &FormArgs) -> Result<(), Failure> {
 }
 
 fn init(args: &InitArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    let (target, scheme) = find(schemes, &args.at)?;
+    if new_place(&target, scheme).is_some() {
+        new_form(&args.form)?;
+    }
     let open = open(schemes, &args.at, &setup(Opening::OrCreate))?;
     let made = match open.database.form() {
         Ok(Some(form)) => Err(usage(format!(
@@ -136,6 +152,10 @@ fn threads(asked: Option<u32>) -> usize {
 
 fn import(args: &ImportArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let stop = Stop::catch()?;
+    let (target, scheme) = find(schemes, &args.at)?;
+    if let Some(place) = new_place(&target, scheme) {
+        check_room(import::bytes_of_all(&new_form(&args.form)?), &place)?;
+    }
     let open = open(schemes, &args.at, &setup(Opening::OrCreate))?;
     let done = load(&open, args, &stop);
     match closed(open, done) {
@@ -147,16 +167,24 @@ fn import(args: &ImportArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
 fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
     let database = &*open.database;
     let form = match database.form()? {
-        Some(form) => check_form(&form, &args.form).map(|()| form)?,
-        None => make(database, &args.form)?,
+        Some(form) => {
+            check_form(&form, &args.form)?;
+            if let Some(place) = &open.place {
+                check_room(import::bytes_left(database, &form)?, place)?;
+            }
+            form
+        }
+        None => {
+            if let Some(place) = &open.place {
+                check_room(import::bytes_of_all(&new_form(&args.form)?), place)?;
+            }
+            make(database, &args.form)?
+        }
     };
-    if let Some(place) = &open.place {
-        check_room(database, &form, place)?;
-    }
     let (progress, begin) = (Progress::default(), Instant::now());
     let imported = beside_lines(
         args.quiet,
-        || tpcc::import::import(database, &form, threads(args.threads), stop.flag(), &progress),
+        || import::import(database, &form, threads(args.threads), stop.flag(), &progress),
         || {
             let done = progress.parts_done.load(Ordering::Relaxed);
             let all = progress.parts.load(Ordering::Relaxed);
@@ -185,11 +213,12 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
     print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
 }
 
-/// Refuses an import that the disk has no room for. Files have a little more than rows, and indexes come after them.
-fn check_room(database: &dyn Database, form: &Form, place: &Path) -> Result<(), Failure> {
-    let left = tpcc::import::bytes_left(database, form)?;
+/// Refuses an import of so many bytes of rows that the disk of `place`, which may not be there yet, has no room for. Files have a little
+/// more than rows, and indexes come after them.
+fn check_room(bytes: u64, place: &Path) -> Result<(), Failure> {
     let advice = "make fewer warehouses, or name a directory on another disk";
-    kit::scratch::check_room(place, left + left / 8, advice).map_err(|text| Failure::session("full_disk", text))
+    let there = place.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+    kit::scratch::check_room(there, bytes + bytes / 8, advice).map_err(|text| Failure::session("full_disk", text))
 }
 
 /// When the first line is printed, and how long after one line the next.
@@ -227,7 +256,17 @@ fn clean(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     closed(open, cleaned).map(|()| Ending::Good)
 }
 
+/// Refuses to check what keeps no rows.
+fn check_kept(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<(), Failure> {
+    let (target, scheme) = find(schemes, args)?;
+    match scheme.name == tpcc::noop::SCHEME.name {
+        true => Err(usage(format!("`{}` keeps no rows: there is nothing to check", target.shown()))),
+        false => Ok(()),
+    }
+}
+
 fn check(args: &CheckArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    check_kept(&args.at, schemes)?;
     let stop = Stop::catch()?;
     let open = open(schemes, &args.at, &setup(Opening::Existing))?;
     let checked = check_all(&*open.database, args, &stop);
@@ -239,6 +278,14 @@ fn check(args: &CheckArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
 
 fn check_all(database: &dyn Database, args: &CheckArgs, stop: &Stop) -> Result<Ending, Failure> {
     let form = database.form()?.ok_or_else(not_made)?;
+    match import::parts_loaded(database, &form)? {
+        (0, _) => return Err(usage("nothing is imported yet: use import first")),
+        (loaded, all) if loaded < all => {
+            let text = format!("{loaded} of {all} parts are imported: use import, which goes on with the others");
+            return Err(usage(text));
+        }
+        _ => {}
+    }
     let (view, begin) = (database.view()?, Instant::now());
     let after = if args.after_import { After::Import } else { After::Run };
     let done = std::sync::atomic::AtomicU32::new(0);
@@ -297,6 +344,12 @@ const SLACK: Duration = Duration::from_micros(800);
 fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     if let Some(out) = &args.out {
         results::check_one("--out", out)?;
+    }
+    if args.check {
+        check_kept(&args.at, schemes)?;
+        if args.simulate {
+            return Err(usage("--simulate changes no rows: there is nothing to check, leave --check out"));
+        }
     }
     let workers = Workers::of(&args.together, &Target::parse(&args.at.target)?)?;
     let stop = Stop::catch()?;
@@ -425,7 +478,7 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     if args.simulate {
         run.warnings.push("simulated: the server gave constant rows and changed nothing".to_owned());
     }
-    run.error = joined([error, checks.wrong]);
+    run.error = joined([error.or_else(|| failed_much(&run.measured)), checks.wrong]);
     if !share.is_whole() {
         run.share = Some(share);
         let text = format!("{} to {}", own.start(), own.end());

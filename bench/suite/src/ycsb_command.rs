@@ -36,7 +36,7 @@ fn on_target(action: Action, args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -
         .as_deref()
         .ok_or_else(|| usage("name the store: --target larch:DIR, or see `larch bench targets`"))?;
     let target = Target::parse(text)?;
-    let scheme = targets::find(schemes, &target)?;
+    let scheme = targets::find_key_value(schemes, &target)?;
     check_options(action, args)?;
     let phases = phases(action, args)?;
     for phase in &phases {
@@ -69,7 +69,7 @@ pub fn measured(args: &YcsbArgs, schemes: &[Scheme], process: Process<'_>) -> Re
     let action = args.action.filter(|action| *action != Action::All);
     let action = action.ok_or_else(|| usage("several processes can do a `load` or a `run` together"))?;
     let target = Target::parse(args.target.as_deref().ok_or_else(|| usage("name the store: --target"))?)?;
-    let scheme = targets::find(schemes, &target)?;
+    let scheme = targets::find_key_value(schemes, &target)?;
     check_options(action, args)?;
     let phase = phases(action, args)?.remove(0);
     phase::check_together(&phase)?;
@@ -159,6 +159,11 @@ fn phase(name: &str, work: Work, names: &[&str], args: &YcsbArgs) -> Result<Phas
         Some(Exporter::Json) => settings.output.format = Format::Json,
         Some(Exporter::JsonArray) => settings.output.format = Format::JsonArray,
     }
+    if settings.drive.transactions.is_some_and(|transactions| transactions != (work == Work::Run)) {
+        settings
+            .warnings
+            .push(format!("property `dotransactions` has no effect: the command says that this is a {work}"));
+    }
     Ok(Phase { name: name.to_owned(), work, settings, properties, seed: args.seed })
 }
 
@@ -242,10 +247,12 @@ impl Measuring<'_> {
         }
         let table = phase.settings.table();
         let store = (self.scheme.open)(&self.target, &table, opening)?;
-        if opening == Opening::OrCreate && !store.is_empty()? {
+        // A load that does not begin with the first record is a piece, and adds to the others.
+        let is_piece = phase.settings.records.start > 0;
+        if opening == Opening::OrCreate && !is_piece && !store.is_empty()? {
             store.close()?;
             return Err(usage(format!(
-                "target `{}`: table {} is not empty; --recreate empties it first",
+                "target `{}`: table {} is not empty; --recreate empties it first, and a load whose insertstart is above 0 adds to it",
                 without_password(&self.target.text),
                 table.name
             )));

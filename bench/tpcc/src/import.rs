@@ -40,6 +40,28 @@ fn bytes_of(part: &Part) -> u64 {
     warehouses * u64::from(part.table.rows()) * part.table.row_bytes()
 }
 
+/// About how many bytes all rows have.
+pub fn bytes_of_all(form: &Form) -> u64 {
+    let of_a_warehouse = |table: Table| u64::from(table.rows()) * table.row_bytes();
+    let tables = Table::ALL.into_iter().filter(|table| *table != Table::Item);
+    let each: u64 = tables.map(of_a_warehouse).sum();
+    of_a_warehouse(Table::Item) + u64::from(form.warehouses) * each
+}
+
+/// How many parts are loaded, and how many there are.
+///
+/// # Errors
+///
+/// Those of the database.
+pub fn parts_loaded(database: &dyn Database, form: &Form) -> Result<(usize, usize), Failure> {
+    let all = parts(form);
+    let mut loaded = 0;
+    for part in &all {
+        loaded += usize::from(database.is_loaded(part)?);
+    }
+    Ok((loaded, all.len()))
+}
+
 /// About how many bytes the rows have that are not loaded yet.
 pub fn bytes_left(database: &dyn Database, form: &Form) -> Result<u64, Failure> {
     let mut left = 0;

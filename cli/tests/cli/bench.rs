@@ -272,6 +272,27 @@ fn a_table_with_rows_is_emptied_only_when_asked() {
 }
 
 #[test]
+fn a_table_is_loaded_in_pieces() {
+    let session = Session::new();
+    let piece = |start: &str, count: &str| {
+        let (start, count) = (format!("insertstart={start}"), format!("insertcount={count}"));
+        let args = ["load", "-P", "a", "-p", RECORDS, "-p", &start, "-p", &count, "--target", "larch:db"];
+        ycsb(&session, &args)
+    };
+    piece("0", "200").ok();
+    piece("200", "300").ok();
+    assert_eq!(session.run(&["scan", "db", "usertable", "--keys"]).ok().lines().count(), 500);
+    piece("0", "200").fails(2, &["table usertable is not empty", "insertstart"]);
+    ycsb(
+        &session,
+        &["run", "-P", "c", "-p", RECORDS, "--target", "larch:db", "--operations", "500", "--out", "r.json"],
+    )
+    .ok();
+    let read = oks(&runs(&session, "r.json")[0]);
+    assert_eq!(read, [("READ".to_owned(), 500)], "every record of both pieces is there");
+}
+
+#[test]
 fn a_request_for_a_load_that_cannot_be_leaves_the_rows() {
     let session = Session::new();
     let load = ["load", "--target", "larch:db", "--recreate"];

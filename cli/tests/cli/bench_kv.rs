@@ -190,10 +190,20 @@ fn options_that_mean_nothing_for_a_store_are_named() {
 }
 
 #[test]
-fn reads_of_a_table_without_rows_measure_nothing() {
+fn reads_of_a_table_without_rows_measure_nothing_and_those_of_none_make_none() {
     let session = Session::new();
     for line in ["-mode read -workload uniform -operations 10", "-mode scan", "-mode counter_read -workload sequential"]
     {
+        kv(&session, &format!("{line} {SMALL}"))
+            .fails(3, &["in db: write it first, with -mode write or counter_update"]);
+        assert!(!session.has("db"), "{line}");
+    }
+    for line in
+        ["-mode write -workload uniform -operations 10", "-mode counter_update -workload uniform -operations 10"]
+    {
+        done(kv(&session, &format!("{line} {SMALL} -partition-offset 1000")));
+    }
+    for line in ["-mode read -workload uniform -operations 10", "-mode counter_read -workload sequential"] {
         let ran = kv(&session, &format!("{line} {SMALL}"));
         assert_eq!(ran.code, Some(1), "{line}: {}", ran.err);
         assert!(ran.err.contains("no row was read: write them first"), "{line}: {}", ran.err);

@@ -53,6 +53,40 @@ fn postgresql_is_loaded_and_run_on() {
 }
 
 #[test]
+fn a_run_of_which_half_of_the_operations_failed_ends_with_1() {
+    let session = Session::new();
+    let server = server();
+    let target = server.url("postgres");
+    ycsb(&session, &["load", "-P", "a", "-p", RECORDS, "--target", &target]).ok();
+    let read_only = format!("{target}&default_transaction_read_only=on");
+    let run = ["run", "-P", "a", "-p", RECORDS, "--operations", "200", "--target", &read_only, "--out", "r.json"];
+    let ran = ycsb(&session, &run);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains(" operations failed") && ran.err.contains("read_only_sql_transaction"), "{}", ran.err);
+    let measured = &runs(&session, "r.json")[0]["measured"];
+    assert!(measured["failed"].as_u64() > Some(50), "{measured}");
+}
+
+#[test]
+fn a_user_who_is_not_there_and_an_address_with_a_password_are_named_as_they_are() {
+    let session = Session::new();
+    let server = server();
+    let url = server.url("postgres");
+    let (_, place) = url.split_once('@').expect("it has a user");
+    let target = format!("postgres://nobody_of_this_name@{place}");
+    let ran = ycsb(&session, &["run", "-P", "c", "-p", RECORDS, "--target", &target]);
+    assert!(!ran.err.contains("pg_hba.conf") && !ran.err.contains("TLS is not supported"), "{}", ran.err);
+    ran.fails(3, &["does not exist", "make the user with createuser"]);
+    for secret in ["se/cret", "se?cret", "s@se/cret", "/secret", "secret#x", "se%cret"] {
+        let target = format!("postgres://odd:{secret}@127.0.0.1:1/x");
+        for command in [&["ycsb", "run", "-P", "c"][..], &["rows", "run"], &["tpcc", "run"], &["kv", "-mode", "read"]] {
+            let ran = session.run(&[&["bench"], command, &["--target", &target]].concat());
+            assert!(ran.code != Some(0) && !ran.err.contains("cret"), "{command:?} {secret}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
 fn all_of_it_runs_on_postgresql() {
     let session = Session::new();
     let server = server();

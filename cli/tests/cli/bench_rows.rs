@@ -135,5 +135,6 @@ fn wrong_parameters_are_named() {
         assert!(ran.err.contains(named), "{args:?}: {}", ran.err);
         assert_eq!(ran.code, Some(2), "{args:?}");
     }
+    assert!(!session.has("db"), "what is refused makes no database");
     rows(&Session::new(), &["results"]).fails(3, &["set it up first"]);
 }

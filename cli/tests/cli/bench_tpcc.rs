@@ -144,6 +144,9 @@ fn wrong_arguments_are_refused_with_a_way_out() {
     tpcc(&session, &["import", "--target", "larch:db"]).fails(2, &["--warehouses: say how many"]);
     let many = ["import", "--target", "larch:db", "--warehouses", "10000000"];
     tpcc(&session, &many).fails(3, &["has room for", "make fewer warehouses"]);
+    assert!(!session.has("db"), "what is refused makes no database");
+    tpcc(&session, &["init", "--target", "larch:db"]).fails(2, &["--warehouses: say how many"]);
+    assert!(!session.has("db"), "what is refused makes no database");
     tpcc(&session, &["run", "--target", "noop:"]).fails(2, &["--warehouses: say how many"]);
     let simulate = ["run", "--simulate", "--warehouses", "1", "--target"];
     for target in ["larch:db", "noop:"] {
@@ -152,9 +155,22 @@ fn wrong_arguments_are_refused_with_a_way_out() {
     }
     tpcc(&session, &["run", "--target", "postgres://nobody@127.0.0.1:1/none?isolation=some"])
         .fails(2, &["isolation=some"]);
-    tpcc(&session, &["run", "--target", "sqlite:db"]).fails(2, &["no TPC-C for `sqlite`", "larch"]);
+    tpcc(&session, &["run", "--target", "sqlite:db"]).fails(2, &["cargo x bench --with sqlite"]);
+    tpcc(&session, &["run", "--target", "redb:db"]).fails(2, &["no TPC-C on `redb`", "larch, noop, postgres"]);
     tpcc(&session, &["run", "--target", "larch:nowhere"]).fails(3, &["no database in nowhere"]);
     tpcc(&session, &["run", "--target", "larch:db?cache=much"]).fails(2, &["cache"]);
     tpcc(&session, &["run", "--target", "noop:", "--warehouses", "0"]).fails(2, &["warehouses"]);
     assert!(!session.has("nowhere"), "a run makes no database");
+}
+
+#[test]
+fn what_has_no_rows_is_not_checked() {
+    let session = Session::new();
+    let nothing = ["`noop:` keeps no rows: there is nothing to check"];
+    tpcc(&session, &["check", "--target", "noop:"]).fails(2, &nothing);
+    tpcc(&session, &["run", "--target", "noop:", "--warehouses", "1", "--check"]).fails(2, &nothing);
+    done(tpcc(&session, &["init", "--target", TARGET, "--warehouses", "1"]));
+    let checked = tpcc(&session, &["check", "--target", TARGET]);
+    assert!(checked.out.is_empty(), "nothing is found where nothing is: {}", checked.err);
+    checked.fails(2, &["nothing is imported yet: use import first"]);
 }

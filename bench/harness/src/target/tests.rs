@@ -37,6 +37,21 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
+fn a_password_that_would_be_cut_in_two_is_refused_and_not_shown() {
+    for secret in ["se/cret", "/secret", "se?cret", "s@se/cret"] {
+        for scheme in ["postgres", "cassandra"] {
+            let said = Target::parse(&format!("{scheme}://odd:{secret}@127.0.0.1:1/x")).expect_err("cut in two").text;
+            assert!(said.contains("://odd:***@127.0.0.1:1/x`: an `@` stands behind the host"), "{said}");
+            assert!(!said.contains("cret"), "{said}");
+        }
+    }
+    for good in ["postgres://odd:s#e%2Fc@h:1/x", "postgres://odd:a@b@h/x?application_name=a%40b", "larch:a@b/c?cache=1"]
+    {
+        Target::parse(good).unwrap_or_else(|refused| panic!("{refused}"));
+    }
+}
+
+#[test]
 fn sizes_are_read() {
     assert_eq!(parse_bytes("4096"), Some(4096));
     assert_eq!(parse_bytes("64K"), Some(64 << 10));

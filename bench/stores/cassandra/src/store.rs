@@ -5,7 +5,7 @@ use crate::connection::{Access, Connection, consistency, consistency_name};
 use crate::flights;
 use crate::server::Server;
 use crate::statements::Statements;
-use harness::{Clock, Counter, Failure, Session, Setting, Store, StoreUse, Target};
+use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
 use kv::{Database, Scheme, Setup};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -81,8 +81,10 @@ impl Cassandra {
         // What makes and removes tables takes longer than a request may.
         let patient = Setup { timeout: Duration::from_secs(120), connections: 1, threads: 1, ..setup.clone() };
         let control = Connection::open(&access, &patient)?;
-        control.run(&Statements::create_keyspace(&access.keyspace, setup.server.replication_factor.unwrap_or(1)))?;
-        control.run(&statements.create(compressed))?;
+        if setup.opening != Opening::Existing {
+            control.run(&Statements::create_keyspace(&access.keyspace, setup.server.replication_factor.unwrap_or(1)))?;
+            control.run(&statements.create(compressed))?;
+        }
         control.run(&statements.probe()).map_err(|mut failure| {
             failure.text = format!(
                 "table `{}` of keyspace `{}` is not one of this driver: {failure}",

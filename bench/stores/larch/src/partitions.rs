@@ -11,12 +11,13 @@
 
 use super::flights::{Task, of_futures};
 use super::{TableForm, broken, open_in};
+use ::kv::database::not_written;
 use ::kv::{Content, Scheme, Setup};
 use harness::partitions::{COUNTERS, counters_of, counters_value};
 use harness::request::{no_partitions, no_transactions};
 use harness::{
-    Clock, Counter, Failure, Order, Outcome, PartitionRequest, PartitionRows, Reply, Request, Session, Setting, Store,
-    StoreUse, Strings, Target,
+    Clock, Counter, Failure, Opening, Order, Outcome, PartitionRequest, PartitionRows, Reply, Request, Session,
+    Setting, Store, StoreUse, Strings, Target,
 };
 use larch::{Admit, Database, Durability, Error, Table};
 use std::ops::Bound;
@@ -82,12 +83,14 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failu
         let builder = Database::builder(place).durability(durability);
         builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes)
     };
-    let db = open_in(place, true, builder)?.expect("it is made where it is not there");
+    let none = || not_written(&setup.table, place.display());
+    let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;
     let table = match db.existing_table(&setup.table).map_err(broken)? {
         Some(table) => {
             form.check(&table.options(), place)?;
             table
         }
+        None if setup.opening == Opening::Existing => return Err(none()),
         None => db.table_with(&setup.table, form.options()).map_err(broken)?,
     };
     // Reads that pass the cache by leave the rows in it alone; index nodes are needed by all.

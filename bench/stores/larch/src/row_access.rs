@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 mod tests;
 
 /// `larch:DIR`.
-pub const SCHEME: Scheme = Scheme { name: "larch", open };
+pub const SCHEME: Scheme = Scheme { name: "larch", orders_by_sql: false, open };
 
 /// What the keys of the index are made of.
 const INDEX: &str = "value.tuple(i64, i64, bytes)[0]";

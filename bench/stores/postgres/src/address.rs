@@ -198,7 +198,7 @@ impl Address {
         Parts::split(address).and_then(|parts| parts.address(variable)).map_err(|what| {
             Error::Address(format!(
                 "{what} in `{}`; an address is postgres://user:password@host:port/database?connections=16&pipeline=1",
-                without_password(address)
+                harness::report::without_password(address)
             ))
         })
     }
@@ -276,7 +276,8 @@ impl Parts {
         }
         let mut pairs = Vec::new();
         for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| format!("no value for `{pair}`"))?;
+            // What it is may be a part of a password that was not encoded, and so it is not shown apart.
+            let (name, value) = pair.split_once('=').ok_or("a setting without a value")?;
             pairs.push((decoded(name)?, decoded(value)?));
         }
         let filled = |text: &str| decoded(text).map(|text| (!text.is_empty()).then_some(text));
@@ -313,7 +314,7 @@ impl Parts {
             }
         }
         let port = self.port.or_else(|| variable("PGPORT")).unwrap_or_else(|| "5432".to_owned());
-        let port = port.parse().ok().filter(|port| *port != 0).ok_or_else(|| format!("no port `{port}`"))?;
+        let port = port.parse().ok().filter(|port| *port != 0).ok_or("no port, which is a number from 1 to 65535,")?;
         let host = self.host.or_else(|| variable("PGHOST")).unwrap_or_else(|| {
             let is_here = std::path::Path::new(SOCKET_DIRECTORY).is_dir();
             if is_here { SOCKET_DIRECTORY } else { "localhost" }.to_owned()
@@ -368,21 +369,4 @@ fn decoded(text: &str) -> Result<String, String> {
         rest = &after[2..];
     }
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| "bytes that are no text".to_owned())
-}
-
-/// An address as it may be shown.
-fn without_password(address: &str) -> String {
-    let (place, parameters) = address.split_once('?').unwrap_or((address, ""));
-    let who_has_one = place.split_once("://").and_then(|(scheme, rest)| {
-        let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
-        let (who, _) = authority.rsplit_once('@')?;
-        let (user, _) = who.split_once(':')?;
-        Some(format!("{scheme}://{user}:***{}", &rest[who.len()..]))
-    });
-    let mut shown = who_has_one.unwrap_or_else(|| place.to_owned());
-    for (index, pair) in parameters.split('&').filter(|pair| !pair.is_empty()).enumerate() {
-        shown.push(if index == 0 { '?' } else { '&' });
-        shown.push_str(if pair.starts_with("password=") { "password=***" } else { pair });
-    }
-    shown
 }

@@ -1,5 +1,8 @@
 //! What can go wrong between us and a PostgreSQL server. Each message names the thing and says what to do about it.
 
+#[cfg(test)]
+mod tests;
+
 use harness::Failure;
 use std::fmt;
 use std::io;
@@ -129,10 +132,39 @@ impl ServerError {
     }
 }
 
+/// What is said of a pool that gives each transaction another connection of the server.
+const POOLED: &str = "this looks like PgBouncer in its mode `transaction` or `statement`: use `pool_mode=session`, or name the server itself";
+
+impl ServerError {
+    /// What a user of the benchmark can do about it, where the server's own words do not say.
+    fn advice(&self) -> &'static str {
+        match &self.sqlstate.0 {
+            b"3D000" => "make the database with createdb, or name another one in the address",
+            b"28P01" => "put the right password in the address or in PGPASSWORD",
+            // These words are those of the server's file, in every language.
+            b"28000" if self.message.contains("pg_hba.conf") => {
+                "let this user in by pg_hba.conf of the server; `sslmode` in the address says whether TLS is used"
+            }
+            b"28000" => "make the user with createuser, or name another one in the address",
+            b"42501" => "grant this user the right, or name another user in the address",
+            b"53300" => "lower connections= in the address or raise max_connections of the server",
+            b"57P01" | b"57P02" => "the server was stopped",
+            // Statements are prepared once for a session. Of a session that is another one for each transaction, one is there already
+            // or is missing.
+            b"42P05" | b"26000" => POOLED,
+            // PgBouncer has no SQLSTATE of its own for what it does not take.
+            b"08P01" if self.message.contains("unsupported startup parameter") => {
+                "PgBouncer takes no settings of a session: name the server itself, or put the parameter in its ignore_startup_parameters"
+            }
+            _ => "",
+        }
+    }
+}
+
 impl fmt::Display for ServerError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {} ({})", self.severity, self.message, self.sqlstate)?;
-        for more in [self.detail.as_str(), self.hint.as_str(), self.sqlstate.advice()] {
+        for more in [self.detail.as_str(), self.hint.as_str(), self.advice()] {
             if !more.is_empty() {
                 write!(out, "; {more}")?;
             }
@@ -187,6 +219,8 @@ impl SqlState {
             b"57P03" => "cannot_connect_now",
             b"42501" => "insufficient_privilege",
             b"42P01" => "undefined_table",
+            b"42P05" => "duplicate_prepared_statement",
+            b"26000" => "invalid_sql_statement_name",
             b"42703" => "undefined_column",
             b"3D000" => "invalid_catalog_name",
             b"28000" => "invalid_authorization_specification",
@@ -204,19 +238,6 @@ impl SqlState {
             [b'5', b'8', ..] => "system_error",
             [b'X', b'X', ..] => "internal_error",
             _ => "server_error",
-        }
-    }
-
-    /// What a user of the benchmark can do about it, where the server's own words do not say.
-    fn advice(self) -> &'static str {
-        match &self.0 {
-            b"3D000" => "make the database with createdb, or name another one in the address",
-            b"28P01" => "put the right password in the address or in PGPASSWORD",
-            b"28000" => "see pg_hba.conf of the server; TLS is not supported",
-            b"42501" => "grant this user the right, or name another user in the address",
-            b"53300" => "lower connections= in the address or raise max_connections of the server",
-            b"57P01" | b"57P02" => "the server was stopped",
-            _ => "",
         }
     }
 }

@@ -8,14 +8,16 @@
 
 use crate::address::Address;
 use crate::connection::Connection;
-use crate::error::Error;
+use crate::error::{Error, SqlState};
 use crate::flights::{self, Requests, Shape};
 use crate::statements::quoted;
 use crate::store::{counts, first_process, setting, used};
 use crate::wire::Statement;
+use ::kv::database::not_written;
 use ::kv::{Content, Database, Scheme, Setup};
 use harness::{
-    Clock, Counter, Failure, Order, PartitionRequest, PartitionRows, Request, Session, Setting, Store, StoreUse, Target,
+    Clock, Counter, Failure, Opening, Order, PartitionRequest, PartitionRows, Request, Session, Setting, Store,
+    StoreUse, Target,
 };
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -59,8 +61,13 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     let mut control = Connection::open(&address)?;
     control.query("SET client_min_messages = warning")?;
     let statements = Statements::new(setup);
-    control.query(&statements.create())?;
+    if setup.opening != Opening::Existing {
+        control.query(&statements.create())?;
+    }
     control.query(&statements.probe()).map_err(|error| {
+        if error.sqlstate() == Some(SqlState::UNDEFINED_TABLE) {
+            return not_written(&setup.table, format_args!("{address:?}"));
+        }
         let mut failure = Failure::from(error);
         failure.text =
             format!("table `{}` was made otherwise: name another one with -table; {}", setup.table, failure.text);

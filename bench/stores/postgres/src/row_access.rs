@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod tests;
 
 /// `postgres://…`.
-pub const SCHEME: Scheme = Scheme { name: "postgres", open };
+pub const SCHEME: Scheme = Scheme { name: "postgres", orders_by_sql: true, open };
 
 struct Postgres {
     address: Address,

@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod tests;
 
 /// `sqlite:FILE`.
-pub const SCHEME: Scheme = Scheme { name: "sqlite", open };
+pub const SCHEME: Scheme = Scheme { name: "sqlite", orders_by_sql: false, open };
 
 /// Statements that a connection keeps prepared.
 const PREPARED: usize = 16;

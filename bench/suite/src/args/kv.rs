@@ -22,9 +22,9 @@ Examples:
 
 Options of scylla-bench may be written with one minus sign, as there.
 
-Exit codes: 0 all was measured; 1 nothing was, rows were not as they were written, or a limit of errors was reached; 2 wrong
-arguments; 3 the database failed, or a result could not be written; 130 interrupted by ^C: what was measured until then is
-printed and written.";
+Exit codes: 0 all was measured; 1 nothing was, more than one operation in a hundred failed, rows were not as they were written, or
+a limit of errors was reached; 2 wrong arguments; 3 the database failed, or a result could not be written; 130 interrupted by ^C:
+what was measured until then is printed and written.";
 
 /// The arguments of a process, where options of `larch bench kv` with one minus sign have two.
 pub fn two_minus_signs(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {

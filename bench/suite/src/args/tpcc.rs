@@ -22,8 +22,8 @@ Examples:
   larch bench tpcc run --target noop: --warehouses 8 --workers localhost:7001,localhost:7002 --secret-file secret
   larch bench tpcc clean --target larch:db
 
-Exit codes: 0 all was done; 1 nothing was measured, or a consistency condition does not hold; 2 wrong arguments; 3 the database
-failed, or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
+Exit codes: 0 all was done; 1 nothing was measured, more than one transaction in a hundred failed for good, or a consistency condition
+does not hold; 2 wrong arguments; 3 the database failed, or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
 
 /// What is done with TPC-C.
 #[derive(Debug, Subcommand)]

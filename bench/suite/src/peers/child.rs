@@ -78,7 +78,7 @@ impl Held {
     fn new(target: &str, schemes: Vec<Scheme>) -> Result<Self, harness::Failure> {
         let target = Target::parse(target)?;
         let directory = target.directory()?.to_owned();
-        targets::find(&schemes, &target)?;
+        targets::find_key_value(&schemes, &target)?;
         Ok(Self { target, schemes, directory, table: Table::numbered("usertable", "field", 1), store: None })
     }
 
@@ -122,7 +122,7 @@ impl Held {
     fn open(&mut self, anew: bool) -> Answer {
         self.close()?;
         let opening = if anew { Opening::Recreate } else { Opening::Existing };
-        let scheme = targets::find(&self.schemes, &self.target).map_err(|failure| failure.to_string())?;
+        let scheme = targets::find_key_value(&self.schemes, &self.target).map_err(|failure| failure.to_string())?;
         let store = (scheme.open)(&self.target, &self.table, opening).map_err(|failure| failure.to_string())?;
         let settings = told(&*store);
         self.store = Some(store);

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tpcc::check::{self, After, Checked, INTERRUPTED};
 use tpcc::{Database, Form};
 
-/// The findings of a check, and its verdict, with the time that it took.
-pub fn shown(checked: &Checked, took: Duration) -> String {
+/// The findings of a check, a line each.
+fn findings(checked: &Checked) -> String {
     let mut text = String::new();
     for finding in &checked.findings {
         writeln!(text, "{finding}").expect("a string takes all");
@@ -20,14 +20,23 @@ pub fn shown(checked: &Checked, took: Duration) -> String {
     if checked.more > 0 {
         writeln!(text, "and {} more", grouped(checked.more)).expect("a string takes all");
     }
+    text
+}
+
+/// The verdict of a check, with the time that it took.
+fn verdict(checked: &Checked, took: Duration) -> String {
     let verdict = match checked.findings.len() as u64 + checked.more {
         0 => "all twelve conditions hold".to_owned(),
+        1 => "1 finding".to_owned(),
         findings => format!("{} findings", grouped(findings)),
     };
     let (warehouses, rows, seconds) = (checked.warehouses, grouped(checked.rows), took.as_secs_f64());
-    writeln!(text, "{verdict}: {warehouses} warehouses, {rows} rows, {seconds:.1} seconds")
-        .expect("a string takes all");
-    text
+    format!("{verdict}: {warehouses} warehouses, {rows} rows, {seconds:.1} seconds")
+}
+
+/// The findings of a check, and its verdict, with the time that it took.
+pub fn shown(checked: &Checked, took: Duration) -> String {
+    format!("{}{}\n", findings(checked), verdict(checked, took))
 }
 
 /// What checks beside a run have come to.
@@ -97,8 +106,9 @@ fn check_until(
         let view = database.view()?;
         let checked = check::check(&*view, form, 1, After::Run, stop, &|_| {})?;
         if !checked.is_consistent() {
-            let shown = shown(&checked, begin.elapsed());
-            return Ok(Some(format!("a snapshot during the run is not consistent:\n{shown}")));
+            let (verdict, findings) = (verdict(&checked, begin.elapsed()), findings(&checked));
+            let text = format!("a snapshot during the run is not consistent: {verdict}\n{findings}");
+            return Ok(Some(text.trim_end().to_owned()));
         }
         *passed += 1;
         if is_over.load(Ordering::Relaxed) {

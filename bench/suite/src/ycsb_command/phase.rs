@@ -2,7 +2,7 @@
 
 use super::usage;
 use crate::args::YcsbArgs;
-use crate::ending::{Ended, Ran};
+use crate::ending::{Ended, Ran, failed_much};
 use crate::results;
 use crate::say;
 use crate::workers::Process;

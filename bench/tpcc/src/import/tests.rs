@@ -29,6 +29,14 @@ fn what_is_left_is_about_what_is_made() {
 }
 
 #[test]
+fn all_parts_together_have_the_bytes_of_all_rows() {
+    for warehouses in [1, 7, 1003] {
+        let parts: u64 = parts(&form(warehouses)).iter().map(bytes_of).sum();
+        assert_eq!(bytes_of_all(&form(warehouses)), parts, "{warehouses} warehouses");
+    }
+}
+
+#[test]
 fn an_import_makes_all_rows_on_any_number_of_threads() {
     let made = |threads| {
         let (database, progress) = (Noop::default(), Progress::default());

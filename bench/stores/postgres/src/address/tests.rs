@@ -60,7 +60,7 @@ fn a_bad_address_is_refused_with_what_is_wrong_in_it() {
         ("postgres://u@[::1/d", "no `]`"),
         ("postgres://u@h/d?connections=0", "connections=0 is not from 1"),
         ("postgres://u@h/d?pipeline=x", "pipeline=x is not from 1"),
-        ("postgres://u@h/d?pipeline", "no value for `pipeline`"),
+        ("postgres://u@h/d?pipeline", "a setting without a value"),
         (
             "postgres://u@h/d?sslmode=on",
             "sslmode=on is none of disable, allow, prefer, require, verify-ca, verify-full",
@@ -85,6 +85,10 @@ fn a_message_about_an_address_does_not_show_its_password() {
     for (address, shown) in [
         ("postgres://ann:secret@h/d?pipeline=0", "postgres://ann:***@h/d?pipeline=0"),
         ("postgres://h/d?user=ann&password=secret&pipeline=0", "postgres://h/d?user=ann&password=***&pipeline=0"),
+        ("postgres://ann:secret/x@h:1/d", "postgres://ann:***@h:1/d"),
+        ("postgres://ann:secret/x@h", "postgres://ann:***@h"),
+        ("postgres://ann:x?secret@h/d", "postgres://ann:***@h/d"),
+        ("postgres://ann:x@secret/y@h/d/", "postgres://ann:***@h/d/"),
     ] {
         let error = parse(address).expect_err("it is a bad address").to_string();
         assert!(!error.contains("secret") && error.contains(shown), "{error}");
