@@ -17,6 +17,9 @@ use os::sync::Arc;
 use sst::KeyRange;
 use sst::Version;
 
+#[cfg(test)]
+mod tests;
+
 /// Writes to any tables of a database that take effect together, in the order in which they were added. Made by
 /// [`Database::batch`](crate::Database::batch). It holds its rows in memory; a batch that is dropped has no effect.
 ///
@@ -45,6 +48,8 @@ pub struct Batch {
     tables: Vec<Arc<TableInfo>>,
     /// The first error; `commit` returns it.
     bad: Option<Error>,
+    /// How many writes are not among `ops`: the one with the error, if it is a write, and those that were added after it.
+    left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
 }
 
@@ -52,18 +57,27 @@ impl Batch {
     pub(super) fn new(handle: &Arc<DatabaseHandle>) -> Self {
         let durability = handle.core().env.options.durability;
         let (ops, tables, conditions) = (BatchOps::new(), Vec::new(), Vec::new());
-        Self { handle: handle.clone(), ops, durability, tables, bad: None, conditions }
+        Self { handle: handle.clone(), ops, durability, tables, bad: None, left_out: 0, conditions }
+    }
+
+    /// Whether something about `table` that passes `check` can be added. After an error nothing can.
+    fn is_right(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
+        if self.bad.is_none() {
+            self.bad = table.inner().check_handle(&self.handle).and_then(|()| check()).err();
+        }
+        self.bad.is_none()
     }
 
     /// Whether the write of a row of `table` that passes `check` can be added.
     fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
-        if self.bad.is_none() {
-            self.bad = table.inner().check_handle(&self.handle).and_then(|()| check()).err();
+        if !self.is_right(table, check) {
+            self.left_out += 1;
+            return false;
         }
         if let Err(place) = self.tables.binary_search_by_key(&table.id(), |table| table.id) {
             self.tables.insert(place, table.identity().clone());
         }
-        self.bad.is_none()
+        true
     }
 
     /// Sets `key` to `value`, see [`Table::insert`]. [`Batch::commit`] reports a row that the table cannot take.
@@ -127,16 +141,15 @@ impl Batch {
     /// ```
     pub fn expect(&mut self, table: &Table, key: impl AsRef<[u8]>, expected: Expected) {
         let key = key.as_ref();
-        let is_right = || {
+        let check = || {
             limits::check_key(key).and_then(|()| match &expected {
                 Expected::Value(_) => table.inner().check_whole(),
                 Expected::Absent | Expected::Version(_) => Ok(()),
             })
         };
-        if self.bad.is_none() {
-            self.bad = table.inner().check_handle(&self.handle).and_then(|()| is_right()).err();
+        if self.is_right(table, check) {
+            self.conditions.push((table.clone(), key.into(), expected));
         }
-        self.conditions.push((table.clone(), key.into(), expected));
     }
 
     /// When [`Batch::commit`] returns, if not as the database's [`durability`](crate::Builder::durability) says.
@@ -145,14 +158,38 @@ impl Batch {
         self
     }
 
-    /// The number of writes.
+    /// The number of writes that were added. A write that its table cannot take counts, and so do the writes after it.
     pub fn len(&self) -> usize {
-        self.ops.count() as usize
+        self.ops.count() as usize + self.left_out
     }
 
-    /// Whether there are no writes.
+    /// Whether nothing was added: no write, no condition, and nothing that [`Batch::commit`] would report. A caller that skips
+    /// the commit of an empty batch misses no error.
     pub fn is_empty(&self) -> bool {
-        self.ops.is_empty()
+        self.ops.is_empty() && self.conditions.is_empty() && self.bad.is_none()
+    }
+
+    /// Takes the first error out of the batch, which [`Batch::commit`] would have reported. The write or the condition that it
+    /// is about, and all that was added after it, are not in the batch. What was added before is, and can be committed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut batch = db.batch();
+    /// batch.insert(&fruit, "apple", "green");
+    /// batch.insert(&fruit, [0; 70_000], "a key that is too long");
+    /// let error = batch.take_error().expect("a key has 65536 bytes at most");
+    /// assert!(matches!(error, larch::Error::KeyTooLong { .. }));
+    /// batch.commit()?;
+    /// assert!(fruit.contains_key("apple")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.left_out = 0;
+        self.bad.take()
     }
 
     /// Commits all writes and returns their version. An empty batch with [`Durability::Synced`] makes all earlier

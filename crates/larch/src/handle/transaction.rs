@@ -213,9 +213,10 @@ impl Transaction {
         self.work.writes.count() as usize
     }
 
-    /// Whether there are no writes.
+    /// Whether there are no writes, and nothing that [`Transaction::commit`] would report. A caller that skips the commit of an
+    /// empty transaction misses no error.
     pub fn is_empty(&self) -> bool {
-        self.work.writes.is_empty()
+        self.work.writes.is_empty() && self.failed.is_none()
     }
 
     /// Sets `key` to `value`, see [`Table::insert`]. Later reads of this transaction see it.

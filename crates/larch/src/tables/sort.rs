@@ -48,6 +48,8 @@ pub struct RowSorter {
     work: &'static str,
     /// Rows until the limit is checked again.
     unchecked_rows: u32,
+    /// Why rows that were given are missing. Nothing can be added any more, and the rest does not become files.
+    failed: Option<Error>,
 }
 
 /// What an import did, or the building of files.
@@ -109,7 +111,8 @@ impl RowSorter {
         let runs_memory = table.core().env.held.imports.holding();
         let (runs, joined, state) = (Vec::new(), Vec::new(), SortPhase::Streaming(Box::default()));
         let (user_bytes, unchecked_rows) = (0, 0);
-        Self { table: table.clone(), runs, runs_memory, state, user_bytes, joined, limit, work, unchecked_rows }
+        let failed = None;
+        Self { table: table.clone(), runs, runs_memory, state, user_bytes, joined, limit, work, unchecked_rows, failed }
     }
 
     /// The same rows, with another limit.
@@ -149,8 +152,19 @@ impl RowSorter {
         outcome
     }
 
-    /// Takes a row whose value is in one piece.
+    /// Takes a row whose value is in one piece, or returns the error of an earlier row again.
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let taken = self.sort_in(key, value);
+        if let Err(error) = &taken {
+            self.failed = Some(error.clone());
+        }
+        taken
+    }
+
+    fn sort_in(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if self.unchecked_rows == 0 {
             self.limit.check(self.work)?;
             self.unchecked_rows = CHECKED_ROWS;
@@ -196,8 +210,11 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// The error of the limit; a file could not be written.
+    /// The error of the limit; a file could not be written, now or when a row was added.
     pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<(SortedRun, ImportReport)> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let sorted = matches!(self.state, SortPhase::Streaming(_));
         self.stop_streaming()?;
         if let SortPhase::Sorting(buffer) = &mut self.state

@@ -74,3 +74,33 @@ fn the_last_value_of_a_key_counts_wherever_its_page_ends() {
         check_last_value_counts(seed, &["left", "right"]);
     }
 }
+
+#[test]
+fn an_import_that_lost_a_row_to_the_disk_does_not_finish() {
+    // Rows in order, and rows that are sorted in runs.
+    for step in [1, 7_919] {
+        for failed in 1.. {
+            let (machine, disk) = Machine::simulated(1);
+            let db = Database::builder("db").machine(machine).write_buffer_bytes(32 << 10).open().expect("it opens");
+            let table = db.table("t").expect("the disk works");
+            let mut import = table.import().expect("the disk works");
+            disk.fail_operation(failed, std::io::ErrorKind::StorageFull);
+            let mut errors = 0;
+            for i in 0..2_000_u32 {
+                let key = format!("{:05}", i * step % 10_007);
+                errors += u32::from(import.add(key.as_bytes(), &[0; 100]).is_err());
+            }
+            disk.clear_faults();
+            let finished = import.finish(&mut |_, _| {});
+            assert!(
+                errors == 0 || finished.is_err(),
+                "operation {failed}: {errors} rows were refused, and {finished:?}"
+            );
+            assert_eq!(table.iter().count(), if finished.is_ok() { 2_000 } else { 0 });
+            if errors == 0 {
+                assert!(failed > 1, "adding rows writes");
+                break;
+            }
+        }
+    }
+}
