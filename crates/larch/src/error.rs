@@ -86,7 +86,7 @@ pub enum Error {
         max: u64,
     },
     /// No table can have this name.
-    #[error("a table cannot be named {0:?}; a name has 1 to 255 bytes")]
+    #[error("a table cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadTableName(String),
     /// There is no such table.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
@@ -401,7 +401,7 @@ pub enum Error {
         index: Box<str>,
     },
     /// No index can have this name.
-    #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes")]
+    #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
     /// An index that does not have the entries of all rows yet was to be read, or one that did not have them at the version of a
     /// snapshot or transaction.

@@ -19,7 +19,7 @@ pub use report::{Loss, RepairReport};
 
 use crate::error::{Error, Result};
 use crate::handle::database::Database;
-use crate::tables::define::check_name;
+use crate::tables::define::check_new_name;
 use damaged::DamagedDatabase;
 use os::Machine;
 use save::save_table;
@@ -71,7 +71,7 @@ pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut d
     let db = Database::builder(new).machine(machine.clone()).write_buffer_bytes(WRITE_BUFFER_BYTES).open()?;
     for (id, table) in &mut source.tables {
         // A name from a footer may be invalid, or another table may have it too.
-        if check_name(&table.name).is_err() || db.existing_table(&table.name)?.is_some() {
+        if check_new_name(&table.name).is_err() || db.existing_table(&table.name)?.is_some() {
             let name = format!("table-{}", id.0);
             report.guesses.push(format!("a second table {:?} is named {name:?}", table.name));
             table.name = name;

@@ -517,8 +517,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::BadTableName`] if the name is empty or longer than 255 bytes; [`Error::BadOptions`] if an option cannot
-    /// be used; [`Error::NoSuchTable`] if the table is missing and the database was opened read-only. If the table has
+    /// [`Error::BadTableName`] if the name is empty or longer than 255 bytes, or new with control characters in it;
+    /// [`Error::BadOptions`] if an option cannot be used; [`Error::NoSuchTable`] if the table is missing and the database was opened read-only. If the table has
     /// to be created: [`Error::Log`] if the manifest cannot be written, and the errors of [`Table::insert`] that say
     /// that the database takes no writes.
     pub fn table_with(&self, name: &str, options: TableOptions) -> Result<Table> {

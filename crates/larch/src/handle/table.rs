@@ -404,7 +404,7 @@ impl Table {
 
     /// Makes a new table `name` that sees `part` of this one.
     pub(super) fn shared(&self, name: &str, part: share::SharedPart<'_>) -> Result<Self> {
-        let info = share::share(self.core(), self.identity(), define::check_name(name)?, part)?;
+        let info = share::share(self.core(), self.identity(), define::check_new_name(name)?, part)?;
         Ok(Self::new(self.inner.handle.clone(), info))
     }
 

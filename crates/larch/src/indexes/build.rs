@@ -24,6 +24,7 @@ use crate::manifest::{Edit, IndexInfo, IndexState, TableFiles, TableId, TableInf
 use crate::options::{Durability, TableOptions};
 use crate::read::{PartList, Parts, Reader};
 use crate::tables::change::TableChange;
+use crate::tables::define::has_control;
 use crate::write::flush::flush_all;
 use os::sync::Arc;
 use sst::Version;
@@ -79,7 +80,7 @@ pub fn create(
     progress: &mut dyn FnMut(BuildProgress),
 ) -> Result<Arc<TableInfo>> {
     let core = handle.core();
-    if new.name.is_empty() || new.name.len() > 255 {
+    if new.name.is_empty() || new.name.len() > 255 || has_control(new.name) {
         return Err(Error::BadIndexName(new.name.to_owned()));
     }
     if !core.env.options.compat.reads_indexes() {

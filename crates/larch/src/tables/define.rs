@@ -17,11 +17,26 @@ pub fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
+/// Refuses the name of a new table that is none, or that has control characters: a list of names has one on each line, for people
+/// and for scripts. A table of an earlier release may have such a name.
+///
+/// # Errors
+///
+/// [`Error::BadTableName`].
+pub fn check_new_name(name: &str) -> Result<&str> {
+    if has_control(name) { Err(Error::BadTableName(name.to_owned())) } else { check_name(name) }
+}
+
+/// Whether a name would not stand on one line.
+pub fn has_control(name: &str) -> bool {
+    name.chars().any(char::is_control)
+}
+
 /// The table `name`. If it does not exist, it is created with `options`.
 ///
 /// # Errors
 ///
-/// As [`TableChange::begin`] and [`Core::install`].
+/// As [`TableChange::begin`], [`Core::install`] and, of a new table, [`check_new_name`].
 pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
     // Under the writer's lock, so that the name is looked up and the number is taken in one step.
     let change = TableChange::begin(core)?;
@@ -29,6 +44,7 @@ pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<Tabl
     if let Some(table) = view.files.tables.named(name) {
         return Ok(table.info.clone());
     }
+    check_new_name(name)?;
     let id = TableId(view.files.next_table);
     let edit = Edit::Table { id, name: name.to_owned(), options };
     change.install(&[edit], FreshFiles::new(&core.env.opener.leftovers))?;

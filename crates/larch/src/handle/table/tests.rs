@@ -50,6 +50,24 @@ fn written_whole(db: &Database, table: &Table, key: &[u8], value: &[u8]) -> Opti
 }
 
 #[test]
+fn a_new_table_has_a_name_that_stands_on_one_line() {
+    let db = database();
+    let old = table(&db, "k\u{e4}se und brot", &[]);
+    for name in ["", "a\nb", "a\r", "\t", "\0", "\u{1b}[2J", "\u{7f}", &"x".repeat(256)] {
+        let refused = [
+            db.table(name).err(),
+            old.clone_as(name).err(),
+            old.split_off("k", name).err(),
+            db.rename_table("k\u{e4}se und brot", name).err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, Some(Error::BadTableName(_))), "{name:?}: {error:?}");
+        }
+    }
+    assert_eq!(db.tables(), ["k\u{e4}se und brot"]);
+}
+
+#[test]
 fn a_row_has_as_many_parts_as_the_table_has_groups() {
     let db = database();
     let none = table(&db, "none", &[]);

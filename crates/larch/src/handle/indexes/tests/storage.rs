@@ -47,7 +47,7 @@ fn a_declaration_that_no_extractor_knows_makes_no_index() {
     let refused = create(&table, "x", "unheard of", false).expect_err("it is not known");
     assert!(matches!(refused, Error::NoExtractor { ref why, .. } if why == "unheard of is unknown"), "{refused}");
     assert!(table.indexes().expect("it is there").is_empty());
-    for name in ["", &"x".repeat(256)] {
+    for name in ["", &"x".repeat(256), "a\nb", "\u{1b}[2J"] {
         assert!(matches!(create(&table, name, "words", false), Err(Error::BadIndexName(_))));
     }
     create(&table, "x", "words", false).expect("it is built");
