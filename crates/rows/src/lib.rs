@@ -35,7 +35,7 @@ pub use decoder::{BadTuple, Decoder, Mistake};
 pub use extractor::{BadRow, Extractor};
 pub use field::{DecodeField, Descending, Field, encode_beginning};
 pub use field_type::{FieldType, Kind};
-pub use scanner::BadText;
+pub use scanner::{BadText, quoted};
 pub use stored::BadStored;
 pub use tuple::{DecodeTuple, PrefixRange, Tuple, prefix_range};
 pub use value::{FieldValue, Misfit};

@@ -155,6 +155,13 @@ impl<'t> Scanner<'t> {
     }
 }
 
+/// `content` in quotes, as the texts of this crate have it: that of a member in a path of JSON, and the path itself.
+pub fn quoted(content: &str, quote: char) -> String {
+    let mut text = String::with_capacity(content.len() + 2);
+    push_literal(content, quote, &mut text);
+    text
+}
+
 /// Appends `content` in quotes, as [`Scanner::literal`] reads it.
 pub fn push_literal(content: &str, quote: char, text: &mut String) {
     text.push(quote);

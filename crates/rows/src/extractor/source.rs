@@ -3,9 +3,9 @@
 //! ```text
 //! source:   ( "key" | "value" | "part(" group ")" ) [ place ]
 //! place:    range [ reading ] | reading
-//!         | ".split(" separator ")[" number "]"          the separator in single quotes
-//!         | ".json(" path ")"                            the path in double quotes
-//!         | ".tuple(" declaration ")[" number "]"
+//!         | ".split(" separator [ "escaped" ] [ "marked" ] ")[" number "]"     the separator in single quotes
+//!         | ".json(" path ")"                                                  the path in double quotes
+//!         | ".tuple(" declaration [ "," "rest" kind ] ")[" number "]"          of a rest "string" or "bytes"
 //! range:    "[" [ start ] ".." [ end ] "]"
 //! reading:  ".le" | ".be" | ".text"
 //! number:   from 0, or "*" for each (not of a tuple)
@@ -14,7 +14,8 @@
 use super::found::{Found, Unfit};
 use super::json::Path;
 use crate::declaration::Declaration;
-use crate::field_type::Kind;
+use crate::decoder::BadTuple;
+use crate::field_type::{FieldType, Kind};
 use crate::scanner::{BadText, Scanner, push_literal};
 use crate::value::FieldValue;
 use std::borrow::Cow;
@@ -40,10 +41,32 @@ enum From {
 /// Where in it the field is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    Bytes { start: usize, end: Option<usize>, reading: Reading },
-    Split { separator: u8, number: Number },
+    Bytes {
+        start: usize,
+        end: Option<usize>,
+        reading: Reading,
+    },
+    Split {
+        separator: u8,
+        form: SplitForm,
+        number: Number,
+    },
     Json(Path),
-    Tuple { declaration: Declaration, field: usize },
+    /// The number of the rest is that of the fields of the declaration.
+    Tuple {
+        declaration: Declaration,
+        rest: Option<Kind>,
+        field: usize,
+    },
+}
+
+/// How pieces between separators are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SplitForm {
+    /// `\t`, `\n`, `\r` and `\\` in a piece stand for one byte.
+    escaped: bool,
+    /// No bytes are no piece, where otherwise they are an empty one, and a zero byte at the start is no part of the first.
+    marked: bool,
 }
 
 /// How bytes are read as a value.
@@ -92,7 +115,9 @@ impl Source {
                 Some(bytes.map_or(Kind::Bytes, Kind::Fixed))
             }
             Place::Bytes { .. } | Place::Split { .. } | Place::Json(_) => None,
-            Place::Tuple { declaration, field } => Some(declaration.fields()[*field].kind),
+            Place::Tuple { declaration, rest, field } => {
+                declaration.fields().get(*field).map_or(*rest, |field| Some(field.kind))
+            }
         }
     }
 
@@ -123,8 +148,8 @@ impl Source {
                 "text is a string, bytes, a number or bool",
             ),
             Place::Json(_) => fits(!matches!(kind, Kind::Bytes | Kind::Fixed(_)), "JSON has strings, numbers and bool"),
-            Place::Tuple { declaration, field } => {
-                let declared = declaration.fields()[*field].kind;
+            Place::Tuple { .. } => {
+                let declared = self.default_kind().expect("the number of the field was checked");
                 fits(kind == declared, &format!("the field of the tuple is {declared}"))
             }
         }
@@ -141,18 +166,23 @@ impl Source {
                 };
                 found.extend(bytes.map(|bytes| reading.read(bytes, kind)));
             }
-            Place::Split { separator, number } => {
-                let mut pieces = bytes.split(|byte| byte == separator).map(|piece| piece_as(piece, kind));
+            Place::Split { separator, form, number } => {
+                let Some(bytes) = form.pieces(bytes) else { return };
+                let piece_as = |piece| if form.escaped { escaped_as(piece, kind) } else { piece_as(piece, kind) };
+                let mut pieces = bytes.split(|byte| byte == separator).map(piece_as);
                 match number {
                     Number::One(number) => found.extend(pieces.nth(*number)),
                     Number::Each => found.extend(pieces),
                 }
             }
             Place::Json(path) => path.find(bytes, kind, found),
-            Place::Tuple { declaration, field } => found.push(match declaration.decode_field(bytes, *field) {
-                Ok(FieldValue::None) => Err(Unfit::Missing),
-                Ok(value) => Ok(value),
-                Err(bad) => Err(Unfit::Wrong(bad.to_string())),
+            Place::Tuple { declaration, rest: None, field } => {
+                found.push(given(declaration.decode_field(bytes, *field)));
+            }
+            Place::Tuple { declaration, rest: Some(_), field } => found.push(match declaration.decode_front(bytes) {
+                Ok((_, rest)) if *field == declaration.fields().len() => raw_as(rest, kind),
+                Ok((mut values, _)) => given(Ok(values.swap_remove(*field))),
+                Err(bad) => given(Err(bad)),
             }),
         }
     }
@@ -203,11 +233,12 @@ impl Place {
                     &[separator] => separator,
                     _ => return before.fail("a separator is one byte, as in ','"),
                 };
+                let form = SplitForm { escaped: text.takes_word("escaped"), marked: text.takes_word("marked") };
                 text.expect(")")?;
                 text.expect("[")?;
                 let number = if text.takes("*") { Number::Each } else { Number::One(text.number()?) };
                 text.expect("]")?;
-                Ok(Self::Split { separator, number })
+                Ok(Self::Split { separator, form, number })
             }
             "json" if is_whole => {
                 text.takes_word("json");
@@ -221,21 +252,40 @@ impl Place {
             "tuple" if is_whole => {
                 text.takes_word("tuple");
                 text.expect("(")?;
-                let declaration = Declaration::scan_types(text)?;
+                let (declaration, rest) = scan_tuple(text)?;
                 text.expect(")")?;
                 text.expect("[")?;
                 let mut before = text.clone();
                 let field = text.number()?;
-                if field >= declaration.fields().len() {
-                    return before.fail(format!("the tuple has {} fields, from 0", declaration.fields().len()));
+                let fields = declaration.fields().len() + usize::from(rest.is_some());
+                if field >= fields {
+                    return before.fail(format!("the tuple has {fields} fields, from 0"));
                 }
                 text.expect("]")?;
-                Ok(Self::Tuple { declaration, field })
+                Ok(Self::Tuple { declaration, rest, field })
             }
             _ if is_whole => text.fail("`le`, `be`, `text`, `split`, `json` or `tuple` is expected"),
             _ => text.fail("`le`, `be` or `text` is expected"),
         }
     }
+}
+
+/// The types of the fields of a tuple, and of the bytes after them if they are named.
+fn scan_tuple(text: &mut Scanner<'_>) -> Result<(Declaration, Option<Kind>), BadText> {
+    let mut fields = vec![FieldType::scan(text, None)?];
+    while text.takes(",") {
+        if !text.takes_word("rest") {
+            fields.push(FieldType::scan(text, None)?);
+            continue;
+        }
+        let mut before = text.clone();
+        let rest = FieldType::scan(text, None)?;
+        if ![FieldType::new(Kind::String), FieldType::new(Kind::Bytes)].contains(&rest) {
+            return before.fail("what follows the fields is `string` or `bytes`");
+        }
+        return Ok((Declaration::new(fields), Some(rest.kind)));
+    }
+    Ok((Declaration::new(fields), None))
 }
 
 /// `0..4]`, `4..]`, `..4]` or `..]`; at least one byte.
@@ -291,6 +341,56 @@ impl Reading {
     }
 }
 
+impl SplitForm {
+    /// The bytes that have the pieces; `None` if there is no piece.
+    fn pieces(self, bytes: &[u8]) -> Option<&[u8]> {
+        match bytes {
+            [] if self.marked => None,
+            [0, pieces @ ..] if self.marked => Some(pieces),
+            pieces => Some(pieces),
+        }
+    }
+}
+
+/// A field of a tuple as a value.
+fn given<'r>(value: Result<FieldValue<'r>, BadTuple>) -> Found<'r> {
+    match value {
+        Ok(FieldValue::None) => Err(Unfit::Missing),
+        Ok(value) => Ok(value),
+        Err(bad) => Err(Unfit::Wrong(bad.to_string())),
+    }
+}
+
+/// A piece of text with escapes as a value.
+fn escaped_as(piece: &[u8], kind: Kind) -> Found<'_> {
+    // A number has no byte that is written with an escape.
+    if !piece.contains(&b'\\') || !matches!(kind, Kind::String | Kind::Bytes) {
+        return piece_as(piece, kind);
+    }
+    let (mut plain, mut bytes) = (Vec::with_capacity(piece.len()), piece.iter());
+    while let Some(&byte) = bytes.next() {
+        plain.push(match (byte, if byte == b'\\' { bytes.next() } else { None }) {
+            (b'\\', Some(b't')) => b'\t',
+            (b'\\', Some(b'n')) => b'\n',
+            (b'\\', Some(b'r')) => b'\r',
+            (b'\\', Some(b'\\')) => b'\\',
+            (b'\\', _) => {
+                return Err(Unfit::Wrong(format!("\"{}\" has a backslash that escapes nothing", piece.escape_ascii())));
+            }
+            (byte, _) => byte,
+        });
+    }
+    match (kind, String::from_utf8(plain)) {
+        (Kind::String, Ok(text)) => Ok(FieldValue::String(Cow::Owned(text))),
+        (Kind::String, Err(bad)) => Err(not_utf8(bad.utf8_error())),
+        (_, plain) => Ok(FieldValue::Bytes(Cow::Owned(plain.map_or_else(|bad| bad.into_bytes(), String::into_bytes)))),
+    }
+}
+
+fn not_utf8(bad: std::str::Utf8Error) -> Unfit {
+    Unfit::Wrong(format!("the string is not UTF-8 from byte {} on", bad.valid_up_to()))
+}
+
 /// A piece of text as a value.
 fn piece_as(piece: &[u8], kind: Kind) -> Found<'_> {
     match kind {
@@ -306,7 +406,7 @@ fn raw_as(bytes: &[u8], kind: Kind) -> Found<'_> {
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(FieldValue::String(Cow::Borrowed(text))),
-        Err(bad) => Err(Unfit::Wrong(format!("the string is not UTF-8 from byte {} on", bad.valid_up_to()))),
+        Err(bad) => Err(not_utf8(bad)),
     }
 }
 
@@ -341,9 +441,11 @@ impl fmt::Display for Source {
                     Reading::Text => ".text",
                 })
             }
-            Place::Split { separator, number } => {
+            Place::Split { separator, form, number } => {
                 push_literal(char::from(*separator).encode_utf8(&mut [0; 4]), '\'', &mut text);
-                write!(out, ".split({text})")?;
+                let escaped = if form.escaped { " escaped" } else { "" };
+                let marked = if form.marked { " marked" } else { "" };
+                write!(out, ".split({text}{escaped}{marked})")?;
                 match number {
                     Number::One(number) => write!(out, "[{number}]"),
                     Number::Each => out.write_str("[*]"),
@@ -353,8 +455,11 @@ impl fmt::Display for Source {
                 push_literal(&path.to_string(), '"', &mut text);
                 write!(out, ".json({text})")
             }
-            Place::Tuple { declaration, field } => {
+            Place::Tuple { declaration, rest, field } => {
                 write!(text, "{declaration}")?;
+                if let Some(rest) = rest {
+                    write!(text, ", rest {rest}")?;
+                }
                 write!(out, ".tuple({text})[{field}]")
             }
         }
