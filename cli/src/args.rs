@@ -60,6 +60,7 @@ const LOAD_EXAMPLES: &str = "\
 Examples:
   printf 'milk\\ttwo litres\\n' | larch load db notes
   tail -f events.jsonl | larch load db events --batch 100 > safe
+  larch scan db people --format jsonl | larch load copy people --format jsonl
   larch scan db notes --prefix old --keys | larch load db notes --delete";
 
 const SCAN_EXAMPLES: &str = "\
@@ -142,8 +143,9 @@ Examples:
 
 const INDEX_EXAMPLES: &str = "\
 Examples:
-  larch index create db people by_city 'value.json(\"$.address.city\") string'
-  larch index create db people by_email 'value.split(\"\\t\")[2] string' --unique
+  larch index create db people by_city --columns city,age:int
+  larch index create db people by_email --columns email --unique
+  larch index create db events by_street 'value.json(\"$.address.street\") string'
   larch scan db people --by by_city --prefix '(\"Bonn\")'
   larch index check db people
   larch index drop db people by_city";
@@ -334,8 +336,9 @@ pub enum Command {
     Put(Put),
     /// Write or remove rows from the standard input as they come, and print the key of each once it is safe
     ///
-    /// A raw table gets keys and values with a tab between them; others rows of the kind that was imported, without a
-    /// header. With --delete a line is a key, as `get` takes it. A row that cannot be read ends it; the rows before it stay.
+    /// A raw table gets keys and values with a tab between them, in which a backslash, tab, LF or CR is written \\, \t, \n or
+    /// \r; others rows of the kind that was imported, without a header. With --delete a line is a key, as `get` takes it. With
+    /// --format, rows and keys are what `scan` prints with that. A row that cannot be read ends it; the rows before it stay.
     #[command(after_help = LOAD_EXAMPLES)]
     Load(Load),
     /// Remove the row with a key
@@ -543,8 +546,16 @@ pub struct CreateIndex {
     pub table: String,
     /// Name of the index
     pub name: String,
-    /// What its keys are made of
-    pub declaration: String,
+    /// What its keys are made of, in the language of docs/format/extractor.md: of tables of JSON lines and of raw tables, or of
+    /// the bytes of keys
+    #[arg(required_unless_present = "columns", conflicts_with = "columns")]
+    pub declaration: Option<String>,
+    /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; of JSON lines, members of the
+    /// object
+    ///
+    /// NAME:int is a whole number of 64 bits, NAME:num a decimal number with the precision of a double, and others are texts.
+    #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
+    pub columns: Vec<KeySpec>,
     /// Refuse two rows with the same key in the index
     #[arg(long)]
     pub unique: bool,
@@ -932,7 +943,8 @@ pub struct Row {
     pub dir: PathBuf,
     /// Table
     pub table: String,
-    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn")
+    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn"); a backslash is written \\, but
+    /// not in keys of TSV
     #[arg(allow_negative_numbers = true)]
     pub key: OsString,
     #[command(flatten)]
@@ -955,7 +967,8 @@ pub struct Get {
 pub struct Put {
     #[command(flatten)]
     pub row: Row,
-    /// The rest of the row, as `get` prints it: a tab between columns, or a JSON object if rows are JSON
+    /// The rest of the row, as `get` prints it: a tab between columns, a JSON object if rows are JSON, or the bytes of the value
+    /// if the table is raw
     #[arg(allow_negative_numbers = true)]
     pub value: Option<OsString>,
 }
@@ -969,6 +982,10 @@ pub struct Load {
     /// Remove the rows with the keys that come, one on each line; an absent key is no error
     #[arg(long)]
     pub delete: bool,
+    /// Take rows, or with --delete keys, as scan prints them with this --format [default: rows of the kind that was imported;
+    /// keys and rows of raw tables as tsv]
+    #[arg(long)]
+    pub format: Option<ScanFormat>,
     /// Rows in each commit; the last may have fewer
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch: u64,
@@ -1173,7 +1190,8 @@ pub struct RenameTable {
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScanFormat {
-    /// Columns with a tab between them; CSV fields that hold a tab or a line end have it escaped
+    /// Columns with a tab between them, or the key and the value of a raw table; a backslash, tab, LF or CR in them is written
+    /// \\, \t, \n or \r, but not in tables of TSV, whose columns have neither tabs nor line ends
     Tsv,
     /// A JSON object on each line
     Jsonl,
@@ -1241,7 +1259,8 @@ pub enum ExplainedRead {
 
 #[derive(Debug, Args)]
 pub struct ExplainedGet {
-    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn")
+    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn"); a backslash is written \\, but
+    /// not in keys of TSV
     #[arg(allow_negative_numbers = true)]
     pub key: OsString,
     #[command(flatten)]

@@ -66,9 +66,9 @@ pub fn index(table: &Table, name: &str) -> Result<Index> {
     }
 }
 
-/// The table, made with rows that are raw and keys of these types if it is not there.
-pub fn table_or_create(database: &Database, name: &str, types: &KeyTypes) -> Result<Table> {
-    Ok(database.table_with(name, TableOptions { metadata: types.to_metadata(), ..TableOptions::default() })?)
+/// A new table of raw rows with keys of these types.
+pub fn raw_options(types: &KeyTypes) -> TableOptions {
+    TableOptions { metadata: types.to_metadata(), ..TableOptions::default() }
 }
 
 /// How the rows of a table lie in it; `types` are what was said of its keys.

@@ -1,5 +1,7 @@
 //! Text that holds tabs and line ends, on one line: `\t`, `\n`, `\r` and `\\` stand for them, and nothing else is changed.
 
+use std::borrow::Cow;
+
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +21,14 @@ pub fn escape(field: &[u8], line: &mut Vec<u8>) {
         plain = at + 1;
     }
     line.extend_from_slice(&field[plain..]);
+}
+
+/// The name of a table as a list shows it. One of an earlier release may have control characters, which are escaped.
+pub fn shown_name(name: &str) -> Cow<'_, str> {
+    match name.chars().any(char::is_control) {
+        true => Cow::Owned(name.escape_debug().to_string()),
+        false => Cow::Borrowed(name),
+    }
 }
 
 /// Appends what `text` stands for. Refuses a backslash that escapes nothing known.

@@ -17,7 +17,8 @@
 //!                             between them; the first part has those of the key too
 //! ```
 //!
-//! Columns of CSV are kept escaped (see [`crate::escape`]), those of TSV as they are. A value of the first form, and every
+//! Columns of CSV are kept escaped (see [`crate::escape`]), those of TSV as they are. Keys and values of raw rows are kept as they
+//! are, and lines of text that hold them have them escaped. A value of the first form, and every
 //! part, must tell a row without other columns from one with a single empty column: the former is empty, and a value that
 //! would be empty or begin with a zero byte gets a zero byte before it.
 //!
@@ -30,11 +31,15 @@ use crate::object;
 use crate::schema::groups::MAX_GROUPS;
 use crate::schema::{Format, KeyColumn, Place, Schema};
 use ::rows::Declaration;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
 
+/// What stands before bytes that are no key of the table, so that nothing takes them for the text of another key: no key begins
+/// so that is escaped, nor a number.
+const NO_KEY: &[u8] = b"\\?";
 /// What a tuple is called in messages.
 const KEY: &str = "key of the table";
 
@@ -213,9 +218,9 @@ impl Layout {
         })
     }
 
-    /// Whether keys and fields are written with escapes.
+    /// Whether keys and fields are written with escapes. Those of TSV need none: they hold neither tabs nor line ends.
     pub fn escapes(&self) -> bool {
-        self.schema.as_ref().is_some_and(Schema::escapes)
+        self.schema.as_ref().is_none_or(Schema::escapes)
     }
 
     /// Writes a CSV or TSV row as bytes.
@@ -263,6 +268,14 @@ impl Layout {
         Ok(())
     }
 
+    /// As [`Layout::encode`], of fields that may hold anything.
+    pub fn encode_fields(&self, record: &Vec<Vec<u8>>, row: &mut Row) -> Result<(), String> {
+        if !self.escapes() && record.iter().flatten().any(|byte| matches!(byte, b'\n' | b'\t')) {
+            return Err("a row of a TSV table cannot hold a line end, nor a column a tab; take them out".to_string());
+        }
+        self.encode(record, row)
+    }
+
     /// Writes a JSON object as bytes.
     pub fn encode_object(&self, text: &str, row: &mut Row) -> Result<(), String> {
         row.clear(self.parts());
@@ -275,30 +288,74 @@ impl Layout {
         object::split(text, |member| self.part_of_member(member), &mut row.parts)
     }
 
-    /// Takes a line of a table whose rows are raw or [plain](Self::is_plain).
-    pub fn encode_line(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
+    /// Takes a line of a table whose rows are [plain](Self::is_plain).
+    pub fn encode_line(&self, line: &[u8], row: &mut Row) {
+        row.clear(1);
+        let tab = line.iter().position(|byte| *byte == b'\t');
+        row.key.extend_from_slice(&line[..tab.unwrap_or(line.len())]);
+        let Some(tab) = tab else { return };
+        row.parts[0].extend_from_slice(&line[tab + 1..]);
+        mark(&mut row.parts[0]);
+    }
+
+    /// Takes a line of a raw table: the key, and the value after the first tab, both escaped.
+    pub fn encode_raw_line(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
         row.clear(1);
         let tab = line.iter().position(|byte| *byte == b'\t');
         let key = &line[..tab.unwrap_or(line.len())];
         match &self.tuple {
             Some(fields) => row.key = keys::tuple(fields, KEY, key)?,
-            None => row.key.extend_from_slice(key),
+            None => unescape(key, &mut row.key)?,
         }
         let Some(tab) = tab else { return Ok(()) };
-        row.parts[0].extend_from_slice(&line[tab + 1..]);
-        if self.marks() {
-            mark(&mut row.parts[0]);
+        unescape(&line[tab + 1..], &mut row.parts[0])
+    }
+
+    /// Takes a line of a table of JSON lines as `scan --format tsv` prints it: the columns of the key, and the object.
+    pub fn encode_keyed_object(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
+        let mut tabs = line.iter().enumerate().filter(|(_, byte)| **byte == b'\t');
+        let Some((tab, _)) = tabs.nth(self.key_columns().len() - 1) else {
+            return Err("there is no object after the key; write the key, a tab and a JSON object".to_string());
+        };
+        let (key, object) = (self.key_from_text(&line[..tab])?, &line[tab + 1..]);
+        let object =
+            std::str::from_utf8(object).map_err(|_| "the object is not UTF-8, and JSON must be".to_string())?;
+        self.encode_object(object, row)?;
+        if row.key != key {
+            return Err("the object's own key members say another key; make them agree".to_string());
         }
         Ok(())
     }
 
-    /// The key that `text` names: its columns with a tab between them, escaped where the table escapes; or any bytes that
-    /// a table of tuples may have for a key, as [`Layout::key_text`] shows them.
+    /// Takes the key that [`Layout::key_texts_of`] gave these texts of; of a raw table the key itself, or the text of a tuple.
+    pub fn key_from_texts(&self, texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
+        let columns = self.key_columns();
+        if texts.len() != columns.len().max(1) {
+            return Err(format!(
+                "the key has {} and this one has {}",
+                crate::size::of(columns.len().max(1) as u64, "column"),
+                texts.len()
+            ));
+        }
+        match &self.tuple {
+            Some(fields) => return keys::tuple_front(fields, KEY, &texts[0]),
+            None if columns.is_empty() => return Ok(texts[0].clone()),
+            None => {}
+        }
+        let mut key = Vec::new();
+        for (at, (column, text)) in columns.iter().zip(texts).enumerate() {
+            keys::encode(column.kind, text, at + 1 == columns.len(), &mut key).map_err(|bad| format!("key: {bad}"))?;
+        }
+        Ok(key)
+    }
+
+    /// The key that `text` names: its columns with a tab between them, escaped where [`Layout::escapes`] says so; or any bytes
+    /// that a table of tuples may have for a key, as [`Layout::key_text`] shows them.
     pub fn key_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
         }
-        let Some(schema) = &self.schema else { return Ok(text.to_vec()) };
+        let Some(schema) = &self.schema else { return unescaped(text) };
         let columns = self.key_texts(text)?;
         if columns.len() != schema.key.len() {
             return Err(format!(
@@ -321,7 +378,7 @@ impl Layout {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
         }
-        let Some(schema) = &self.schema else { return Ok(text.to_vec()) };
+        let Some(schema) = &self.schema else { return unescaped(text) };
         let columns = self.key_texts(text)?;
         if columns.len() > schema.key.len() {
             return Err(format!(
@@ -351,6 +408,10 @@ impl Layout {
         }
         let columns = self.key_columns();
         let (mut line, mut text) = (Vec::new(), Vec::new());
+        if self.schema.is_none() {
+            escape(bound, &mut line);
+            return line;
+        }
         let mut rest = bound;
         for (at, column) in columns.iter().enumerate() {
             let last = at + 1 == columns.len();
@@ -376,7 +437,8 @@ impl Layout {
         bound.to_vec()
     }
 
-    /// The row that `put` was given: the key's text, and the rest of the row as `scan --format tsv` would show it.
+    /// The row that `put` was given: the key's text, and the rest of the row as `get` shows it. That of a raw row is its value,
+    /// byte for byte.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
         let bytes = match &self.tuple {
             Some(fields) => keys::tuple(fields, KEY, key)?,
@@ -425,10 +487,7 @@ impl Layout {
                 },
             }
         }
-        if !schema.escapes() && record.iter().flatten().any(|byte| matches!(byte, b'\n' | b'\t')) {
-            return Err("a row of a TSV table cannot hold a line end, nor a column a tab; take them out".to_string());
-        }
-        self.encode(&record, &mut row)?;
+        self.encode_fields(&record, &mut row)?;
         Ok(row)
     }
 
@@ -439,7 +498,8 @@ impl Layout {
         }
         let texts = self.key_texts_of(key, texts);
         if texts.is_empty() {
-            line.extend_from_slice(key);
+            line.extend_from_slice(if self.schema.is_some() { NO_KEY } else { b"" });
+            escape(key, line);
         }
         for (at, text) in texts.iter().enumerate() {
             if at > 0 {
@@ -451,6 +511,11 @@ impl Layout {
                 line.extend_from_slice(text);
             }
         }
+    }
+
+    /// Bytes that have no texts of key columns, for JSON, which has escapes of its own.
+    pub fn key_without_columns<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
+        if self.schema.is_some() { Cow::Owned([NO_KEY, key].concat()) } else { Cow::Borrowed(key) }
     }
 
     /// Texts of the key columns, most significant first; empty if the bytes are not a key of this schema.
@@ -482,7 +547,8 @@ impl Layout {
         Ok(vec![field])
     }
 
-    fn split(&self, text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    /// The fields of a line, without their escapes.
+    pub fn split(&self, text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         let field = |text: &[u8]| {
             let mut field = Vec::new();
             if self.escapes() {
@@ -505,6 +571,12 @@ impl Layout {
             .collect();
         names.join(", ")
     }
+}
+
+fn unescaped(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    unescape(text, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Tells the value of a row with other columns from one without.

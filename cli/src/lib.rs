@@ -25,6 +25,7 @@ mod input;
 mod interrupt;
 mod keys;
 mod layout;
+mod new_database;
 mod object;
 mod output;
 mod places;

@@ -107,9 +107,10 @@ impl<'l> Printer<'l> {
 
     /// A printer for these parts of the rows of a table, in the order in which they will come.
     pub fn of_parts(layout: &'l Layout, parts: &[usize]) -> Self {
-        let columns = layout.schema().map_or(&[][..], |schema| &schema.columns);
+        let names = layout.schema().map_or_else(Vec::new, Schema::members);
+        let names = names.iter().map(|name| format!("{}:", object::string(name)).into_bytes()).collect();
         let read = (0..layout.parts()).map(|part| parts.iter().position(|read| *read == part)).collect();
-        Self { layout, read, names: members_of(columns), texts: Vec::new(), field: Vec::new() }
+        Self { layout, read, names, texts: Vec::new(), field: Vec::new() }
     }
 
     /// The row as it went in, and a line end. If only some parts were read: the key columns and the columns in those.
@@ -123,8 +124,7 @@ impl<'l> Printer<'l> {
                 line.push(b'\t');
                 line.extend_from_slice(columns);
             }
-            line.push(b'\n');
-            return;
+            return self.end(line);
         }
         if schema.format == Format::Jsonl {
             self.key_text(key, line);
@@ -135,8 +135,7 @@ impl<'l> Printer<'l> {
         }
         if schema.keeps_whole_rows() && !self.layout.has_groups() {
             line.extend_from_slice(parts[0].as_ref());
-            line.push(b'\n');
-            return;
+            return self.end(line);
         }
         let Some(texts) = key_texts(self.layout, &self.read, key, &mut self.texts) else {
             return self.raw(key, parts, line);
@@ -153,7 +152,7 @@ impl<'l> Printer<'l> {
                 Field::Kept(text) => line.extend_from_slice(text),
             }
         });
-        line.push(b'\n');
+        self.end(line);
     }
 
     /// The row as a JSON object, and a line end. If only some parts were read: the key columns and the columns in those,
@@ -196,7 +195,7 @@ impl<'l> Printer<'l> {
     /// The key as `get` takes it, and a line end.
     pub fn key(&mut self, key: &[u8], line: &mut Vec<u8>) {
         self.key_text(key, line);
-        line.push(b'\n');
+        self.end(line);
     }
 
     /// The key as a line of JSON: a string, or an array of them if it has several columns. A tuple is the string of its
@@ -207,7 +206,7 @@ impl<'l> Printer<'l> {
             return line.push(b'\n');
         }
         match self.layout.key_texts_of(key, &mut self.texts) {
-            [] => json_text(key, line),
+            [] => json_text(&self.layout.key_without_columns(key), line),
             [text] => json_text(text, line),
             texts => {
                 for (at, text) in texts.iter().enumerate() {
@@ -241,6 +240,15 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
+    /// Ends a line. A CR in front of a line end is a part of it to whoever reads the line. So a line of TSV that ends in a CR of
+    /// its own gets another one; where there are escapes, it has `\r` there.
+    fn end(&self, line: &mut Vec<u8>) {
+        if !self.layout.escapes() && line.last() == Some(&b'\r') {
+            line.push(b'\r');
+        }
+        line.push(b'\n');
+    }
+
     fn key_text(&mut self, key: &[u8], line: &mut Vec<u8>) {
         self.layout.key_text(key, &mut self.texts, line);
     }
@@ -248,8 +256,10 @@ impl<'l> Printer<'l> {
     /// A row of a table without a schema, or with a key that is none of it.
     fn raw<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         self.key_text(key, line);
-        line.push(b'\t');
-        tabbed(parts, line);
+        for part in parts {
+            line.push(b'\t');
+            escape(part.as_ref(), line);
+        }
         line.push(b'\n');
     }
 }
@@ -325,27 +335,11 @@ fn tabbed<P: AsRef<[u8]>>(parts: &[P], line: &mut Vec<u8>) {
     }
 }
 
-/// Names of columns as JSON has them, each once: an empty name or one that came before is replaced by its number.
-fn members_of(columns: &[String]) -> Vec<Vec<u8>> {
-    let mut taken: Vec<String> = Vec::with_capacity(columns.len());
-    for (at, name) in columns.iter().enumerate() {
-        let mut name = name.clone();
-        if name.is_empty() || taken.contains(&name) {
-            name = (at + 1).to_string();
-            while taken.contains(&name) || columns.contains(&name) {
-                name.push('_');
-            }
-        }
-        taken.push(name);
-    }
-    taken.iter().map(|name| format!("{}:", object::string(name)).into_bytes()).collect()
-}
-
 fn raw_json<P: AsRef<[u8]>>(layout: &Layout, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
     line.extend_from_slice(b"{\"key\":");
     match layout.tuple() {
         Some(fields) => json_text(fields.show(key).as_bytes(), line),
-        None => json_text(key, line),
+        None => json_text(&layout.key_without_columns(key), line),
     }
     match parts {
         [value] => {

@@ -1,13 +1,15 @@
 //! Rows out of text, one after another, as the bytes that a table keeps. It does not know where they go.
 
+use crate::args::ScanFormat;
 use crate::failure::{Failure, Result};
 use crate::input::{Counted, Input, cannot_read};
 use crate::layout::{Layout, Row};
 use crate::schema::Format;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 
 mod csv;
 mod jsonl;
+mod printed;
 mod tsv;
 
 #[cfg(test)]
@@ -20,6 +22,51 @@ pub enum Stop {
     Read(io::Error),
     /// The row that begins at this line, from 1, is not a row.
     Row(u64, String),
+}
+
+/// What some programs put at the beginning of a file of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Reads a line without its end, which is LF or CRLF; false if there is none.
+fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop> {
+    line.clear();
+    if source.read_until(b'\n', line).map_err(Stop::Read)? == 0 {
+        return Ok(false);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+    }
+    Ok(true)
+}
+
+/// How many columns each row of a CSV or TSV input has: as many as the table, or else as the first row.
+#[derive(Default)]
+struct Width(Option<usize>);
+
+impl Width {
+    /// Refuses a row with more or fewer columns than the others. What it lacks or has too much of cannot be told from a mistake
+    /// in its quotes or tabs.
+    fn check(&mut self, layout: &Layout, columns: usize) -> Result<(), String> {
+        let named = layout.schema().map_or(0, |schema| schema.columns.len());
+        let (wanted, of) = match named {
+            0 => (*self.0.get_or_insert(columns), "the first row"),
+            named => (named, "the header of the table"),
+        };
+        if columns == wanted {
+            return Ok(());
+        }
+        let advice = match layout.schema().map(|schema| schema.format) {
+            Some(Format::Csv) => "put a text with a comma or a line end in quotes",
+            _ => "a text of TSV has neither tabs nor line ends",
+        };
+        Err(format!(
+            "the row has {} and {of} {wanted}; correct the row: {advice}",
+            crate::size::of(columns as u64, "column")
+        ))
+    }
 }
 
 /// What an input is read from.
@@ -37,6 +84,7 @@ enum Reader {
     Csv(csv::Csv<Source>),
     Tsv(tsv::Tsv<Source>),
     Jsonl(jsonl::Jsonl<Source>),
+    Printed(printed::Printed<Source>),
 }
 
 impl Rows {
@@ -55,12 +103,18 @@ impl Rows {
         }
     }
 
+    /// Starts reading rows or keys as `scan` prints them in this format. The rest is as of [`Rows::new`].
+    pub fn of_printed(input: Input, format: ScanFormat, kept: &'static str) -> Self {
+        let reader = Reader::Printed(printed::Printed::new(input.reader, format));
+        Self { name: input.name, reader, kept }
+    }
+
     /// Names of the columns; empty without a header.
     pub fn columns(&self) -> &[String] {
         match &self.reader {
             Reader::Csv(csv) => &csv.columns,
             Reader::Tsv(tsv) => &tsv.columns,
-            Reader::Jsonl(_) => &[],
+            Reader::Jsonl(_) | Reader::Printed(_) => &[],
         }
     }
 
@@ -70,14 +124,15 @@ impl Rows {
             Reader::Csv(csv) => csv.next(layout, row),
             Reader::Tsv(tsv) => tsv.next(layout, row),
             Reader::Jsonl(jsonl) => jsonl.next(layout, row),
+            Reader::Printed(printed) => printed.next(layout, row),
         };
         next.map_err(|stop| failure(&self.name, stop, self.kept))
     }
 
-    /// Reads the next line as a key; false at the end. For rows with a tab between columns only.
+    /// Reads the next line as a key; false at the end. For [`Rows::of_printed`] only.
     pub fn next_key(&mut self, layout: &Layout, key: &mut Vec<u8>) -> Result<bool> {
-        let Reader::Tsv(tsv) = &mut self.reader else { unreachable!("keys are lines") };
-        tsv.next_key(layout, key).map_err(|stop| failure(&self.name, stop, self.kept))
+        let Reader::Printed(printed) = &mut self.reader else { unreachable!("keys are printed") };
+        printed.next_key(layout, key).map_err(|stop| failure(&self.name, stop, self.kept))
     }
 
     /// The row that was read last, as `file:line`.
@@ -86,6 +141,7 @@ impl Rows {
             Reader::Csv(csv) => csv.line,
             Reader::Tsv(tsv) => tsv.line,
             Reader::Jsonl(jsonl) => jsonl.line,
+            Reader::Printed(printed) => printed.line,
         };
         format!("{}:{line}", self.name)
     }

@@ -7,6 +7,7 @@ use std::fmt;
 
 pub mod columns;
 pub mod groups;
+pub mod indexed;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ const MAX_COLUMN: usize = 1_000_000;
 pub enum Format {
     /// Comma-separated values with quotes (RFC 4180)
     Csv,
-    /// Tab-separated values, taken byte for byte: no quotes, no escapes
+    /// Tab-separated values, taken byte for byte: no quotes, no escapes; lines end in LF or CRLF
     Tsv,
     /// A JSON object on each line
     Jsonl,
@@ -190,6 +191,23 @@ impl Schema {
                 Err(why) => Err(damaged(table, &why.to_string())),
             },
         }
+    }
+
+    /// Names of the named columns as a JSON object has them, each once: an empty name or one that came before is replaced by
+    /// the number of the column.
+    pub fn members(&self) -> Vec<String> {
+        let mut taken: Vec<String> = Vec::with_capacity(self.columns.len());
+        for (at, name) in self.columns.iter().enumerate() {
+            let mut name = name.clone();
+            if name.is_empty() || taken.contains(&name) {
+                name = (at + 1).to_string();
+                while taken.contains(&name) || self.columns.contains(&name) {
+                    name.push('_');
+                }
+            }
+            taken.push(name);
+        }
+        taken
     }
 
     /// The metadata to keep with a table.

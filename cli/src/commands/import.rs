@@ -6,6 +6,7 @@ use crate::failure::{Failure, Result};
 use crate::input::{Input, NOTHING_KEPT};
 use crate::interrupt;
 use crate::layout::{Layout, Row};
+use crate::new_database::{with_database, with_table};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::rows::Rows;
@@ -89,23 +90,20 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     let (mut reading, format) = Reading::open(&args.input, &args.file, NOTHING_KEPT)?;
     let name = reading.name.clone();
 
-    let database = database::open_or_create(&args.dir, common)?;
-    let existing = filled_table(&database, &args.table)?;
-    let schema = schema(&args.input, &reading, format, existing.as_ref())?;
-    if let Some(table) = &existing {
-        same_options(&args.table_options, &table.options(), &args.table)?;
-    }
-    let (rows_read, done) = match existing {
-        Some(table) => fill(&table, &schema, &mut reading)?,
-        None => {
-            let table = database.table_with(&args.table, options(&args.table_options, &schema))?;
-            fill(&table, &schema, &mut reading).inspect_err(|_| {
-                // The error to report is the one of reading the rows. A table that stays is empty and does no harm.
-                database.drop_table(&args.table).ok();
-            })?
-        }
-    };
-    database.close()?;
+    let (schema, rows_read, done) = with_database(&args.dir, common, |database| {
+        let existing = filled_table(database, &args.table)?;
+        let schema = schema(&args.input, &reading, format, existing.as_ref())?;
+        let (rows_read, done) = match existing {
+            Some(table) => {
+                same_options(&args.table_options, &table.options(), &args.table)?;
+                fill(&table, &schema, &mut reading)?
+            }
+            None => with_table(database, &args.table, options(&args.table_options, &schema), |table| {
+                fill(table, &schema, &mut reading)
+            })?,
+        };
+        Ok((schema, rows_read, done))
+    })?;
 
     let time = clock.now().saturating_sub(started);
     let report = Report {
@@ -123,17 +121,14 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     output.finish()
 }
 
-/// The table, if it has rows. One without, as an import leaves it that was stopped, may have been made for other rows and
-/// is removed, unless it is another program's.
+/// The table, if it has rows. One without may have been made for other rows, as by an import that was killed, and is made again,
+/// unless it is another program's.
 pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
     let TableOptions { metadata, groups, .. } = table.options();
     let is_ours = metadata.is_empty() && groups.is_empty() || database::schema(&table)?.is_some();
-    if is_ours && table.indexes()?.is_empty() && database::keys(&table)?.first_key_value()?.is_none() {
-        database.drop_table(name)?;
-        return Ok(None);
-    }
-    Ok(Some(table))
+    let is_free = is_ours && table.indexes()?.is_empty() && database::keys(&table)?.first_key_value()?.is_none();
+    Ok(Some(table).filter(|_| !is_free))
 }
 
 /// The rows of an input, and how far it is read: in bytes if its size is known, and in rows if not.

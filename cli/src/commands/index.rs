@@ -7,6 +7,7 @@ use crate::index_text;
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::schema::{Format, indexed};
 use crate::size;
 use ::rows::Extractor;
 use larch::IndexOptions;
@@ -34,12 +35,35 @@ struct Checked<'i> {
 
 /// Makes an index.
 pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
-    let extractor: Extractor = args
-        .declaration
-        .parse()
-        .map_err(|error| Failure::Usage(format!("the declaration {:?} is wrong: {error}", args.declaration)))?;
+    let declared = args.declaration.as_deref().map(|text| {
+        text.parse::<Extractor>().map_err(|error| Failure::Usage(format!("the declaration {text:?} is wrong: {error}")))
+    });
+    let declared = declared.transpose()?;
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
+    let extractor = match (declared, database::schema(&table)?) {
+        (None, Some(schema)) => {
+            indexed::extractor(&schema, &args.columns).map_err(|why| Failure::Usage(format!("--columns: {why}")))?
+        }
+        (None, None) => {
+            return Err(Failure::Usage(format!(
+                "the rows of table {} are raw and have no columns; declare what the keys of the index are made of, see \
+                 docs/format/extractor.md",
+                args.table
+            )));
+        }
+        // Where a column lies depends on the other ones and on the types of the key: a number would name another column than
+        // the one that is meant.
+        (Some(declared), Some(schema)) if schema.format != Format::Jsonl && !declared.groups().is_empty() => {
+            return Err(Failure::Usage(format!(
+                "table {} has columns ({schema}), and where they lie in a value is not for a declaration to know; name them, as \
+                 in --columns {}",
+                args.table,
+                schema.columns.last().map_or("2", |name| name.as_str())
+            )));
+        }
+        (Some(declared), _) => declared,
+    };
     let parts = table.options().groups.len().max(1);
     if let Some(group) = extractor.groups().iter().find(|group| **group >= parts) {
         return Err(Failure::Usage(format!(

@@ -5,6 +5,7 @@ use crate::args::{Common, Ingest};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
+use crate::new_database::{with_database, with_table};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::schema::Schema;
@@ -35,29 +36,21 @@ pub fn run(common: &Common, args: &Ingest) -> Result<()> {
     let started = clock.now();
     // Before a database is made.
     let built = args.from.iter().map(BuiltFiles::at).collect::<larch::Result<Vec<_>>>()?;
-    let database = database::open_or_create(&args.dir, common)?;
-    let existing = database.existing_table(&args.table)?;
-    let is_new = existing.is_none();
-    let fits = |table: &Table| {
-        let (theirs, ours) = (built[0].options(), table.options());
-        theirs.metadata == ours.metadata && theirs.groups == ours.groups
-    };
-    let table = match existing {
-        // One that an import or an ingest left without rows, when it was stopped, may have been made for other rows.
-        Some(table) if !fits(&table) => filled_table(&database, &args.table)?,
-        existing => existing,
-    };
-    let table = match table {
-        Some(table) => table,
-        None => database.table_with(&args.table, built[0].options().clone())?,
-    };
-    let done = take_in(args, &table, &built).inspect_err(|_| {
-        if is_new {
-            // The error to report is that of the files. A table that stays is empty and does no harm.
-            database.drop_table(&args.table).ok();
+    let done = with_database(&args.dir, common, |database| {
+        let fits = |table: &Table| {
+            let (theirs, ours) = (built[0].options(), table.options());
+            theirs.metadata == ours.metadata && theirs.groups == ours.groups
+        };
+        let table = match database.existing_table(&args.table)? {
+            // One without rows may have been made for other rows.
+            Some(table) if !fits(&table) => filled_table(database, &args.table)?,
+            existing => existing,
+        };
+        match table {
+            Some(table) => take_in(args, &table, &built),
+            None => with_table(database, &args.table, built[0].options().clone(), |table| take_in(args, table, &built)),
         }
     })?;
-    database.close()?;
     let time = clock.now().saturating_sub(started);
     let report = Report {
         table: &args.table,

@@ -1,17 +1,19 @@
 //! `larch load`: rows from the standard input, written or removed as they come; the key of each is printed once that is safe.
 //!
-//! To remove rows, a line is a key. To write them, rows are what `import` would read into the table, without a header; a raw table gets what stands before and after the
-//! first tab. A row that cannot be read ends the run, and so does an output that cannot be written: rows are not taken
-//! from someone who cannot be told.
+//! To remove rows, a line is a key. To write them, rows are what `import` would read into the table, without a header; a raw table
+//! gets what stands before and after the first tab. Or rows and keys are what `scan` prints. A row that cannot be read, or that the
+//! table cannot take, ends the run, and so does an output that cannot be written: rows are not taken from someone who cannot be told.
 
-use crate::args::{Common, Load};
+use crate::args::{Common, Load, ScanFormat};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::layout::Row;
+use crate::new_database::with_database;
 use crate::output::{Output, Printer};
 use crate::rows::Rows;
 use crate::schema::Format;
+use larch::{Database, Table};
 
 /// What a failure leaves.
 const KEPT: &str = "rows whose keys were printed are kept";
@@ -19,24 +21,42 @@ const REMOVED: &str = "rows whose keys were printed are removed";
 
 /// Runs the command.
 pub fn run(common: &Common, args: &Load) -> Result<()> {
-    let database = match args.delete {
-        true => database::open_to_write(&args.dir, common)?,
-        false => database::open_or_create(&args.dir, common)?,
-    };
-    let table = match args.delete {
-        true => database::table(&database, &args.dir, &args.table)?,
-        false => database::table_or_create(&database, &args.table, &args.types)?,
-    };
+    if args.delete {
+        let database = database::open_to_write(&args.dir, common)?;
+        let table = database::table(&database, &args.dir, &args.table)?;
+        take(&database, &table, args, &mut 0)?;
+        drop(table);
+        return Ok(database.close()?);
+    }
+    with_database(&args.dir, common, |database| {
+        if let Some(table) = database.existing_table(&args.table)? {
+            return take(database, &table, args, &mut 0);
+        }
+        let mut commits = 0;
+        let table = database.table_with(&args.table, database::raw_options(&args.types))?;
+        let done = take(database, &table, args, &mut commits);
+        if done.is_err() && commits == 0 {
+            // The error to report is the one of the rows. A table that stays is empty and does no harm.
+            database.drop_table(&args.table).ok();
+        }
+        done
+    })
+}
+
+/// Takes rows or keys until there are no more; counts the commits.
+fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> Result<()> {
     let layout = match args.delete {
-        true => database::layout(&table, &args.types)?,
-        false => database::layout_to_write(&table, &args.types)?,
-    };
-    let format = match layout.schema() {
-        Some(schema) if !args.delete => schema.format,
-        _ => Format::Tsv,
+        true => database::layout(table, &args.types)?,
+        false => database::layout_to_write(table, &args.types)?,
     };
     let kept = if args.delete { REMOVED } else { KEPT };
-    let mut rows = Rows::new(Input::stdin(), format, false, kept)?;
+    let imported = layout.schema().filter(|_| !args.delete).map(|schema| schema.format);
+    let mut rows = match (args.format, imported) {
+        (Some(printed), _) => Rows::of_printed(Input::stdin(), printed, kept),
+        // Of TSV what is printed is what was imported.
+        (None, None | Some(Format::Tsv)) => Rows::of_printed(Input::stdin(), ScanFormat::Tsv, kept),
+        (None, Some(format)) => Rows::new(Input::stdin(), format, false, kept)?,
+    };
     let mut printer = Printer::new(&layout);
     let mut output = Output::new();
     let mut row = Row::default();
@@ -54,24 +74,28 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
                 break;
             }
             match args.delete {
-                true => batch.remove(&table, &row.key),
-                false => batch.insert_parts(&table, &row.key, &row.parts),
+                true => batch.remove(table, &row.key),
+                false => batch.insert_parts(table, &row.key, &row.parts),
+            }
+            if let Some(error) = batch.take_error() {
+                ended = Err(Failure::Write { at: rows.place(), error, kept });
+                break;
             }
             printer.key(&row.key, &mut keys);
         }
         // The rows before a bad one are good.
         if !batch.is_empty() {
             batch.commit().map_err(|error| Failure::Write { at: rows.place(), error, kept })?;
+            *commits += 1;
             output
                 .write(|lines| lines.append(&mut keys))
                 .and_then(|()| output.flush())
                 .map_err(|failure| unheard(failure, kept))?;
         }
         if ended? {
-            break;
+            return Ok(());
         }
     }
-    Ok(database.close()?)
 }
 
 /// A reader of keys that went away is not one that had enough.

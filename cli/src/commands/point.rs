@@ -4,8 +4,9 @@ use crate::args::{self, Common};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
+use crate::new_database::{with_database, with_table};
 use crate::output::{Output, Printer};
-use larch::Value;
+use larch::{Table, Value};
 
 /// Prints a row's columns beside its key, or the whole row as JSON.
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
@@ -28,14 +29,17 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
 
 /// Writes a row. Makes the database and a table of raw keys and values if they are not there.
 pub fn put(common: &Common, args: &args::Put) -> Result<()> {
-    let database = database::open_or_create(&args.row.dir, common)?;
-    let table = database::table_or_create(&database, &args.row.table, &args.row.types)?;
     let value = args.value.as_ref().map(|value| value.as_encoded_bytes());
-    let row = database::layout_to_write(&table, &args.row.types)?
-        .row_from_texts(args.row.key.as_encoded_bytes(), value)
-        .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
-    table.insert_parts(&row.key, &row.parts)?;
-    Ok(database.close()?)
+    let insert = |table: &Table| {
+        let row = database::layout_to_write(table, &args.row.types)?
+            .row_from_texts(args.row.key.as_encoded_bytes(), value)
+            .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
+        Ok(table.insert_parts(&row.key, &row.parts).map(drop)?)
+    };
+    with_database(&args.row.dir, common, |database| match database.existing_table(&args.row.table)? {
+        Some(table) => insert(&table),
+        None => with_table(database, &args.row.table, database::raw_options(&args.row.types), insert),
+    })
 }
 
 /// Removes a row that must be there.

@@ -2,11 +2,12 @@
 
 use crate::args::{Common, CreateTable, DropTable, Inspect};
 use crate::database;
+use crate::escape::shown_name;
 use crate::failure::Result;
+use crate::new_database::with_database;
 use crate::output::Output;
 use crate::schema::Schema;
 use crate::storage::Storage;
-use larch::TableOptions;
 use serde::Serialize;
 
 /// What a table is made of.
@@ -43,7 +44,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
             output.json(&description)?;
         } else {
             let rows = database::rows(&table, description.rows.as_ref());
-            output.line(format!("{}: {rows}; {}", description.table, description.storage))?;
+            output.line(format!("{}: {rows}; {}", shown_name(description.table), description.storage))?;
         }
     }
     output.finish()
@@ -51,14 +52,15 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
 
 /// Makes a table of raw keys and values.
 pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
-    let database = database::open_or_create(&args.dir, common)?;
-    if database.existing_table(&args.table)?.is_some() {
-        return Err(larch::Error::TableExists(args.table.clone()).into());
-    }
-    let mut options = TableOptions { metadata: args.types.to_metadata(), ..TableOptions::default() };
+    let mut options = database::raw_options(&args.types);
     args.table_options.apply(&mut options);
-    database.table_with(&args.table, options)?;
-    Ok(database.close()?)
+    with_database(&args.dir, common, |database| {
+        if database.existing_table(&args.table)?.is_some() {
+            return Err(larch::Error::TableExists(args.table.clone()).into());
+        }
+        database.table_with(&args.table, options)?;
+        Ok(())
+    })
 }
 
 /// Removes a table that must be there.

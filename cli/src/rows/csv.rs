@@ -1,25 +1,26 @@
 //! Comma-separated rows: quotes as in RFC 4180, lines that end in LF or CRLF, blank lines skipped, any bytes in a field.
 
-use super::Stop;
+use super::{Stop, Width};
 use crate::layout::{Layout, Record, Row};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
 
-/// A row of our own after the last one. A quote that is never closed swallows it, and so is noticed: the parser itself
-/// takes everything up to the end of the file as one field.
-const END: &[u8] = b"\0larch:end\0";
-const END_LINES: &[u8] = b"\n\0larch:end\0\n";
+/// What the parser is given after the last byte of the source: the end of the last line, if it has none, and a row of our own. A
+/// quote that is never closed swallows it, and so is noticed: the parser itself takes everything up to the end of the file as one
+/// field. The row is known by where it ends, not by its text, so a row of the source may have the same text.
+const END: &[u8] = b"\n.\n";
 /// One read of the source.
 const READ_BYTES: usize = 256 << 10;
 
 /// A reader of comma-separated rows.
 pub struct Csv<R> {
-    reader: Reader<Tail<io::Chain<R, &'static [u8]>>>,
+    reader: Reader<Tail<R>>,
     /// Names from the header, if there was one.
     pub columns: Vec<String>,
     /// Line where the row that was read last begins, from 1.
     pub line: u64,
     record: ByteRecord,
+    width: Width,
     ended: bool,
 }
 
@@ -30,8 +31,9 @@ impl<R: Read> Csv<R> {
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(READ_BYTES)
-            .from_reader(Tail::new(source.chain(END_LINES)));
-        let mut csv = Self { reader, columns: Vec::new(), line: 0, record: ByteRecord::new(), ended: false };
+            .from_reader(Tail::new(source));
+        let (record, width) = (ByteRecord::new(), Width::default());
+        let mut csv = Self { reader, columns: Vec::new(), line: 0, record, width, ended: false };
         if header {
             if !csv.read()? {
                 return Err(Stop::Row(
@@ -49,7 +51,8 @@ impl<R: Read> Csv<R> {
         if !self.read()? {
             return Ok(false);
         }
-        layout.encode(&self.record, row).map_err(|why| Stop::Row(self.line, why))?;
+        let fits = self.width.check(layout, self.record.len());
+        fits.and_then(|()| layout.encode(&self.record, row)).map_err(|why| Stop::Row(self.line, why))?;
         Ok(true)
     }
 
@@ -62,17 +65,17 @@ impl<R: Read> Csv<R> {
             other => Stop::Row(self.line, format!("the row after this one is no CSV: {other:?}")),
         })?;
         self.line = self.first_line();
-        let last = self.record.get(self.record.len().wrapping_sub(1)).unwrap_or_default();
-        if last == END && self.record.len() == 1 {
+        if !more || self.reader.get_ref().is_whole_at(self.reader.position().byte()) {
+            let last = self.record.get(self.record.len().wrapping_sub(1)).unwrap_or_default();
+            if last.ends_with(b"\n") {
+                // No line end ended this row, although what the parser was given ends with one: it is inside.
+                self.line += 1;
+                let why =
+                    "a quote that opens in this row is never closed; close it, or double it if it is part of the text";
+                return Err(Stop::Row(self.line, why.to_string()));
+            }
             self.ended = true;
             return Ok(false);
-        }
-        if !more || last.ends_with(END_LINES) {
-            // No line end ended this row, although the source ends with one: it is inside.
-            self.line += 1;
-            let why =
-                "a quote that opens in this row is never closed; close it, or double it if it is part of the text";
-            return Err(Stop::Row(self.line, why.to_string()));
         }
         Ok(true)
     }
@@ -87,9 +90,11 @@ impl<R: Read> Csv<R> {
     }
 }
 
-/// A reader that remembers what it gave last.
+/// A source with [`END`] after it, which remembers what it gave last.
 struct Tail<R> {
     source: R,
+    /// What is not given yet of [`END`]; `None` as long as the source may have more.
+    end: Option<&'static [u8]>,
     /// The last byte before `chunk`, if there was one, and the chunk.
     chunk: Vec<u8>,
     /// Bytes given so far.
@@ -98,7 +103,12 @@ struct Tail<R> {
 
 impl<R: Read> Tail<R> {
     fn new(source: R) -> Self {
-        Self { source, chunk: Vec::with_capacity(READ_BYTES + 1), given: 0 }
+        Self { source, end: None, chunk: Vec::with_capacity(READ_BYTES + 1), given: 0 }
+    }
+
+    /// Whether all was given, and `offset` is right after it.
+    fn is_whole_at(&self, offset: u64) -> bool {
+        self.end.is_some_and(<[u8]>::is_empty) && offset == self.given
     }
 
     /// The byte that ends at `offset`, which the parser has just reached.
@@ -110,7 +120,13 @@ impl<R: Read> Tail<R> {
 
 impl<R: Read> Read for Tail<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(buffer)?;
+        let mut read = match &self.end {
+            None => self.source.read(buffer)?,
+            Some(_) => 0,
+        };
+        if read == 0 && !buffer.is_empty() {
+            read = self.end.get_or_insert(END).read(buffer)?;
+        }
         if read > 0 {
             let before = self.chunk.last().copied();
             self.chunk.clear();

@@ -1,6 +1,6 @@
 //! A JSON object on each line, kept as it is written; blank lines are skipped.
 
-use super::Stop;
+use super::{BYTE_ORDER_MARK, Stop};
 use crate::layout::{Layout, Row};
 use std::io::BufRead;
 
@@ -26,7 +26,7 @@ impl<R: BufRead> Jsonl<R> {
                 return Ok(false);
             }
             self.line += 1;
-            let text = if self.line == 1 { self.text.strip_prefix(b"\xEF\xBB\xBF") } else { None };
+            let text = if self.line == 1 { self.text.strip_prefix(BYTE_ORDER_MARK) } else { None };
             let text = text.unwrap_or(&self.text).trim_ascii();
             if text.is_empty() {
                 continue;

@@ -1,7 +1,7 @@
-//! Tab-separated rows, taken byte for byte: a line is a row, a tab ends a column, nothing else means anything. In a raw
-//! table what comes before the first tab is the key and what comes after it the value.
+//! Tab-separated rows, taken byte for byte: a line is a row, a tab ends a column, nothing else means anything. A line ends in LF or
+//! CRLF. A byte order mark at the beginning is no part of the first row.
 
-use super::Stop;
+use super::{BYTE_ORDER_MARK, Stop, Width};
 use crate::layout::{Layout, Record, Row};
 use std::io::BufRead;
 
@@ -14,16 +14,17 @@ pub struct Tsv<R> {
     pub line: u64,
     text: Vec<u8>,
     ends: Vec<usize>,
+    width: Width,
 }
 
 impl<R: BufRead> Tsv<R> {
     /// Reads the header if there is one.
     pub fn new(source: R, header: bool) -> Result<Self, Stop> {
-        let mut tsv = Self { source, columns: Vec::new(), line: 0, text: Vec::new(), ends: Vec::new() };
+        let (text, ends, width) = (Vec::new(), Vec::new(), Width::default());
+        let mut tsv = Self { source, columns: Vec::new(), line: 0, text, ends, width };
         if header {
             tsv.read_line()?;
-            let text = String::from_utf8_lossy(&tsv.text);
-            tsv.columns = text.trim_start_matches('\u{feff}').split('\t').map(str::to_string).collect();
+            tsv.columns = String::from_utf8_lossy(&tsv.text).split('\t').map(str::to_string).collect();
         }
         Ok(tsv)
     }
@@ -33,36 +34,29 @@ impl<R: BufRead> Tsv<R> {
         if !self.read_line()? {
             return Ok(false);
         }
-        if layout.schema().is_none() || layout.is_plain() {
-            layout.encode_line(&self.text, row).map_err(|why| Stop::Row(self.line, why))?;
+        if layout.is_plain() {
+            let tabs = self.text.iter().filter(|byte| **byte == b'\t').count();
+            self.width.check(layout, tabs + 1).map_err(|why| Stop::Row(self.line, why))?;
+            layout.encode_line(&self.text, row);
             return Ok(true);
         }
         self.ends.clear();
         self.ends.extend(self.text.iter().enumerate().filter(|(_, byte)| **byte == b'\t').map(|(at, _)| at));
         self.ends.push(self.text.len());
         let line = Line { text: &self.text, ends: &self.ends };
-        layout.encode(&line, row).map_err(|why| Stop::Row(self.line, why))?;
-        Ok(true)
-    }
-
-    /// Reads the next line as a key; false at the end.
-    pub fn next_key(&mut self, layout: &Layout, key: &mut Vec<u8>) -> Result<bool, Stop> {
-        if !self.read_line()? {
-            return Ok(false);
-        }
-        *key = layout.key_from_text(&self.text).map_err(|why| Stop::Row(self.line, why))?;
+        let fits = self.width.check(layout, line.columns());
+        fits.and_then(|()| layout.encode(&line, row)).map_err(|why| Stop::Row(self.line, why))?;
         Ok(true)
     }
 
     fn read_line(&mut self) -> Result<bool, Stop> {
-        self.text.clear();
-        if self.source.read_until(b'\n', &mut self.text).map_err(Stop::Read)? == 0 {
+        if !super::read_line(&mut self.source, &mut self.text)? {
             return Ok(false);
         }
-        self.line += 1;
-        if self.text.last() == Some(&b'\n') {
-            self.text.pop();
+        if self.line == 0 && self.text.starts_with(BYTE_ORDER_MARK) {
+            self.text.drain(..BYTE_ORDER_MARK.len());
         }
+        self.line += 1;
         Ok(true)
     }
 }

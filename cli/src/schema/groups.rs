@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! hot:a,b;cold:c      two groups of named or numbered columns
-//! hot:a,b;cold:*      the second takes every column that is in no other, those a ragged row has beyond the header too
+//! hot:a,b;cold:*      the second takes every column that is in no other, those a row of an earlier release has beyond the header too
 //! ```
 //!
 //! Key columns are in no group, as the key is kept beside each of them. Every other column that is known is in one.

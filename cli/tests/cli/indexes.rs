@@ -7,8 +7,8 @@ const PEOPLE: &str = "id,name,city\n9,Ada,London\n7,Grace,New York\n-3,Alan,Lond
 #[test]
 fn rows_are_found_by_an_index_that_every_write_keeps() {
     let session = Session::with(&["--format", "csv", "--key", "id:int"], PEOPLE);
-    session.run(&["index", "create", "db", "t", "by_city", "value.split('\\t')[2] string"]).ok();
-    session.run(&["index", "create", "db", "t", "by_name", "value.split('\\t')[1] string", "--unique"]).ok();
+    session.run(&["index", "create", "db", "t", "by_city", "--columns", "city"]).ok();
+    session.run(&["index", "create", "db", "t", "by_name", "--columns", "name", "--unique"]).ok();
     let listed = session.run(&["index", "list", "db"]).ok();
     assert_eq!(listed.lines().count(), 2, "{listed}");
     assert!(listed.starts_with("t by_city: value.split(") && listed.contains("\nt by_name: unique, "), "{listed}");
@@ -56,14 +56,40 @@ fn wrong_arguments_about_indexes_are_told() {
     let session = Session::with(&["--format", "csv", "--key", "id:int"], PEOPLE);
     let create = |name: &str, declaration: &str| session.run(&["index", "create", "db", "t", name, declaration]);
     create("x", "value.split(").fails(2, &["the declaration \"value.split(\" is wrong"]);
-    create("x", "part(3) bytes").fails(2, &["names column group 3", "1 part"]);
-    create("x", "value.split('\\t')[0] u32").fails(3, &["does not fit its index x"]);
-    create("", "value").fails(2, &["an index cannot be named \"\""]);
-    create("x", "value").ok();
-    create("x", "value").fails(2, &["has an index \"x\" already"]);
+    create("x", "part(3) bytes").fails(2, &["table t has columns (csv rows of columns id, name, city, key id:int)"]);
+    for declared in ["value.split('\\t')[1] string", "value", "key, value.split(',')[0] string"] {
+        create("x", declared).fails(2, &["name them, as in --columns city"]);
+    }
+    let columns = |columns: &str| session.run(&["index", "create", "db", "t", "x", "--columns", columns]);
+    columns("age").fails(2, &["--columns: the header has no column age; it has id, name, city"]);
+    columns("name:int").fails(3, &["does not fit its index x"]);
+    session.run(&["put", "db", "raw", "k", "v"]).ok();
+    session.run(&["index", "create", "db", "raw", "x", "--columns", "city"]).fails(2, &["are raw and have no columns"]);
+    session.run(&["index", "create", "db", "raw", "x", "part(3) bytes"]).fails(2, &["names column group 3", "1 part"]);
+    session.run(&["index", "create", "db", "raw", "x"]).fails(2, &["DECLARATION"]);
+    session.run(&["index", "create", "db", "raw", "x", "key", "--columns", "city"]).fails(2, &["cannot be used with"]);
+    create("", "key").fails(2, &["an index cannot be named \"\""]);
+    columns("id").ok();
+    create("x", "key").fails(2, &["has an index \"x\" already"]);
     session.run(&["index", "drop", "db", "t", "y"]).fails(1, &["no index y of table t; it has x"]);
     session.run(&["scan", "db", "t", "--by", "y"]).fails(1, &["no index y of table t; it has x"]);
     session.run(&["scan", "db", "t", "--by", "x", "--from", "7"]).fails(2, &["7 is no key of the index"]);
     session.run(&["clone", "db", "t", "u"]).fails(2, &["does not keep the indexes of table t, x"]);
     session.run(&["index", "create", "db", "t", "z", "key", "--compat", "0.1"]).fails(2, &["0.1"]);
+}
+
+#[test]
+fn an_index_of_a_column_is_of_this_column_whether_the_key_is_typed_or_text() {
+    for key in ["id:int", "id", "city", "city,id", "name,id:num"] {
+        let session = Session::with(&["--format", "csv", "--key", key], PEOPLE);
+        session.run(&["index", "create", "db", "t", "by_city", "--columns", "city"]).ok();
+        let keys = |prefix| session.run(&["scan", "db", "t", "--by", "by_city", "--prefix", prefix]).ok();
+        assert_eq!(keys("(\"London\")").lines().count(), 2, "key {key}");
+        assert_eq!(keys("(\"Bonn\")"), "12\tEmmy\tBonn\n", "key {key}");
+        assert_eq!(keys("(\"Ada\")"), "", "key {key}");
+        session.run(&["index", "check", "db"]).ok();
+        let twice = session.run(&["index", "create", "db", "t", "unique", "--columns", "city", "--unique"]);
+        twice.fails(3, &["unique index unique of table t"]);
+        session.run(&["index", "create", "db", "t", "unique", "--columns", "name", "--unique"]).ok();
+    }
 }

@@ -264,7 +264,7 @@ fn what_no_import_made_is_shown_raw() {
         [tsv, json].map(|line| String::from_utf8(line).expect("text"))
     };
     let layout = split.layout(&[0, 1, 2, 3]);
-    assert_eq!(show(&layout, &[1], &["v"]), ["k\tv\n", "{\"key\":\"k\",\"value\":\"v\"}\n"]);
+    assert_eq!(show(&layout, &[1], &["v"]), ["\\?k\tv\n", "{\"key\":\"\\\\?k\",\"value\":\"v\"}\n"]);
     let raw = ["k\tv\tw\n", "{\"key\":\"k\",\"values\":[\"v\",\"w\"]}\n"];
     assert_eq!(show(&Layout::new(None), &[0, 1], &["v", "w"]), raw);
     assert_eq!(show(&lines("id", "hot:a;cold:*"), &[0, 1], &["v", "w"]), ["k\tv\tw\n", "v\tw\n"]);

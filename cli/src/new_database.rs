@@ -1,0 +1,128 @@
+//! What a command that failed has made: directories, a database, a table. All of it goes again, so that a refused command leaves
+//! what was there before. It does not know what the commands do.
+
+use crate::args::Common;
+use crate::failure::Result;
+use crate::places;
+use larch::{Database, Table, TableOptions};
+use os::{Disk, Machine};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The lock of a database, as the engine names it; it is removed last.
+const LOCK: &str = "LOCK";
+/// The file that names the newest manifest. Every open for writing makes another manifest.
+const CURRENT: &str = "CURRENT";
+
+/// Runs `work` on a database, which is made if it is not there, and closes it. If `work` fails and has left no table in a database
+/// that was made for it, the database is removed.
+pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
+    common.refuse_read_only()?;
+    let builder = || common.builder(dir);
+    let (database, new) = match builder()?.create(false).open() {
+        Err(larch::Error::NotADatabase(_)) => {
+            let new = NewDirectory::look(dir);
+            (builder()?.create(true).open(), new)
+        }
+        opened => (opened, None),
+    };
+    let database = match database {
+        Ok(database) => database,
+        Err(error) => {
+            new.into_iter().for_each(|new| new.clear(None));
+            return Err(error.into());
+        }
+    };
+    let done = work(&database);
+    if done.is_ok() {
+        database.close()?;
+        return done;
+    }
+    let Some(new) = new.filter(|_| database.tables().is_empty()) else { return done };
+    let current = new.current();
+    drop(database);
+    new.clear(current);
+    done
+}
+
+/// Runs `fill` on a new table. If it fails, there is the table that was there before, if any, which has no rows.
+pub fn with_table<T>(
+    database: &Database,
+    name: &str,
+    options: TableOptions,
+    fill: impl FnOnce(&Table) -> Result<T>,
+) -> Result<T> {
+    let before = database.existing_table(name)?.map(|table| table.options());
+    if before.is_some() {
+        database.drop_table(name)?;
+    }
+    let done = database.table_with(name, options).map_err(Into::into).and_then(|table| fill(&table));
+    if done.is_err() {
+        // The error to report is that of `fill`. A table that stays has no rows.
+        database.drop_table(name).ok();
+        before.and_then(|before| database.table_with(name, before).ok());
+    }
+    done
+}
+
+/// A directory of this machine that is going to be a database.
+struct NewDirectory {
+    disk: Arc<dyn Disk>,
+    directory: PathBuf,
+    /// What was in it.
+    names: BTreeSet<String>,
+    /// The directories that were not there, the innermost first.
+    missing: Vec<PathBuf>,
+}
+
+impl NewDirectory {
+    /// Remembers what is there; `None` if that cannot be told, or is in a store.
+    fn look(directory: &Path) -> Option<Self> {
+        if places::is_url(directory) {
+            return None;
+        }
+        let (disk, directory) = (Machine::real().disk, directory.to_owned());
+        let mut missing = Vec::new();
+        for parent in directory.ancestors().filter(|parent| !parent.as_os_str().is_empty()) {
+            if disk.exists(parent).ok()? {
+                break;
+            }
+            missing.push(parent.to_owned());
+        }
+        let names = if missing.is_empty() { names(&*disk, &directory).ok()? } else { BTreeSet::new() };
+        Some(Self { disk, directory, names, missing })
+    }
+
+    /// What names the manifest of the process that has the database open.
+    fn current(&self) -> Option<Vec<u8>> {
+        self.disk.read_all(&self.directory.join(CURRENT)).ok()
+    }
+
+    /// Removes what was not there, unless another process has the database open or had it since `current` was read. What cannot be
+    /// removed stays: the error to report is that of the work.
+    fn clear(self, current: Option<Vec<u8>>) {
+        let lock_file = self.directory.join(LOCK);
+        let Ok(lock) = self.disk.lock(&lock_file) else { return };
+        if self.current() != current {
+            return;
+        }
+        let Ok(there) = names(&*self.disk, &self.directory) else { return };
+        for name in there.iter().filter(|name| *name != LOCK && !self.names.contains(*name)) {
+            let path = self.directory.join(name);
+            self.disk.remove(&path).or_else(|_| self.disk.remove_dir(&path)).ok();
+        }
+        if !self.names.contains(LOCK) {
+            self.disk.remove(&lock_file).ok();
+        }
+        drop(lock);
+        for directory in &self.missing {
+            self.disk.remove_dir(directory).ok();
+        }
+    }
+}
+
+fn names(disk: &dyn Disk, directory: &Path) -> io::Result<BTreeSet<String>> {
+    Ok(disk.list(directory)?.into_iter().map(|entry| entry.name).collect())
+}

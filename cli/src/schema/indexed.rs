@@ -1,0 +1,53 @@
+//! Indexes of columns that are named: what their keys are made of, in the language of `docs/format/extractor.md`. Where a column
+//! lies in a row depends on the format, on the key and on the groups; a user names the column and nothing else. It does not read
+//! rows.
+
+use super::{KeySpec, Place, Schema, place};
+use crate::keys::Kind;
+use crate::layout::Layout;
+use ::rows::{Extractor, quoted};
+
+#[cfg(test)]
+mod tests;
+
+/// What makes the keys of an index of these columns; an error says which of them is not there.
+pub fn extractor(schema: &Schema, specs: &[KeySpec]) -> Result<Extractor, String> {
+    let layout = Layout::new(Some(schema.clone()));
+    let fields = specs.iter().map(|spec| field(schema, &layout, spec)).collect::<Result<Vec<_>, _>>()?;
+    Ok(fields.join(", ").parse().expect("the fields are written in the language of extractors"))
+}
+
+fn field(schema: &Schema, layout: &Layout, spec: &KeySpec) -> Result<String, String> {
+    let kind = match spec.kind {
+        Kind::Text => "string",
+        Kind::Int => "i64",
+        Kind::Num => "f64",
+    };
+    let in_no_group = || format!("column {} is in no group of the table, so no row has it", spec.name);
+    let at = match place(schema.format, &schema.columns, "column", &spec.name)? {
+        Place::Name(name) => {
+            let part = layout.part_of_member(&name).ok_or_else(in_no_group)?;
+            let path = quoted(&format!("$[{}]", quoted(&name, '\'')), '"');
+            return Ok(format!("part({part}).json({path}) {kind}"));
+        }
+        Place::Number(number) => number - 1,
+    };
+    if let Some(part) = layout.part_of(at) {
+        let before = (0..at).filter(|other| layout.part_of(*other) == Some(part)).count();
+        let escaped = if schema.escapes() { " escaped" } else { "" };
+        let marked = if layout.marks() { " marked" } else { "" };
+        return Ok(format!("part({part}).split('\\t'{escaped}{marked})[{before}] {kind}"));
+    }
+    let at = layout.in_key(at).ok_or_else(in_no_group)?;
+    // The columns of the key are texts: if one was a number, the value would have them, too.
+    match (schema.key.len(), spec.kind) {
+        (1, Kind::Text) => Ok(format!("key {kind}")),
+        (1, _) => Ok(format!("key.text {kind}")),
+        (columns, Kind::Text) => Ok(format!("key.tuple({}rest string)[{at}] {kind}", "string, ".repeat(columns - 1))),
+        _ => Err(format!(
+            "column {} is a text in the key of the table, among others; leave :{} out",
+            spec.name,
+            spec.kind.name()
+        )),
+    }
+}
