@@ -5,6 +5,7 @@
 mod circles;
 mod decisions;
 mod dependencies;
+mod faults;
 mod links;
 mod locks;
 mod manifest;
@@ -46,6 +47,7 @@ const RULES: [Rule; 13] = [
     links::architecture_names_what_exists,
     sources::no_paths_of_a_machine,
     decisions::names_are_numbered,
+    faults::faults_have_their_tests,
     measured::pages_name_their_commit,
 ];
 

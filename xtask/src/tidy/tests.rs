@@ -668,3 +668,24 @@ use crate::A;
         "",
     );
 }
+
+#[test]
+fn a_fault_names_a_test_that_exists() {
+    check(
+        faults::faults_have_their_tests,
+        r##"
+== docs/faults.md
+| fault | test |
+|---|---|
+| a row was lost | `a/tests.rs::no_row_is_lost` |
+| a row came twice | `a/tests.rs::rows_come_once`, `b/tests.rs::any` |
+| a row was wrong | none |
+== a/tests.rs
+fn no_row_is_lost() {}
+"##,
+        "\
+docs/faults.md:4: a/tests.rs has no function rows_come_once
+docs/faults.md:4: there is no file b/tests.rs
+docs/faults.md:5: a fault without the test that finds it now",
+    );
+}
