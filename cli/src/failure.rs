@@ -135,6 +135,9 @@ fn told(error: &larch::Error) -> String {
         io::ErrorKind::FileTooLarge => "raise the limit on the size of files (ulimit -f) and try again",
         io::ErrorKind::PermissionDenied => "check whose files these are and who may read and write them",
         io::ErrorKind::NotFound => "check the path",
+        os::store::UNAVAILABLE | io::ErrorKind::TimedOut => "check the way to the store and try again",
+        // A store says itself what to correct.
+        io::ErrorKind::InvalidInput => return source.to_string(),
         io::ErrorKind::NotADirectory => "a database is a directory; correct the path",
         _ => "check the disk and try again",
     };

@@ -156,5 +156,9 @@ pub fn is_certain(kind: ErrorKind) -> bool {
     matches!(kind, NotFound | PermissionDenied | InvalidInput | Unsupported)
 }
 
+/// The kind of the error of a request that the store could not be asked, or did not answer as it should: another attempt may bring
+/// another answer.
+pub const UNAVAILABLE: ErrorKind = ErrorKind::NotConnected;
+
 #[cfg(test)]
 mod tests;

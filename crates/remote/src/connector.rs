@@ -1,11 +1,36 @@
-//! Counts the requests that are really sent by HTTP, with every attempt. It does not know what they are for beyond their method.
+//! Counts the requests that are really sent by HTTP, with every attempt, and remembers the status of the last answer. It does not know
+//! what they are for beyond their method.
 
 use crate::counts::{Counters, Kind};
+use crate::patience::Patience;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
+use std::cell::Cell;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
+
+tokio::task_local! {
+    /// The status of the last answer to a request of this task.
+    static LAST_ANSWER: Cell<Option<u16>>;
+}
+
+/// The status of the last answer that a task got. The errors of `object_store` have it only where they have a kind of its own for it.
+pub struct LastAnswer;
+
+impl LastAnswer {
+    /// What a request brings, with the status of the last answer to it; none if it is not sent by HTTP, or was not answered.
+    pub async fn of<T>(request: impl Future<Output = T>) -> (T, Option<u16>) {
+        let both = async { (request.await, LAST_ANSWER.with(Cell::get)) };
+        LAST_ANSWER.scope(Cell::new(None), both).await
+    }
+
+    fn note(status: Option<u16>) {
+        // A task without a scope is one of an upload in parts, which learns the status from its policy.
+        LAST_ANSWER.try_with(|last| last.set(status)).ok();
+    }
+}
 
 /// Connects as `object_store` does by itself, and counts.
 #[derive(Debug)]
@@ -53,6 +78,17 @@ impl HttpService for CountingService {
             _ => Kind::Put,
         };
         self.counters.count(kind);
-        self.inner.execute(request).await
+        LastAnswer::note(None);
+        // A part of an upload is sent by a task that has no other limit.
+        let limit = Patience::default().attempt_with(request.body().content_length() as u64);
+        let answer = match tokio::time::timeout(limit, self.inner.execute(request)).await {
+            Ok(answer) => answer?,
+            Err(_) => {
+                let why = format!("no answer within {} s", limit.as_secs());
+                return Err(HttpError::new(HttpErrorKind::Timeout, io::Error::new(ErrorKind::TimedOut, why)));
+            }
+        };
+        LastAnswer::note(Some(answer.status().as_u16()));
+        Ok(answer)
     }
 }

@@ -1,36 +1,58 @@
 //! Errors of a store, with the object, the bucket and the cause in their text. It does not know how they are handled. No
 //! credentials are in the text: what follows a `?` in an address is left out, because there may be a signature in it.
 
+use crate::patience::Refused;
 use object_store::Error;
+use os::store::UNAVAILABLE;
 use std::error::Error as _;
 use std::io::{self, ErrorKind};
 
-/// The kind that callers handle.
-pub fn kind_of(error: &Error) -> ErrorKind {
+/// The kind that callers handle. `answer` is the status of the last answer, where it is known: `object_store` has one kind of error
+/// for most of them.
+pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     match error {
+        // A store that has no such bucket says so in its text, with the status of an object that is not there.
+        Error::NotFound { .. } | Error::Generic { .. } if answer.is_none_or(|status| status == 404) && has_no_bucket(error) => {
+            ErrorKind::InvalidInput
+        }
         Error::NotFound { .. } => ErrorKind::NotFound,
         Error::AlreadyExists { .. } | Error::Precondition { .. } => ErrorKind::AlreadyExists,
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => ErrorKind::PermissionDenied,
         Error::NotSupported { .. } | Error::NotImplemented { .. } => ErrorKind::Unsupported,
         Error::InvalidPath { .. } | Error::UnknownConfigurationKey { .. } => ErrorKind::InvalidInput,
-        _ => ErrorKind::Other,
+        _ => match answer {
+            Some(401 | 403) => ErrorKind::PermissionDenied,
+            Some(404) => ErrorKind::NotFound,
+            // The bucket is in another region.
+            Some(301 | 307 | 308) => ErrorKind::InvalidInput,
+            _ => UNAVAILABLE,
+        },
     }
+}
+
+/// Whether an answer says that the bucket, or the container, is not there.
+fn has_no_bucket(error: &Error) -> bool {
+    let text = causes(error);
+    ["NoSuchBucket", "ContainerNotFound", "bucket does not exist"].iter().any(|part| text.contains(part))
 }
 
 /// Whether the store may have refused a range of an object that is there. Other errors may say so, too.
 pub fn may_be_of_range(error: &Error) -> bool {
     let text = causes(error).to_lowercase();
-    kind_of(error) == ErrorKind::Other && (text.contains("range") || text.contains("416"))
+    kind_of(error, None) == UNAVAILABLE && (text.contains("range") || text.contains("416"))
 }
 
-/// `error` as "cannot `action` `key` in `bucket`: cause".
-pub fn describe(action: &str, bucket: &str, key: &str, error: &Error) -> io::Error {
-    let advice = match kind_of(error) {
+/// A request that failed, as "cannot `action` `key` in `bucket`: cause".
+pub fn describe(action: &str, bucket: &str, key: &str, refused: &Refused) -> io::Error {
+    let Refused { error, answer } = refused;
+    let kind = kind_of(error, *answer);
+    let advice = match kind {
         ErrorKind::PermissionDenied => "; check the credentials and what they permit",
+        ErrorKind::InvalidInput => "; check the name of the bucket and its region, or make the bucket",
         _ => "",
     };
     let text = format!("cannot {action} {key} in {bucket}: {}{advice}", without_queries(&causes(error)));
-    io::Error::new(kind_of(error), text)
+    io::Error::new(kind, text)
 }
 
 /// An error and what it came from, each cause once.
@@ -72,7 +94,7 @@ mod tests {
     fn an_error_names_bucket_key_and_cause_and_shows_no_signature() {
         let source = "403 for https://b.example/k?sig=SECRET&se=1 (see x?y)".into();
         let error = Error::PermissionDenied { path: "db/sst/1".to_owned(), source };
-        let error = describe("read", "s3://b", "db/sst/1", &error);
+        let error = describe("read", "s3://b", "db/sst/1", &Refused { error, answer: None });
         let text = error.to_string();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         assert!(
@@ -80,5 +102,20 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("SECRET") && !text.contains("se=1"), "{text}");
+    }
+    #[test]
+    fn an_answer_that_no_attempt_changes_has_a_kind_that_says_so() {
+        let generic = |text: &str| Error::Generic { store: "S3", source: text.to_owned().into() };
+        for (error, answer, kind) in [
+            (generic("403 Forbidden: InvalidAccessKeyId"), Some(403), ErrorKind::PermissionDenied),
+            (generic("404 Not Found: <Code>NoSuchBucket</Code>"), Some(404), ErrorKind::InvalidInput),
+            (generic("redirect without LOCATION"), Some(301), ErrorKind::InvalidInput),
+            (generic("503 SlowDown"), Some(503), UNAVAILABLE),
+            (generic("connection refused"), None, UNAVAILABLE),
+            (Error::NotFound { path: "k".to_owned(), source: "NoSuchKey".into() }, Some(404), ErrorKind::NotFound),
+            (Error::NotFound { path: "k".to_owned(), source: "NoSuchBucket".into() }, Some(404), ErrorKind::InvalidInput),
+        ] {
+            assert_eq!(kind_of(&error, answer), kind, "{error}");
+        }
     }
 }

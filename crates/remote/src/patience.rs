@@ -1,22 +1,37 @@
 //! How often a request is made again, and how long its caller waits in all. It does not know what is asked for.
 
+use crate::connector::LastAnswer;
 use crate::counts::Counters;
 use crate::failure::kind_of;
 use os::store::is_certain;
-use os::sync::atomic::Ordering;
+use os::sync::atomic::{AtomicBool, Ordering};
 use rand::RngExt;
-use std::io::ErrorKind;
+use std::env;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Bytes a second that any connection makes. A request may take the time of an attempt, and the time of its bytes at this rate: with
+/// four parts of 8 MiB under way a line of 64 KiB a second is fast enough.
+const SLOWEST_LINE: u64 = 16 << 10;
+
 /// How long a caller waits. Between two attempts it waits a random part of a time that doubles, so that many clients whose
-/// requests failed at once do not come back at once.
+/// requests failed at once do not come back at once. An attempt that has begun is never cut short by the time of its caller: its
+/// answer, or its error, is what the caller learns.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// From the first attempt to the last answer.
-    pub deadline: Duration,
-    /// One attempt, with those that `object_store` makes for it.
+    /// From the first attempt to the beginning of the last one, as long as the store has never answered: a wrong address is reported
+    /// soon.
+    pub first: Duration,
+    /// The same for requests that change nothing, and for removals.
+    pub reads: Duration,
+    /// The same for what is written. `None` is without end: while the store is away writers wait, with as much in memory as they may
+    /// have, and go on when it is back.
+    pub writes: Option<Duration>,
+    /// One attempt, with those that `object_store` makes for it, without the time of its bytes.
     pub attempt: Duration,
+    /// The longest time between two pieces of an answer, at the first attempt; it doubles with each one.
+    pub stall: Duration,
     /// The longest wait after the first attempt.
     pub first_wait: Duration,
     /// The longest wait.
@@ -26,47 +41,162 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Patience {
-            deadline: Duration::from_secs(60),
+            first: Duration::from_secs(5),
+            reads: Duration::from_secs(60),
+            writes: None,
             attempt: Duration::from_secs(20),
+            stall: Duration::from_secs(3),
             first_wait: Duration::from_millis(100),
             longest_wait: Duration::from_secs(5),
         }
     }
 }
 
+impl Patience {
+    /// What the environment says: `LARCH_PATIENCE` is how long a write waits for a store that is away, in seconds; without end if it
+    /// is not set.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if the variable has no number of seconds.
+    pub fn of_environment() -> io::Result<Patience> {
+        let Ok(text) = env::var("LARCH_PATIENCE") else { return Ok(Patience::default()) };
+        let seconds = text.parse().map_err(|_| {
+            let why = format!("LARCH_PATIENCE={text} is no number of seconds; unset it to wait without end");
+            io::Error::new(ErrorKind::InvalidInput, why)
+        })?;
+        Ok(Patience { writes: Some(Duration::from_secs(seconds)), ..Patience::default() })
+    }
+
+    /// How long one attempt may take that sends or brings so many bytes.
+    pub fn attempt_with(&self, bytes: u64) -> Duration {
+        self.attempt + Duration::from_secs(bytes / SLOWEST_LINE)
+    }
+}
+
+/// What a request is for, which says how long its caller waits, and the most bytes that it sends or brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// It changes nothing, or removes what is of no use any more.
+    Read(u64),
+    /// It writes.
+    Write(u64),
+}
+
+impl Request {
+    fn bytes(self) -> u64 {
+        let (Request::Read(bytes) | Request::Write(bytes)) = self;
+        bytes
+    }
+}
+
+/// The patience of the callers of one store, and what is known of it.
+#[derive(Debug)]
+pub struct Patient {
+    pub patience: Patience,
+    pub counters: os::sync::Arc<Counters>,
+    /// Whether the store has ever done what it was asked, or refused it for good.
+    answered: AtomicBool,
+}
+
 /// Whether an answer is final: no other attempt can bring another one. `AlreadyExists` is final for whoever asks; who has put
 /// it is for the caller to find out.
-fn is_final(error: &object_store::Error) -> bool {
-    let kind = kind_of(error);
+fn is_final(error: &object_store::Error, answer: Option<u16>) -> bool {
+    let kind = kind_of(error, answer);
     is_certain(kind) || kind == ErrorKind::AlreadyExists
 }
 
-impl Patience {
-    /// Makes a request until it succeeds, its answer is final, or the time is up.
-    pub async fn ask<T, F>(&self, counters: &Counters, mut request: impl FnMut() -> F) -> object_store::Result<T>
+/// Waits between attempts: a random part of a time that doubles.
+pub struct Pauses {
+    wait: Duration,
+    longest: Duration,
+}
+
+impl Pauses {
+    pub fn new(patience: &Patience) -> Pauses {
+        Pauses { wait: patience.first_wait, longest: patience.longest_wait }
+    }
+
+    /// Those after so many attempts.
+    pub fn of_attempt(patience: &Patience, attempts: usize) -> Pauses {
+        let doubled = u32::try_from(attempts.saturating_sub(1)).ok().and_then(|times| 2_u32.checked_pow(times));
+        let wait = doubled.and_then(|times| patience.first_wait.checked_mul(times)).unwrap_or(patience.longest_wait);
+        Pauses { wait: wait.min(patience.longest_wait), longest: patience.longest_wait }
+    }
+
+    /// The next one.
+    pub fn next(&mut self) -> Duration {
+        let pause = self.wait.mul_f64(rand::rng().random_range(0.0..1.0));
+        self.wait = (2 * self.wait).min(self.longest);
+        pause
+    }
+}
+
+/// A request that failed, and what is known of the answer.
+#[derive(Debug)]
+pub struct Refused {
+    pub error: object_store::Error,
+    /// The status of the last answer, if there was one.
+    pub answer: Option<u16>,
+}
+
+impl Patient {
+    pub fn new(patience: Patience, counters: os::sync::Arc<Counters>) -> Patient {
+        Patient { patience, counters, answered: AtomicBool::new(false) }
+    }
+
+    /// How long a caller waits for another attempt, from its first one on.
+    pub fn limit(&self, request: Request) -> Option<Duration> {
+        match request {
+            // Relaxed: a caller that does not know it yet waits a little shorter or longer.
+            _ if !self.answered.load(Ordering::Relaxed) => Some(self.patience.first),
+            Request::Read(_) => Some(self.patience.reads),
+            Request::Write(_) => self.patience.writes,
+        }
+    }
+
+    fn note_answer(&self) {
+        if !self.answered.load(Ordering::Relaxed) {
+            self.answered.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes a request until it succeeds, its answer is final, or the time is up. `make` gets the longest time between two pieces
+    /// of the answer.
+    pub async fn ask<T, F>(&self, request: Request, mut make: impl FnMut(Duration) -> F) -> Result<T, Refused>
     where
         F: Future<Output = object_store::Result<T>>,
     {
         let begin = Instant::now();
-        let mut wait = self.first_wait;
+        let attempt = self.patience.attempt_with(request.bytes());
+        let (mut pauses, mut stall) = (Pauses::new(&self.patience), self.patience.stall);
         loop {
-            let left = self.deadline.saturating_sub(begin.elapsed()).min(self.attempt);
-            let error = match tokio::time::timeout(left, request()).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(error)) if is_final(&error) => return Err(error),
+            let (outcome, answer) = LastAnswer::of(tokio::time::timeout(attempt, make(stall))).await;
+            let error = match outcome {
+                Ok(Ok(done)) => {
+                    self.note_answer();
+                    return Ok(done);
+                }
+                Ok(Err(error)) if is_final(&error, answer) => {
+                    self.note_answer();
+                    return Err(Refused { error, answer });
+                }
                 Ok(Err(error)) => error,
-                Err(_) => object_store::Error::Generic {
-                    store: "object store",
-                    source: format!("no answer within {} s", left.as_secs_f32()).into(),
-                },
+                Err(_) => no_answer(attempt),
             };
-            let pause = wait.mul_f64(rand::rng().random_range(0.0..1.0));
-            if begin.elapsed() + pause >= self.deadline {
-                return Err(error);
+            let pause = pauses.next();
+            if self.limit(request).is_some_and(|limit| begin.elapsed() + pause >= limit) {
+                return Err(Refused { error, answer });
             }
             tokio::time::sleep(pause).await;
-            wait = (2 * wait).min(self.longest_wait);
-            counters.retries.fetch_add(1, Ordering::Relaxed);
+            stall = (2 * stall).min(self.patience.attempt);
+            self.counters.retries.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// The error of a request without an answer, or without the next piece of one, within a time.
+pub fn no_answer(within: Duration) -> object_store::Error {
+    let why = io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", within.as_secs_f32()));
+    object_store::Error::Generic { store: "object store", source: why.into() }
 }

@@ -5,7 +5,7 @@
 
 use crate::counts::{Counters, Kind};
 use crate::failure::{describe, may_be_of_range};
-use crate::patience::Patience;
+use crate::patience::{Patience, Patient, Refused, Request, no_answer};
 use crate::upload::RemoteUpload;
 use crate::url::Place;
 use bytes::Bytes;
@@ -24,10 +24,14 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::mpsc;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Threads of the event loop: TLS and the copying of what arrives keep one busy at some hundred MB/s.
 const LOOP_THREADS: usize = 2;
+
+/// The most that an object has which is read whole: a sheet of a journal with a piece of a log.
+const LONGEST_WHOLE: u64 = 128 << 20;
 
 /// Shorter pieces of an answer are put together: each may keep a whole buffer of its connection.
 const SHORT_PIECE_BYTES: usize = 32 << 10;
@@ -43,7 +47,7 @@ pub struct RemoteStore {
 /// What requests need.
 pub struct Shared {
     pub place: Place,
-    pub patience: Patience,
+    pub patient: Patient,
     pub counters: Arc<Counters>,
     /// Whether requests are counted when they are asked for, because nothing counts what is sent.
     counts_asked: bool,
@@ -67,8 +71,8 @@ impl Shared {
     }
 
     /// The error about an object.
-    pub fn failed(&self, action: &str, key: &Path, error: &Error) -> io::Error {
-        describe(action, &self.place.bucket, key.as_ref(), error)
+    pub fn failed(&self, action: &str, key: &Path, refused: &Refused) -> io::Error {
+        describe(action, &self.place.bucket, key.as_ref(), refused)
     }
 
     /// Puts a whole object.
@@ -79,12 +83,12 @@ impl Shared {
     pub async fn put(&self, name: &str, bytes: PutPayload, mode: PutMode) -> io::Result<Option<String>> {
         let key = self.key(name);
         let length = bytes.content_length() as u64;
-        let put = self.patience.ask(&self.counters, || {
+        let put = self.patient.ask(Request::Write(length), |_| {
             self.count(Kind::Put);
             self.counters.written_bytes.fetch_add(length, Ordering::Relaxed);
             self.place.store.put_opts(&key, bytes.clone(), PutOptions::from(mode.clone()))
         });
-        put.await.map(|put| put.e_tag).map_err(|error| self.failed("put", &key, &error))
+        put.await.map(|put| put.e_tag).map_err(|refused| self.failed("put", &key, &refused))
     }
 
     /// Reads a range of an object, which may end before the range does, or before it begins: the bytes in pieces, as they came.
@@ -93,24 +97,25 @@ impl Shared {
             return Ok(Vec::new());
         }
         let key = self.key(name);
-        let got = self.patience.ask(&self.counters, || async {
+        let (key, range) = (&key, &range);
+        let got = self.patient.ask(Request::Read(range.end - range.start), |stall| async move {
             self.count(Kind::Get);
             let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
-            let error = match self.place.store.get_opts(&key, options).await {
-                Ok(got) => return pieces_of(got).await,
+            let error = match within(stall, self.place.store.get_opts(key, options)).await {
+                Ok(got) => return pieces_of(got, stall).await,
                 Err(error) => error,
             };
             // Stores refuse a range that begins at the end, each in its own words.
             if may_be_of_range(&error) {
                 self.count(Kind::Get);
-                let head = self.place.store.head(&key).await;
+                let head = self.place.store.head(key).await;
                 if head.is_ok_and(|head| head.size <= range.start) {
                     return Ok(Vec::new());
                 }
             }
             Err(error)
         });
-        let pieces = got.await.map_err(|error| self.failed("read", &key, &error))?;
+        let pieces = got.await.map_err(|refused| self.failed("read", key, &refused))?;
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
         self.counters.read_bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(pieces)
@@ -123,11 +128,11 @@ impl Shared {
     /// `InvalidData` if they differ; the store's.
     pub async fn check_upload(&self, name: &str, bytes: u64, tag: Option<&str>) -> io::Result<()> {
         let key = self.key(name);
-        let head = self.patience.ask(&self.counters, || {
+        let head = self.patient.ask(Request::Read(0), |_| {
             self.count(Kind::Get);
             self.place.store.head(&key)
         });
-        let head = head.await.map_err(|error| self.failed("check", &key, &error))?;
+        let head = head.await.map_err(|refused| self.failed("check", &key, &refused))?;
         let differs = tag.is_some_and(|tag| head.e_tag.as_deref().is_some_and(|found| found != tag));
         if head.size == bytes && !differs {
             return Ok(());
@@ -156,7 +161,8 @@ impl RemoteStore {
             .build()?;
         let counts_asked = place.counters.is_none();
         let counters = place.counters.clone().unwrap_or_default();
-        let shared = Arc::new(Shared { place, patience, counters, counts_asked });
+        let patient = Patient::new(patience, counters.clone());
+        let shared = Arc::new(Shared { place, patient, counters, counts_asked });
         Ok(RemoteStore { shared, event_loop: Some(event_loop), price: OnceLock::new() })
     }
 
@@ -164,9 +170,9 @@ impl RemoteStore {
     ///
     /// # Errors
     ///
-    /// As [`Place::of_url`] and [`RemoteStore::new`].
+    /// As [`Place::of_url`], [`Patience::of_environment`] and [`RemoteStore::new`].
     pub fn of_url(url: &str) -> io::Result<RemoteStore> {
-        RemoteStore::new(Place::of_url(url)?, Patience::default())
+        RemoteStore::new(Place::of_url(url)?, Patience::of_environment()?)
     }
 
     /// Where it is.
@@ -233,13 +239,18 @@ impl Store for RemoteStore {
         let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
         self.wait(async move {
             let key = shared.key(&name);
-            let got = shared.patience.ask(&shared.counters, || async {
+            let (shared, key) = (&*shared, &key);
+            let got = shared.patient.ask(Request::Read(LONGEST_WHOLE), |stall| async move {
                 shared.count(Kind::Get);
-                shared.place.store.get(&key).await?.bytes().await
+                let got = within(stall, shared.place.store.get(key)).await?;
+                let bytes = got.meta.size;
+                let pieces = pieces_of(got, stall).await?.concat();
+                // An answer that ends early is not the object.
+                if pieces.len() as u64 == bytes { Ok(pieces) } else { Err(short_answer(pieces.len(), bytes)) }
             });
-            let bytes = got.await.map_err(|error| shared.failed("read", &key, &error))?;
+            let bytes = got.await.map_err(|refused| shared.failed("read", key, &refused))?;
             shared.counters.read_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            Ok(bytes.into())
+            Ok(bytes)
         })
     }
 
@@ -265,11 +276,11 @@ impl Store for RemoteStore {
         let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
         self.wait(async move {
             let key = shared.key(&name);
-            let head = shared.patience.ask(&shared.counters, || {
+            let head = shared.patient.ask(Request::Read(0), |_| {
                 shared.count(Kind::Get);
                 shared.place.store.head(&key)
             });
-            head.await.map(|head| head.size).map_err(|error| shared.failed("look for", &key, &error))
+            head.await.map(|head| head.size).map_err(|refused| shared.failed("look for", &key, &refused))
         })
     }
 
@@ -277,13 +288,13 @@ impl Store for RemoteStore {
         let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
         self.wait(async move {
             let key = shared.key(&name);
-            let removed = shared.patience.ask(&shared.counters, || {
+            let removed = shared.patient.ask(Request::Read(0), |_| {
                 shared.count(Kind::Delete);
                 shared.place.store.delete(&key)
             });
             match removed.await {
-                Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-                Err(error) => Err(shared.failed("remove", &key, &error)),
+                Ok(()) | Err(Refused { error: Error::NotFound { .. }, .. }) => Ok(()),
+                Err(refused) => Err(shared.failed("remove", &key, &refused)),
             }
         })
     }
@@ -296,11 +307,11 @@ impl Store for RemoteStore {
         let (shared, folder) = (Arc::clone(&self.shared), folder.trim_end_matches('/').to_owned());
         self.wait(async move {
             let key = shared.key(&folder);
-            let listed = shared.patience.ask(&shared.counters, || {
+            let listed = shared.patient.ask(Request::Read(0), |_| {
                 shared.count(Kind::List);
                 shared.place.store.list(Some(&key)).try_collect::<Vec<_>>()
             });
-            let listed = listed.await.map_err(|error| shared.failed("list", &key, &error))?;
+            let listed = listed.await.map_err(|refused| shared.failed("list", &key, &refused))?;
             let mut objects: Vec<StoredObject> = listed
                 .into_iter()
                 .filter_map(|object| {
@@ -314,14 +325,26 @@ impl Store for RemoteStore {
     }
 }
 
-/// The bytes of an answer. Long pieces are not put together, because who asked copies them to many places.
-async fn pieces_of(got: GetResult) -> object_store::Result<Vec<Bytes>> {
+/// An answer, if it begins within a time.
+async fn within<T>(time: Duration, answer: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
+    tokio::time::timeout(time, answer).await.unwrap_or_else(|_| Err(no_answer(time)))
+}
+
+/// The error of an answer that ended before the object did.
+fn short_answer(came: usize, expected: u64) -> Error {
+    let why = io::Error::new(io::ErrorKind::UnexpectedEof, format!("{came} bytes of {expected} came"));
+    Error::Generic { store: "object store", source: why.into() }
+}
+
+/// The bytes of an answer, whose pieces come within `stall` each. Long pieces are not put together, because who asked copies them to
+/// many places.
+async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
     // A file would be read in small pieces.
     if !matches!(got.payload, GetResultPayload::Stream(_)) {
         return Ok(vec![got.bytes().await?]);
     }
     let (mut stream, mut pieces, mut short) = (got.into_stream(), Vec::new(), Vec::new());
-    while let Some(piece) = stream.try_next().await? {
+    while let Some(piece) = within(stall, stream.try_next()).await? {
         if piece.len() < SHORT_PIECE_BYTES {
             short.extend_from_slice(&piece);
             continue;

@@ -3,10 +3,13 @@
 //!
 //! S3 checks every part against the hash that its signature has; what the store has in the end is compared by length and tag.
 
+use crate::connector::LastAnswer;
 use crate::counts::Kind;
+use crate::patience::{Pauses, Refused, Request, no_answer};
 use crate::store::{Shared, wait_in};
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutPayload};
+use object_store::retry::{RetryContext, RetryFailure, RetryPolicy};
+use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutMultipartOptions, PutPayload};
 use os::Upload;
 use os::sync::atomic::Ordering;
 use std::fmt;
@@ -56,11 +59,13 @@ impl RemoteUpload {
         if self.parts.is_none() {
             let (shared, key) = (Arc::clone(&self.shared), self.key());
             let begun = wait_in(&self.event_loop, async move {
-                let begun = shared.patience.ask(&shared.counters, || {
+                let begun = shared.patient.ask(Request::Write(0), |_| {
                     shared.count(Kind::Put);
-                    shared.place.store.put_multipart(&key)
+                    let policy = Arc::new(PartPolicy { shared: Arc::clone(&shared) });
+                    let options = PutMultipartOptions::default().with_retry_policy(policy);
+                    shared.place.store.put_multipart_opts(&key, options)
                 });
-                begun.await.map_err(|error| shared.failed("begin to upload", &key, &error))
+                begun.await.map_err(|refused| shared.failed("begin to upload", &key, &refused))
             });
             self.parts = Some(begun?);
         }
@@ -81,10 +86,12 @@ impl RemoteUpload {
     fn wait_for_part(&self, part: JoinHandle<object_store::Result<()>>) -> io::Result<()> {
         let (shared, key) = (Arc::clone(&self.shared), self.key());
         wait_in(&self.event_loop, async move {
-            match timeout(shared.patience.deadline, part).await {
-                Ok(Ok(sent)) => sent.map_err(|error| shared.failed("upload a part of", &key, &error)),
-                Ok(Err(error)) => Err(io::Error::other(format!("a part of {key} was not uploaded: {error}"))),
-                Err(_) => Err(no_answer(&shared, "upload a part of", &key)),
+            // Each attempt has its time, and the policy says when the last one has failed.
+            match part.await {
+                Ok(sent) => {
+                    sent.map_err(|error| shared.failed("upload a part of", &key, &Refused { error, answer: None }))
+                }
+                Err(error) => Err(io::Error::other(format!("a part of {key} was not uploaded: {error}"))),
             }
         })
     }
@@ -102,13 +109,17 @@ impl RemoteUpload {
         wait_in(&self.event_loop, async move {
             shared.count(Kind::Put);
             // Not tried again: an answer that was lost is found by the check of the object.
-            let error = match timeout(shared.patience.deadline, parts.complete()).await {
+            let (outcome, answer) = LastAnswer::of(timeout(shared.patient.patience.reads, parts.complete())).await;
+            let error = match outcome {
                 Ok(Ok(put)) => return Ok(put.e_tag),
-                Ok(Err(error)) => shared.failed("finish the upload of", &key, &error),
-                Err(_) => no_answer(&shared, "finish the upload of", &key),
+                Ok(Err(error)) => shared.failed("finish the upload of", &key, &Refused { error, answer }),
+                Err(_) => {
+                    let error = no_answer(shared.patient.patience.reads);
+                    shared.failed("finish the upload of", &key, &Refused { error, answer })
+                }
             };
             // It is there if only the answer was lost. If it is not, the parts are taken back.
-            let head = shared.patience.ask(&shared.counters, || {
+            let head = shared.patient.ask(Request::Write(0), |_| {
                 shared.count(Kind::Get);
                 shared.place.store.head(&key)
             });
@@ -126,12 +137,32 @@ impl RemoteUpload {
 /// Takes the parts of an upload back, if the store answers in time. If they stay, the store removes them by its rule for
 /// unfinished uploads.
 async fn take_back(mut parts: Box<dyn MultipartUpload>, shared: &Shared) {
-    drop(timeout(shared.patience.attempt, parts.abort()).await);
+    drop(timeout(shared.patient.patience.attempt, parts.abort()).await);
 }
 
-fn no_answer(shared: &Shared, action: &str, key: &Path) -> io::Error {
-    let (bucket, seconds) = (&shared.place.bucket, shared.patience.deadline.as_secs_f32());
-    io::Error::new(io::ErrorKind::TimedOut, format!("cannot {action} {key} in {bucket}: no answer within {seconds} s"))
+/// A part that fails is sent again as any other put is: parts have the patience of all requests.
+#[derive(Debug)]
+struct PartPolicy {
+    shared: Arc<Shared>,
+}
+
+#[async_trait::async_trait]
+impl RetryPolicy for PartPolicy {
+    async fn retry(&self, context: RetryContext) -> bool {
+        let patient = &self.shared.patient;
+        if let RetryFailure::Status(status) = context.failure
+            && matches!(status.as_u16(), 301 | 307 | 308 | 401 | 403 | 404)
+        {
+            return false;
+        }
+        let pause = Pauses::of_attempt(&patient.patience, context.attempt).next();
+        if patient.limit(Request::Write(0)).is_some_and(|limit| context.elapsed + pause >= limit) {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+        patient.counters.retries.fetch_add(1, Ordering::Relaxed);
+        true
+    }
 }
 
 impl Upload for RemoteUpload {

@@ -43,10 +43,9 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is no URL of a store, if there are credentials in it, or if the environment does not say what has
-    /// to be known.
+    /// `InvalidInput` if it is no URL of a store, if there are credentials in it, if a part of it would be left out (what follows
+    /// a `#`, the segments `.` and `..`, a port beside a bucket), or if the environment does not say what has to be known.
     pub fn of_url(text: &str) -> io::Result<Place> {
-        let wrong = |why: String| io::Error::new(ErrorKind::InvalidInput, why);
         let url = Url::parse(text).map_err(|error| wrong(format!("this is no URL of a store: {error}")))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
             return Err(wrong(format!(
@@ -56,6 +55,7 @@ impl Place {
                 url.path()
             )));
         }
+        refuse_what_is_left_out(text, &url)?;
         let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
         // Where the bucket is the beginning of the path, and not the host, it is what the path of the object leaves out.
         let segments: Vec<&str> = url.path().split('/').filter(|segment| !segment.is_empty()).collect();
@@ -63,7 +63,7 @@ impl Place {
         let place = segments[..before].iter().map(|segment| format!("/{segment}")).collect::<String>();
         let bucket = format!("{}://{}{place}", url.scheme(), url.host_str().unwrap_or_default());
         let failed = |error: object_store::Error| {
-            io::Error::new(kind_of(&error), format!("cannot open {bucket}: {}", without_queries(&error.to_string())))
+            io::Error::new(kind_of(&error, None), format!("cannot open {bucket}: {}", without_queries(&error.to_string())))
         };
         let counters = Arc::new(Counters::default());
         let connector = || CountingConnector { counters: Arc::clone(&counters) };
@@ -79,6 +79,7 @@ impl Place {
                 let builder = HTTP.into_iter().fold(AmazonS3Builder::from_env(), |builder, (key, value)| {
                     builder.with_config(AmazonS3ConfigKey::Client(key), value)
                 });
+                check_endpoint(&builder)?;
                 let builder = builder.with_url(text).with_http_connector(connector()).with_retry(retries());
                 Arc::new(builder.build().map_err(failed)?)
             }
@@ -110,6 +111,66 @@ impl Place {
     }
 }
 
+fn wrong(why: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, why)
+}
+
+/// Refuses an address of which a part would have no effect: two different texts must never name the same database by accident.
+fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
+    if let Some(fragment) = url.fragment() {
+        let name = &text[..text.len() - fragment.len() - 1];
+        return Err(wrong(format!(
+            "in {text}, what follows the `#` is no part of a name; write {name}%23{fragment} if the name has a `#` in it"
+        )));
+    }
+    if !matches!(url.scheme(), "http" | "https") && url.port().is_some() {
+        return Err(wrong(format!(
+            "in {text}, the port has no effect; give the address of a server in a variable of the environment, as in \
+             AWS_ENDPOINT=http://127.0.0.1:9000"
+        )));
+    }
+    // The parser resolves `.` and `..`, and drops line ends, tabs and spaces at the ends. What it writes as %XX names the same.
+    let understood = decoded(url.as_str());
+    if understood.trim_end_matches('/') != decoded(text).trim_end_matches('/') {
+        return Err(wrong(format!(
+            "{} would be understood as {understood}; write it so, without the segments `.` and `..` and without spaces around it",
+            text.escape_debug()
+        )));
+    }
+    Ok(())
+}
+
+/// A text with its bytes instead of `%XX`.
+fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Refuses an address of a server that `object_store` would not be able to use: with some it panics, with others each request fails.
+fn check_endpoint(builder: &AmazonS3Builder) -> io::Result<()> {
+    for (key, variable) in [
+        (AmazonS3ConfigKey::S3Endpoint, "AWS_ENDPOINT_URL_S3"),
+        (AmazonS3ConfigKey::Endpoint, "AWS_ENDPOINT_URL or AWS_ENDPOINT"),
+    ] {
+        let Some(endpoint) = builder.get_config_value(&key) else { continue };
+        let parsed = Url::parse(&endpoint).ok().filter(|url| url.has_host() && url.scheme().starts_with("http"));
+        let Some(url) = parsed else {
+            return Err(wrong(format!(
+                "{variable} is `{}`, which is no address of a server; unset it, or write it as http://127.0.0.1:9000 or \
+                 https://s3.example.com",
+                without_queries(&endpoint)
+            )));
+        };
+        let allows_http = builder.get_config_value(&AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
+        if url.scheme() == "http" && allows_http.as_deref() != Some("true") {
+            return Err(wrong(format!(
+                "{variable} is {}, and http without TLS is not allowed; set AWS_ALLOW_HTTP=true if the way to the server is trusted",
+                url.as_str()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// What `object_store` tries again by itself: short, because this crate tries again, too.
 fn retries() -> RetryConfig {
     let backoff =
@@ -119,7 +180,8 @@ fn retries() -> RetryConfig {
 
 /// Settings of HTTP beside those that the environment makes.
 const HTTP: [(ClientConfigKey, &str); 3] = [
-    (ClientConfigKey::Timeout, "20 seconds"),
+    // Each attempt has a time of its own, which grows with its bytes.
+    (ClientConfigKey::Timeout, "1 hour"),
     (ClientConfigKey::ConnectTimeout, "5 seconds"),
     (ClientConfigKey::PoolMaxIdlePerHost, "512"),
 ];
@@ -134,6 +196,43 @@ mod tests {
             let error = Place::of_url(text).expect_err("it has credentials");
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(!error.to_string().contains("SECRET"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_url_of_which_a_part_would_be_left_out_is_refused() {
+        for text in [
+            "memory:///db#old",
+            "memory:///db#",
+            "s3://bucket/db#2",
+            "memory:///a/../db",
+            "memory:///a/./db",
+            "memory:///..",
+            "memory:///a/%2e%2E/db",
+            "memory:///db\n",
+            "memory:///d\tb",
+            " memory:///db",
+            "s3://bucket:9000/db",
+            "gs://bucket:1/db",
+        ] {
+            let error = Place::of_url(text).map(drop).expect_err(text);
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}: {error}");
+        }
+        let advice = Place::of_url("memory:///db#old").expect_err("a fragment").to_string();
+        assert!(advice.contains("memory:///db%23old"), "{advice}");
+    }
+
+    #[test]
+    fn a_name_of_any_characters_names_one_place() {
+        for (text, prefix) in [
+            ("memory:///db%23old", "db%23old"),
+            ("memory:///db/", "db"),
+            ("memory:///d b", "d b"),
+            ("memory:///ü", "ü"),
+            ("memory:///a.b/..c", "a.b/..c"),
+        ] {
+            let place = Place::of_url(text).expect(text);
+            assert_eq!(place.prefix, Path::from(percent_encoding::percent_decode_str(prefix).decode_utf8_lossy().as_ref()));
         }
     }
 

@@ -7,6 +7,7 @@
     reason = "processes and real time, outside of the engine"
 )]
 
+mod commands;
 mod processes;
 mod promises;
 
@@ -15,7 +16,6 @@ use object_store::aws::AmazonS3Builder;
 use processes::Server;
 use std::io::ErrorKind;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 fn place(server: &Server, prefix: &str) -> Place {
     let store = AmazonS3Builder::new()
@@ -73,11 +73,41 @@ fn errors_show_no_secret(server: &Server) {
         .with_access_key_id(processes::KEY)
         .with_secret_access_key(processes::SECRET);
     let place = Place::within(Arc::new(wrong.build().expect("it is all there is to say")), "p");
-    let patience = Patience { deadline: Duration::from_secs(5), ..Patience::default() };
-    let store = RemoteStore::new(place, patience).expect("the system has threads");
-    let error = store.put_if_absent("journal/1", b"x").expect_err("there is no such bucket").to_string();
-    assert!(error.contains("no-such-bucket") && error.contains("p/journal/1"), "{error}");
-    assert!(!error.contains(processes::SECRET), "{error}");
+    let store = RemoteStore::new(place, Patience::default()).expect("the system has threads");
+    let put = store.put_if_absent("journal/1", b"x").expect_err("there is no such bucket");
+    let listed = store.list("journal").expect_err("there is no such bucket");
+    for (error, key) in [(put, "p/journal/1"), (listed, "p/journal")] {
+        let text = error.to_string();
+        assert!(text.contains("no-such-bucket") && text.contains(key), "{text}");
+        assert!(!text.contains(processes::SECRET), "{text}");
+        // Such an answer is final: nothing is asked again.
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
+    }
+    assert_eq!(store.counts().retries, 0);
+}
+
+/// What is wrong with an address is reported by the command at once, with what to correct.
+#[test]
+#[ignore = "cargo x remote --check runs it"]
+fn moto_a_wrong_address_is_reported_with_its_cause() {
+    let server = Server::moto();
+    let set = |name: &'static str, value: &str| -> Vec<(&'static str, String)> {
+        let mut variables = server.variables().to_vec();
+        variables.retain(|(other, _)| *other != name);
+        variables.push((name, value.to_owned()));
+        variables
+    };
+    let get = |bucket: &str| ["get".to_owned(), format!("s3://{bucket}/db"), "t".to_owned(), "k".to_owned()];
+    for (variables, bucket, expected) in [
+        (set("AWS_REGION", "us-east-1"), "no-such-bucket", "no-such-bucket"),
+        (set("AWS_ENDPOINT", ""), server.bucket(), "AWS_ENDPOINT"),
+        (set("AWS_ENDPOINT", "localhost:9000"), server.bucket(), "no address of a server"),
+        (set("AWS_ALLOW_HTTP", "false"), server.bucket(), "AWS_ALLOW_HTTP=true"),
+    ] {
+        let arguments = get(bucket);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        commands::expect(&variables, &[(&arguments, Err(expected))]);
+    }
 }
 
 #[test]

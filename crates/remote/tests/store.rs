@@ -5,9 +5,17 @@
 mod promises;
 
 use larch_remote::trouble::{Trouble, TroubledStore};
+use futures_util::stream::BoxStream;
 use larch_remote::{Patience, Place, RemoteStore};
 use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
+    PutOptions, PutPayload, PutResult,
+};
 use os::Store;
+use os::store::UNAVAILABLE;
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -15,8 +23,11 @@ use std::time::Duration;
 
 fn patience() -> Patience {
     Patience {
-        deadline: Duration::from_secs(20),
+        first: Duration::from_secs(20),
+        reads: Duration::from_secs(20),
+        writes: Some(Duration::from_secs(20)),
         attempt: Duration::from_secs(5),
+        stall: Duration::from_secs(5),
         first_wait: Duration::from_millis(1),
         longest_wait: Duration::from_millis(4),
     }
@@ -102,19 +113,112 @@ fn an_upload_that_breaks_off_is_reported_and_leaves_nothing() {
 fn an_upload_whose_end_has_no_answer_is_given_up_at_the_deadline() {
     let stuck = Trouble { stuck_uploads: 1000, ..Trouble::default() };
     let troubled = TroubledStore::new(Arc::new(InMemory::new()), 3, stuck);
-    let patience = Patience { deadline: Duration::from_millis(200), attempt: Duration::from_millis(50), ..patience() };
+    let patience = Patience { reads: Duration::from_millis(200), attempt: Duration::from_millis(50), ..patience() };
     let store = RemoteStore::new(Place::within(Arc::new(troubled), "p"), patience).expect("the system has threads");
     let mut upload = store.create("sst/large").expect("it is only prepared");
     upload.write(&vec![7; 20 << 20]).expect("the parts are sent");
     let error = upload.finish().expect_err("it has no answer");
-    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert_eq!(error.kind(), UNAVAILABLE);
     assert!(error.to_string().contains("p/sst/large") && error.to_string().contains("within 0.2 s"), "{error}");
+}
+
+#[test]
+fn a_store_that_never_answered_is_given_up_soon_and_the_error_has_the_cause() {
+    let troubled = TroubledStore::new(Arc::new(InMemory::new()), 1, Trouble { throttled: 1000, ..Trouble::default() });
+    let patience = Patience { first: Duration::from_millis(50), writes: None, ..patience() };
+    let store = RemoteStore::new(Place::within(Arc::new(troubled), "p"), patience).expect("the system has threads");
+    let error = store.put_if_absent("sst/1", b"x").expect_err("it is always refused");
+    assert!(error.to_string().contains("p/sst/1") && error.to_string().contains("SlowDown"), "{error}");
+}
+
+/// A store that is away while the switch says so.
+#[derive(Debug)]
+struct Switched {
+    inner: InMemory,
+    away: Arc<AtomicBool>,
+    refused: Arc<AtomicU64>,
+}
+
+impl Switched {
+    fn check(&self) -> object_store::Result<()> {
+        if !self.away.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        // The store comes back once a writer has asked often enough.
+        if self.refused.fetch_add(1, Ordering::SeqCst) == 20 {
+            self.away.store(false, Ordering::SeqCst);
+        }
+        Err(object_store::Error::Generic { store: "switched store", source: "it is away".into() })
+    }
+}
+
+impl std::fmt::Display for Switched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a store that may be away")
+    }
+}
+
+#[async_trait::async_trait]
+impl ObjectStore for Switched {
+    async fn put_opts(&self, key: &Path, payload: PutPayload, options: PutOptions) -> object_store::Result<PutResult> {
+        self.check()?;
+        self.inner.put_opts(key, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        key: &Path,
+        options: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
+        self.check()?;
+        self.inner.put_multipart_opts(key, options).await
+    }
+
+    async fn get_opts(&self, key: &Path, options: GetOptions) -> object_store::Result<GetResult> {
+        self.check()?;
+        self.inner.get_opts(key, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        keys: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.inner.delete_stream(keys)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> object_store::Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[test]
+fn writes_wait_for_a_store_that_was_there_and_reads_end_at_their_limit() {
+    let (away, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let switched = Switched { inner: InMemory::new(), away: away.clone(), refused: refused.clone() };
+    // No read is made again: its limit is over at once. A write has none.
+    let patience = Patience { reads: Duration::ZERO, writes: None, ..patience() };
+    let store = RemoteStore::new(Place::within(Arc::new(switched), "p"), patience).expect("the system has threads");
+    store.put_if_absent("journal/1", b"one").expect("the store is there");
+    away.store(true, Ordering::SeqCst);
+    let error = store.get("journal/1").expect_err("the store is away");
+    assert!(error.kind() == UNAVAILABLE && error.to_string().contains("it is away"), "{error}");
+    store.put_if_absent("journal/2", b"two").expect("the store came back while the writer waited");
+    assert_eq!(refused.load(Ordering::SeqCst), 21, "one read and twenty attempts of the write");
+    assert_eq!(store.get("journal/2").expect("the store is there"), b"two");
 }
 
 #[test]
 fn patience_ends_at_its_deadline_and_the_error_names_the_object() {
     let troubled = TroubledStore::new(Arc::new(InMemory::new()), 1, Trouble { throttled: 1000, ..Trouble::default() });
-    let patience = Patience { deadline: Duration::from_millis(50), ..patience() };
+    let patience = Patience { first: Duration::from_millis(50), ..patience() };
     let store = RemoteStore::new(Place::within(Arc::new(troubled), "p"), patience).expect("the system has threads");
     let error = store.get("sst/1").expect_err("it is always refused");
     assert!(error.to_string().contains("p/sst/1") && error.to_string().contains("SlowDown"), "{error}");
