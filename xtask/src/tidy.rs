@@ -34,7 +34,7 @@ struct Finding {
 /// A rule: looks at the whole tree, answers with what it found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     modules::files_are_reachable,
     sources::files_say_what_they_are,
     dependencies::point_downward,
