@@ -80,7 +80,7 @@ fn wrong_arguments_about_indexes_are_told() {
 
 #[test]
 fn an_index_of_a_column_is_of_this_column_whether_the_key_is_typed_or_text() {
-    for key in ["id:int", "id", "city", "city,id", "name,id:num"] {
+    for key in ["id:int", "id", "city,id", "name,id:num"] {
         let session = Session::with(&["--format", "csv", "--key", key], PEOPLE);
         session.run(&["index", "create", "db", "t", "by_city", "--columns", "city"]).ok();
         let keys = |prefix| session.run(&["scan", "db", "t", "--by", "by_city", "--prefix", prefix]).ok();

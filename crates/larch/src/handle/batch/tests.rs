@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::handle::database::Database;
-use crate::handle::readable::Readable as _;
 use os::Machine;
 
 /// A key that no table takes.
