@@ -225,14 +225,14 @@ mod tests {
     #[test]
     fn a_name_of_any_characters_names_one_place() {
         for (text, prefix) in [
-            ("memory:///db%23old", "db%23old"),
+            ("memory:///db%23old", "db#old"),
             ("memory:///db/", "db"),
             ("memory:///d b", "d b"),
             ("memory:///ü", "ü"),
             ("memory:///a.b/..c", "a.b/..c"),
         ] {
             let place = Place::of_url(text).expect(text);
-            assert_eq!(place.prefix, Path::from(percent_encoding::percent_decode_str(prefix).decode_utf8_lossy().as_ref()));
+            assert_eq!(place.prefix.as_ref(), prefix);
         }
     }
 
