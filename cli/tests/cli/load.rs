@@ -140,7 +140,7 @@ fn what_scan_prints_load_takes_as_the_same_rows_and_removes_no_others() {
         let session = Session::new();
         let database = session.database();
         let table = database.table("t").expect("it is made");
-        rows.iter().for_each(|(key, value)| drop(table.insert(key, value).expect("the disk works")));
+        rows.iter().for_each(|(key, value)| table.insert(key, value).expect("the disk works"));
         drop((table, database));
 
         let printed = session.run(&["scan", "db", "t", "--format", format]);

@@ -12,6 +12,7 @@ pub mod idle;
 pub mod jobs;
 pub mod trouble;
 pub mod waiting;
+pub mod waiting_tasks;
 
 use crate::inspect::damage::Damage;
 use crate::warm::requests::Warmth;
@@ -21,7 +22,7 @@ use os::sync::{Arc, Condvar, Mutex, OnceLock};
 use os::{Duty, Worker};
 use std::time::Duration;
 use trouble::Troubles;
-use waiting::Waiting;
+use waiting_tasks::Waiting;
 
 /// The jobs of a database, and what they remember. A database opened read-only has no jobs, except those by which it follows another
 /// process.

@@ -62,7 +62,8 @@ fn differences(package: &Locked<'_>, manifest: &Manifest<'_>, workspace: &str, a
     let dependencies: Vec<&Entry<'_>> = manifest.entries.iter().filter(|entry| entry.is_dependency()).collect();
     for entry in &dependencies {
         let (needed, asked) = (manifest.package_of(entry), manifest.asked_by(entry));
-        let is_needed = !asked.contains("optional = true") && (is_member || !entry.section.ends_with("dev-dependencies"));
+        let is_needed =
+            !asked.contains("optional = true") && (is_member || !entry.section.ends_with("dev-dependencies"));
         let is_locked = package.dependencies.contains(&needed);
         if is_needed && !is_locked {
             found.push(format!("`{name}` depends on `{needed}`, and here it does not"));

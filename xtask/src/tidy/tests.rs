@@ -217,7 +217,8 @@ sst = { path = "../sst", package = "larch-sst" }
     };
     let pages = ("larch-pages", "0.2.0", &["bytes", "serde 1.0.300"][..]);
     let sst = ("larch-sst", "0.3.0", &["larch-pages", "rand", "serde 1.0.300"][..]);
-    let fetched = [("bytes", "1.12.2", &[][..]), ("rand", "0.10.4", &[]), ("serde", "0.9.0", &[]), ("serde", "1.0.300", &[])];
+    let fetched =
+        [("bytes", "1.12.2", &[][..]), ("rand", "0.10.4", &[]), ("serde", "0.9.0", &[]), ("serde", "1.0.300", &[])];
     let right = format!(
         "{manifests}== Cargo.lock\n{}== crates/alone/Cargo.lock\n{}",
         lock(&[&[pages, sst][..], &fetched].concat()),

@@ -5,48 +5,12 @@
 //! moves the clock, or does the work.
 
 use crate::core::Core;
-use os::sync::{Mutex, Weak};
+use os::sync::Weak;
 use os::{Job, Polled};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
-
-/// The tasks that wait.
-#[derive(Debug, Default)]
-pub struct Waiting(Mutex<WaitingTasks>);
-
-#[derive(Debug, Default)]
-struct WaitingTasks {
-    next: u64,
-    /// By the time at which they are to be woken.
-    by_time: BTreeMap<(Duration, u64), Waker>,
-    /// With the progress that they have seen.
-    for_progress: BTreeMap<u64, (u64, Waker)>,
-}
-
-impl Waiting {
-    /// Whether a task waits for progress.
-    pub fn has_any_for_progress(&self) -> bool {
-        !self.0.lock().for_progress.is_empty()
-    }
-
-    /// The tasks that are to be woken at `now`, or because there is more than their `progress`. `wake_after` is called with the time to the
-    /// next one, under the lock, so that no other call comes between.
-    fn take_ready(&self, now: Duration, progress: u64, wake_after: impl FnOnce(Duration)) -> Vec<Waker> {
-        let mut tasks = self.0.lock();
-        let mut ready = Vec::new();
-        while let Some(first) = tasks.by_time.first_entry().filter(|first| first.key().0 <= now) {
-            ready.push(first.remove());
-        }
-        ready.extend(tasks.for_progress.extract_if(.., |_, (seen, _)| *seen != progress).map(|(_, (_, waker))| waker));
-        if let Some(((next, _), _)) = tasks.by_time.first_key_value() {
-            wake_after(next.saturating_sub(now));
-        }
-        ready
-    }
-}
 
 /// Lets `time` pass, while other tasks run.
 pub async fn pause(core: &Core, time: Duration) {
