@@ -5,7 +5,7 @@ use crate::handle::database::Database;
 use os::Machine;
 
 /// A key that no table takes.
-const LONG: [u8; sst::MAX_KEY_BYTES + 1] = [b'k'; sst::MAX_KEY_BYTES + 1];
+static LONG: [u8; sst::MAX_KEY_BYTES + 1] = [b'k'; sst::MAX_KEY_BYTES + 1];
 
 fn database() -> Database {
     let (machine, _) = Machine::simulated(1);
@@ -32,7 +32,7 @@ fn a_batch_with_an_error_is_not_empty() {
     let foreign = other.table("t").expect("the disk works");
     for add in refused() {
         let mut batch = db.batch();
-        assert!(batch.is_empty() && batch.len() == 0);
+        assert_eq!((batch.is_empty(), batch.len()), (true, 0));
         add(&mut batch, &table, &foreign);
         assert!(!batch.is_empty(), "{batch:?}");
         batch.commit().expect_err("something was refused");
@@ -74,6 +74,6 @@ fn a_batch_with_conditions_only_is_not_empty() {
     let table = db.table("t").expect("the disk works");
     let mut batch = db.batch();
     batch.expect(&table, "k", Expected::Value(b"v".to_vec()));
-    assert!(!batch.is_empty() && batch.len() == 0);
+    assert_eq!((batch.is_empty(), batch.len()), (false, 0));
     assert!(batch.commit_if().expect("the disk works").is_err(), "there is no such row");
 }
