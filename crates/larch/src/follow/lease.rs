@@ -71,7 +71,12 @@ impl Lease {
                 // Another process has removed the file, or its directory, before it was locked.
                 Ok((_, false)) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
-                Err(error) => return Err(Error::io("write a lease in", &followers, error)),
+                Err(error) => {
+                    // The name is of this call alone, whether there is a file already or not.
+                    disk.remove(&path).ok();
+                    remove_if_unused(&**disk, &followers);
+                    return Err(Error::io("write a lease in", &followers, error));
+                }
             }
         }
         let error = last.unwrap_or_else(|| ErrorKind::NotFound.into());
