@@ -10,6 +10,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 
+/// How often an executor tells the scheduler that it is there, in seconds: several times in what the scheduler waits for.
+const HEARTBEAT_SECONDS: u64 = 5;
+
 /// How an executor works.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -47,6 +50,7 @@ pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
         scheduler_port,
         vcores: threads,
         task_scheduling_policy: TaskSchedulingPolicy::PushStaged,
+        executor_heartbeat_interval_seconds: HEARTBEAT_SECONDS,
         work_dir: Some(work.display().to_string()),
         memory_pool_size: Some(memory_bytes),
         override_logical_codec: Some(LogicalCodec::new(&databases)),

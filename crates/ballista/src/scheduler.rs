@@ -4,13 +4,22 @@ use crate::codec::{LogicalCodec, PhysicalCodec};
 use crate::databases::{Databases, PAUSE};
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::{BallistaError, Result};
+use ballista_core::extension::SessionConfigExt as _;
+use ballista_core::utils::default_session_builder;
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
+use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
+
+/// An executor that has sent no heartbeat for so many seconds is lost: others do its tasks, and make again what it has made.
+const LOST_AFTER_SECONDS: u64 = 60;
+
+/// How often the scheduler looks for lost executors, in seconds.
+const LOOK_SECONDS: u64 = 5;
 
 /// What happens in a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +52,11 @@ pub async fn serve(
         scheduling_policy: TaskSchedulingPolicy::PushStaged,
         task_distribution: TaskDistributionPolicy::RoundRobin,
         min_ready_executors: executors,
+        executor_timeout_seconds: LOST_AFTER_SECONDS,
+        expire_dead_executor_interval_seconds: LOOK_SECONDS,
+        // A query that no executor is left for ends with an error, unless one comes meanwhile.
+        no_executors_grace_period_seconds: LOST_AFTER_SECONDS,
+        override_session_builder: Some(Arc::new(|config| default_session_builder(planned_once(config)))),
         override_logical_codec: Some(LogicalCodec::new(&databases)),
         override_physical_codec: Some(PhysicalCodec::new(&databases)),
         ..SchedulerConfig::default()
@@ -64,4 +78,11 @@ pub async fn serve(
         served = start_grpc_service_with_listener(listener, scheduler) => served,
         ended = ready => ended,
     }
+}
+
+/// A query is planned once, before it begins, whatever the client asks for. The other planner of Ballista 55 plans what is left of it
+/// again after each stage, and sides of joins beneath a stage that has ended change with it: such a stage then has as many
+/// partitions for its readers as the new plan has, and no longer as many as it has written, and rows are missing in the answer.
+fn planned_once(config: SessionConfig) -> SessionConfig {
+    config.with_ballista_adaptive_query_planner(false)
 }

@@ -1,18 +1,12 @@
-//! A scheduler and two executors as processes on this machine: the same answers as one process gives, and what each has read.
+//! The same answers as one process gives, what each process has read, and what is said when something goes wrong.
 
-#![allow(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "tests on the real disk, with processes of their own"
-)]
-
+use crate::cluster::{Cluster, answer, larch};
 use kit::Scratch;
 use larch::{Database, PageKind, TableOptions};
 use os::sync::atomic::{AtomicBool, Ordering};
 use rows::Tuple;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 const ROWS: u32 = 40_000;
 
@@ -46,102 +40,13 @@ fn fill_in(database: &Database) {
     database.flush().expect("it is flushed");
 }
 
-fn larch(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
-    command.args(arguments);
-    command
-}
-
-/// A process that ends with the pipe to its input, also if the test does not come to its end.
-struct Process {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Process {
-    fn start(arguments: &[&str]) -> Self {
-        let mut command = larch(arguments);
-        command.arg("--stop-with-input").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the program starts");
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("it is piped"));
-        Self { child, input, output }
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("it can be read");
-        line.trim_end().to_owned()
-    }
-
-    /// Ends it, and gives what it has printed last.
-    fn stop(mut self) -> String {
-        drop(self.input.take());
-        let mut rest = String::new();
-        self.output.read_to_string(&mut rest).expect("text");
-        assert!(self.child.wait().expect("it ends").success());
-        rest
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        // It may have ended before.
-        self.child.wait().ok();
-    }
-}
-
-/// A scheduler with two executors.
-struct Cluster {
-    scheduler: Process,
-    executors: [Process; 2],
-    address: String,
-}
-
-impl Cluster {
-    fn start() -> Self {
-        let mut scheduler = Process::start(&["sql-scheduler", "--listen", "127.0.0.1:0", "--executors", "2"]);
-        let line = scheduler.line();
-        let address = line.strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned();
-        let executor = || Process::start(&["sql-executor", "--scheduler", &address, "--threads", "1"]);
-        let executors = [executor(), executor()];
-        assert_eq!(scheduler.line(), "2 executors are ready");
-        Self { scheduler, executors, address }
-    }
-
-    fn command(&self, database: &Path, sql: &str) -> Command {
-        let mut command = larch(&["sql", "--scheduler", &self.address, "--threads", "8", "--format", "csv"]);
-        command.arg(database).arg(format!("{TABLES}{sql}"));
-        command
-    }
-
-    #[track_caller]
-    fn ask(&self, database: &Path, sql: &str) -> String {
-        answer(self.command(database, sql))
-    }
-
-    /// Ends all, and gives what each executor has read: partitions, data pages, pages of groups.
-    fn stop(self) -> [[u64; 3]; 2] {
-        let reads = self.executors.map(|executor| {
-            let said = executor.stop();
-            let number = |word: &str| {
-                let before = said.find(word).map(|at| said[..at].trim_end());
-                before.and_then(|text| text.rsplit(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{said}"))
-            };
-            if said.is_empty() { [0; 3] } else { [" partitions", " data pages", " pages of groups"].map(number) }
-        });
-        self.scheduler.stop();
-        reads
-    }
+fn command(cluster: &Cluster, database: &Path, sql: &str) -> Command {
+    cluster.command(database, 8, &format!("{TABLES}{sql}"))
 }
 
 #[track_caller]
-fn answer(mut command: Command) -> String {
-    let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
+fn ask(cluster: &Cluster, database: &Path, sql: &str) -> String {
+    answer(command(cluster, database, sql))
 }
 
 /// What one process answers.
@@ -176,11 +81,11 @@ fn two_executors_answer_as_one_process_does() {
         "SELECT id FROM orders WHERE id > 100000",
         "SELECT count(*) AS n FROM (SELECT id FROM orders UNION ALL SELECT id FROM orders WHERE id < 9) t",
     ] {
-        assert_eq!(cluster.ask(&directory, sql), alone(&directory, sql), "{sql}");
+        assert_eq!(ask(&cluster, &directory, sql), alone(&directory, sql), "{sql}");
     }
-    let plan = cluster.ask(&directory, "EXPLAIN SELECT sum(amount) FROM orders WHERE id < 4000");
+    let plan = ask(&cluster, &directory, "EXPLAIN SELECT sum(amount) FROM orders WHERE id < 4000");
     assert!(plan.contains("PlacedScan: database=") && plan.contains("keys=[() to (4000)]"), "{plan}");
-    assert!(cluster.ask(&directory, "SHOW TABLES").contains("orders"));
+    assert!(ask(&cluster, &directory, "SHOW TABLES").contains("orders"));
     cluster.stop();
 }
 
@@ -198,7 +103,7 @@ fn each_executor_reads_only_its_partitions() {
     assert!(data > 100 && groups > 1000, "{data} and {groups} pages");
 
     let cluster = Cluster::start();
-    assert_eq!(cluster.ask(&directory, "SELECT sum(amount) AS s, max(note) AS m FROM orders").lines().count(), 2);
+    assert_eq!(ask(&cluster, &directory, "SELECT sum(amount) AS s, max(note) AS m FROM orders").lines().count(), 2);
     let [one, two] = cluster.stop();
     assert_eq!(one[0] + two[0], 8, "each partition is read once: {one:?} and {two:?}");
     // A page over the border of two partitions is read for both.
@@ -212,7 +117,7 @@ fn each_executor_reads_only_its_partitions() {
 
     // One column group, and a range of keys.
     let cluster = Cluster::start();
-    let sum = cluster.ask(&directory, "SELECT sum(amount) AS s FROM orders WHERE id < 4000");
+    let sum = ask(&cluster, &directory, "SELECT sum(amount) AS s FROM orders WHERE id < 4000");
     assert_eq!(sum, "s\n23994000\n");
     let [one, two] = cluster.stop();
     let pages = one[1] + two[1];
@@ -229,7 +134,7 @@ fn queries_see_what_a_writer_has_put_in_files() {
     let cluster = Cluster::start();
     let count = "SELECT count(*) AS n, count(DISTINCT city) AS c FROM shops";
     for more in 0..3_u16 {
-        assert_eq!(cluster.ask(&directory, count), format!("n,c\n{},3\n", 100 + more));
+        assert_eq!(ask(&cluster, &directory, count), format!("n,c\n{},3\n", 100 + more));
         shops.insert((100 + more,).to_key(), "Rome").expect("it is written");
         database.flush().expect("it is flushed");
     }
@@ -246,18 +151,18 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
         assert!(told.contains(message), "{command:?}: {told}");
     };
     let cluster = Cluster::start();
-    fails(cluster.command(&directory, "SELECT max(nobody) FROM orders"), 2, "nobody");
-    fails(cluster.command(&scratch.path().join("nowhere"), "SELECT 1"), 3, "has no database");
+    fails(command(&cluster, &directory, "SELECT max(nobody) FROM orders"), 2, "nobody");
+    fails(command(&cluster, &scratch.path().join("nowhere"), "SELECT 1"), 3, "has no database");
     let wrong = "CREATE EXTERNAL TABLE wrong STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \
         'key.tuple(shop u16), value.json(city string)'); SELECT max(city) FROM wrong";
-    fails(cluster.command(&directory, wrong), 3, "table shops, row (0)");
+    fails(command(&cluster, &directory, wrong), 3, "table shops, row (0)");
     let copy = "COPY (SELECT id FROM orders) TO 'out' STORED AS LARCH OPTIONS ('columns' 'key.tuple(id u32)')";
-    fails(cluster.command(&directory, copy), 2, "leave --scheduler out");
-    let mut follows = cluster.command(&directory, "SELECT 1");
+    fails(command(&cluster, &directory, copy), 2, "leave --scheduler out");
+    let mut follows = command(&cluster, &directory, "SELECT 1");
     follows.arg("--follow");
     fails(follows, 2, "leave --follow or --scheduler out");
     // After all of that it still answers.
-    assert_eq!(cluster.ask(&directory, "SELECT count(*) AS n FROM shops"), "n\n100\n");
+    assert_eq!(ask(&cluster, &directory, "SELECT count(*) AS n FROM shops"), "n\n100\n");
     let address = cluster.address.clone();
     cluster.stop();
     fails(
@@ -278,7 +183,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
     let orders = database.existing_table("orders").expect("it can be asked").expect("it is there");
     let cluster = Cluster::start();
     let sum = "SELECT count(*) AS n, sum(amount) AS s FROM orders";
-    let expected = cluster.ask(&directory, sum);
+    let expected = ask(&cluster, &directory, sum);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -298,7 +203,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                 }
             }
         });
-        let outputs: Vec<_> = (0..5).map(|_| cluster.command(&directory, sum).output()).collect();
+        let outputs: Vec<_> = (0..5).map(|_| command(&cluster, &directory, sum).output()).collect();
         stop.store(true, Ordering::Relaxed);
         for output in outputs {
             let output = output.expect("the program starts");
@@ -307,7 +212,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
             assert!(is_refused || answer == expected, "{answer}{told}");
         }
     });
-    assert_eq!(cluster.ask(&directory, sum), expected);
+    assert_eq!(ask(&cluster, &directory, sum), expected);
     cluster.stop();
 }
 
@@ -326,13 +231,13 @@ fn executors_follow_a_database_in_a_store() {
         "SELECT shop, count(*) AS n, sum(amount) AS s FROM orders GROUP BY shop ORDER BY shop",
         "SELECT city, max(id) AS m FROM orders JOIN shops ON orders.shop = shops.shop GROUP BY city ORDER BY city",
     ] {
-        assert_eq!(cluster.ask(place, sql), alone(place, sql), "{sql}");
+        assert_eq!(ask(&cluster, place, sql), alone(place, sql), "{sql}");
     }
     // What the writer does next is seen by all of them.
     let shops = database.existing_table("shops").expect("it can be asked").expect("it is there");
     shops.insert((100_u16,).to_key(), "Rome").expect("it is written");
     database.flush().expect("it is flushed");
-    assert_eq!(cluster.ask(place, "SELECT count(*) AS n FROM shops"), "n\n101\n");
+    assert_eq!(ask(&cluster, place, "SELECT count(*) AS n FROM shops"), "n\n101\n");
     let [one, two] = cluster.stop();
     assert!(one[1] > 0 && two[1] > 0, "both read: {one:?} and {two:?}");
 }

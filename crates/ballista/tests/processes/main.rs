@@ -1,0 +1,11 @@
+//! A scheduler and executors as processes on this machine: the answers that they give together.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests on the real disk, with processes of their own"
+)]
+
+mod answers;
+mod cluster;
+mod tpch;
