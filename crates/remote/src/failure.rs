@@ -12,7 +12,9 @@ use std::io::{self, ErrorKind};
 pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     match error {
         // A store that has no such bucket says so in its text, with the status of an object that is not there.
-        Error::NotFound { .. } | Error::Generic { .. } if answer.is_none_or(|status| status == 404) && has_no_bucket(error) => {
+        Error::NotFound { .. } | Error::Generic { .. }
+            if answer.is_none_or(|status| status == 404) && has_no_bucket(error) =>
+        {
             ErrorKind::InvalidInput
         }
         Error::NotFound { .. } => ErrorKind::NotFound,
@@ -113,7 +115,11 @@ mod tests {
             (generic("503 SlowDown"), Some(503), UNAVAILABLE),
             (generic("connection refused"), None, UNAVAILABLE),
             (Error::NotFound { path: "k".to_owned(), source: "NoSuchKey".into() }, Some(404), ErrorKind::NotFound),
-            (Error::NotFound { path: "k".to_owned(), source: "NoSuchBucket".into() }, Some(404), ErrorKind::InvalidInput),
+            (
+                Error::NotFound { path: "k".to_owned(), source: "NoSuchBucket".into() },
+                Some(404),
+                ErrorKind::InvalidInput,
+            ),
         ] {
             assert_eq!(kind_of(&error, answer), kind, "{error}");
         }

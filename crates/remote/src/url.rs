@@ -63,7 +63,10 @@ impl Place {
         let place = segments[..before].iter().map(|segment| format!("/{segment}")).collect::<String>();
         let bucket = format!("{}://{}{place}", url.scheme(), url.host_str().unwrap_or_default());
         let failed = |error: object_store::Error| {
-            io::Error::new(kind_of(&error, None), format!("cannot open {bucket}: {}", without_queries(&error.to_string())))
+            io::Error::new(
+                kind_of(&error, None),
+                format!("cannot open {bucket}: {}", without_queries(&error.to_string())),
+            )
         };
         let counters = Arc::new(Counters::default());
         let connector = || CountingConnector { counters: Arc::clone(&counters) };

@@ -4,8 +4,8 @@
 
 mod promises;
 
-use larch_remote::trouble::{Trouble, TroubledStore};
 use futures_util::stream::BoxStream;
+use larch_remote::trouble::{Trouble, TroubledStore};
 use larch_remote::{Patience, Place, RemoteStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;

@@ -82,7 +82,8 @@ impl Cassandra {
         let patient = Setup { timeout: Duration::from_secs(120), connections: 1, threads: 1, ..setup.clone() };
         let control = Connection::open(&access, &patient)?;
         if setup.opening != Opening::Existing {
-            control.run(&Statements::create_keyspace(&access.keyspace, setup.server.replication_factor.unwrap_or(1)))?;
+            control
+                .run(&Statements::create_keyspace(&access.keyspace, setup.server.replication_factor.unwrap_or(1)))?;
             control.run(&statements.create(compressed))?;
         }
         control.run(&statements.probe()).map_err(|mut failure| {
