@@ -38,7 +38,7 @@ pub struct Constants {
 }
 
 impl Zipfian {
-    /// Counts `zetan`: a power for each of the first [`TERMS`] numbers.
+    /// Counts `zetan`: a power for each of the first `TERMS` numbers.
     ///
     /// # Panics
     ///
