@@ -63,7 +63,7 @@ pub struct Favourites {
 }
 
 impl Favourites {
-    /// Of so many partitions: any number takes less than a second.
+    /// Keys of `partitions` partitions. Any number of partitions takes less than a second.
     pub fn new(partitions: i64) -> Self {
         let count = partitions.unsigned_abs();
         // Near the golden ratio of the range, neighbours in rank lie far apart.

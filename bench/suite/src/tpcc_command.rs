@@ -213,8 +213,8 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
     print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
 }
 
-/// Refuses an import of so many bytes of rows that the disk of `place`, which may not be there yet, has no room for. Files have a little
-/// more than rows, and indexes come after them.
+/// Refuses an import of `bytes` bytes of rows if the disk of `place` has less room. `place` need not exist yet. Files take a little more
+/// than rows, and indexes come after them.
 fn check_room(bytes: u64, place: &Path) -> Result<(), Failure> {
     let advice = "make fewer warehouses, or name a directory on another disk";
     let there = place.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));

@@ -147,7 +147,7 @@ fn what_scan_prints_load_takes_as_the_same_rows_and_removes_no_others() {
         let loaded = session.run_with(&["load", "db", "u", "--format", format, "--batch", "7"], &printed.out);
         assert_eq!((loaded.code, loaded.err.as_str()), (Some(0), ""));
         assert_eq!(rows_of(&session.database(), "u"), rows, "{format}");
-        // The keys that are told are keys for `get`.
+        // `get` takes each key as `load` prints it.
         assert_eq!(loaded.out, session.run(&["scan", "db", "t", "--keys"]).out);
 
         for prefix in ["tmp", "\\n", "\\\\", "\\t"] {

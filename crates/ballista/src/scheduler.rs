@@ -15,7 +15,8 @@ use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// An executor that has sent no heartbeat for so many seconds is lost: others do its tasks, and make again what it has made.
+/// The seconds without a heartbeat after which an executor counts as lost. Other executors then run its tasks, and run those again whose
+/// results it had.
 const LOST_AFTER_SECONDS: u64 = 60;
 
 /// How often the scheduler looks for lost executors, in seconds.

@@ -65,7 +65,7 @@ pub struct Done {
     pub run: report::Run,
 }
 
-/// What a client costs by itself is measured over so many operations: a tenth of a second.
+/// The number of operations over which the client's own cost is measured: they take a tenth of a second.
 const NOOP_OPERATIONS: u64 = 500_000;
 
 /// What phases run on.

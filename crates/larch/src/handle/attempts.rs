@@ -23,13 +23,13 @@ use std::time::Duration;
 /// After so many conflicts a transaction reserves its keys.
 const RESERVES_AFTER: u32 = 8;
 
-/// After so many conflicts a transaction holds the writer.
+/// The number of conflicts after which a transaction holds the writer.
 const HOLDS_AFTER: u32 = 16;
 
-/// A transaction that has conflicted more than once holds the writer when it has worked for so long.
+/// A transaction that has conflicted more than once holds the writer once its attempts have taken this long together.
 const LONGEST_LOST: Duration = Duration::from_secs(1);
 
-/// Others wait so long at least, and at most, for a transaction that holds the writer.
+/// The shortest and the longest time that other commits wait for a transaction that holds the writer.
 const SHORTEST_HOLD: Duration = Duration::from_millis(100);
 const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
@@ -77,7 +77,7 @@ pub(crate) struct Attempts<'h> {
 enum Help {
     Nothing,
     Reserves,
-    /// It holds the writer for so long at most.
+    /// It holds the writer for at most this time.
     Holds(Duration),
 }
 
@@ -119,7 +119,7 @@ impl<'h> Attempts<'h> {
             (Help::Holds(time), Some(clock)) => {
                 core.writes.reserved.hold_writer(&mut self.reservation, time, clock);
             }
-            // Without threads nobody would go on meanwhile.
+            // On a machine without threads no other commit can run meanwhile.
             (Help::Holds(_) | Help::Reserves, _) => {}
         }
         self.next_begins();
