@@ -2,7 +2,7 @@
 
 use crate::bench::ycsb;
 use crate::bench_stops::{interrupt, wait_for};
-use crate::session::Session;
+use crate::session::{Ran, Session};
 use serde_json::Value;
 
 /// A run of workload A on the store that does nothing, in `file`.
@@ -54,7 +54,7 @@ fn a_slow_down_is_found_and_ends_with_1() {
     assert!(text.contains("Both sides were made alike") && text.contains("No significant difference at 1 %"), "{text}");
     assert!(same.err.contains("a1.json is on both sides"), "{}", same.err);
     // What is less than matters does not fail.
-    session.run(&compare(&base, &new, &["--at-least", "100%", "--tell", "1e9%"])).ok();
+    session.run(&compare(&base, &new, &["--at-least", "1e9%", "--tell", "1e9%"])).ok();
 }
 
 #[test]
@@ -96,6 +96,11 @@ fn an_interrupted_run_is_not_compared() {
     session.run(&compare(&["a.json"], &["cut.json"], &[])).fails(2, &["cut.json: workload a was interrupted"]);
 }
 
+/// Whether a comparison found nothing worse. It may say that it cannot tell: two rounds on a busy machine lie far apart.
+fn is_not_worse(ran: &Ran) -> bool {
+    matches!(ran.code, Some(0 | 4))
+}
+
 /// Small runs of `regress` and `compare-trials`.
 const SMALL: [&str; 8] = ["--records", "1000", "--time", "1s", "--warmup", "0s", "--dir", "."];
 
@@ -109,9 +114,9 @@ fn a_baseline_is_stored_and_compared_with() {
     assert_eq!(stored.code, Some(0), "{}", stored.err);
     let stored = String::from_utf8(stored.out).expect("it is text");
     assert!(stored.contains("stored 2 rounds in kept/"), "{stored}");
-    let compared = regress(&["--base", "kept", "--at-least", "100%", "--tell", "1e9%", "--out", "page.html"]);
+    let compared = regress(&["--base", "kept", "--at-least", "1e9%", "--out", "page.html"]);
+    assert!(is_not_worse(&compared), "{compared:?}");
     let text = String::from_utf8(compared.out).expect("it is text");
-    assert_eq!(compared.code, Some(0), "{text}{}", compared.err);
     for workload in [
         "workload a: 2 runs against 2 new",
         "workload c: 2 runs",
@@ -132,10 +137,10 @@ fn a_baseline_is_stored_and_compared_with() {
 #[test]
 fn two_builds_take_turns() {
     let session = Session::new();
-    let tell = ["--at-least", "100%", "--tell", "1e9%", "--base-program", env!("CARGO_BIN_EXE_larch")];
-    let args = [&["bench", "regress", "--rounds", "2"], &tell[..]].concat();
+    let base = ["--at-least", "1e9%", "--base-program", env!("CARGO_BIN_EXE_larch")];
+    let args = [&["bench", "regress", "--rounds", "2"], &base[..]].concat();
     let ran = session.run(&[&args[..], &SMALL[..]].concat());
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(is_not_worse(&ran), "{ran:?}");
     let turns: Vec<&str> = ran.err.lines().filter(|line| line.ends_with("workload a")).collect();
     let programs: Vec<&str> =
         turns.iter().map(|line| &line[line.find("program ").expect("it is named") + 8..][..1]).collect();
