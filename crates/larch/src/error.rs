@@ -515,6 +515,14 @@ impl Error {
         }
     }
 
+    /// Whether nothing can be written there: the disk is full, or this user or file system may only read.
+    pub(crate) fn is_write_refused(&self) -> bool {
+        match self {
+            Self::Page(pages::Error::Io { source, .. }) => is_write_refused(source),
+            _ => false,
+        }
+    }
+
     /// Whether bytes on disk are not those that were written.
     pub fn is_corruption(&self) -> bool {
         matches!(
@@ -532,6 +540,11 @@ impl Error {
 /// Whether the disk is full, or the quota of this user is used up.
 pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Whether nothing can be written there: the disk is full, or this user or file system may only read.
+pub(crate) fn is_write_refused(error: &std::io::Error) -> bool {
+    is_disk_full(error) || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
 }
 
 #[cfg(test)]

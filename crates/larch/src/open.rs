@@ -1,9 +1,9 @@
 //! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no page of any
 //! SST, and does not know how a log is read.
 
+mod begin;
 pub mod recovery;
 
-use crate::background::idle::IDLE_TIME;
 use crate::background::{BackgroundClose, jobs};
 use crate::built::list::LIST;
 use crate::core::Core;
@@ -12,22 +12,20 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::files::leftovers::Leftovers;
 use crate::files::listing::{ListedFile, list};
-use crate::files::output::{NewFiles, Place};
 use crate::follow;
 use crate::follow::lease::Lease;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, number_distance, sst_name};
 use crate::manifest::log::manifest_name;
-use crate::manifest::{Edit, FileSet, IndexState, ManifestLog, ManifestTail};
-use crate::memtable::set::MemSet;
+use crate::manifest::{Edit, FileSet, IndexInfo, IndexState, ManifestLog, ManifestTail, TableId};
 use crate::options::Options;
 use crate::read::View;
 use crate::workers::exchange::Exchange;
-use crate::write::writer::{Writer, log_path};
+use crate::write::flush;
+use crate::write::writer::log_path;
+use begin::{Beginning, Begun};
 use os::sync::Arc;
 use os::{Lock, Machine};
 use pages::PageCache;
-use recovery::{Recovered, replay};
-use sst::Version;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -94,7 +92,11 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache:
     };
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let has_leases = machine.disk.keeps_removed().is_none();
-    let lease = has_leases.then(|| Lease::new(&machine, &directory)).transpose()?;
+    let lease = match has_leases.then(|| Lease::new(&machine, &directory)).transpose() {
+        // As if it was lost later: reads take newer files when the writer has removed theirs.
+        Err(error) if error.is_write_refused() => None,
+        lease => lease?,
+    };
     let manifest = ManifestTail::open(&machine, &directory, &opener)?;
     let files = manifest.files().clone();
     let core = show_files(machine, directory, options, opener, files);
@@ -188,7 +190,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
         FileSet::new(machine.random.next_u64())
     };
     machine.disk.bind(files.database);
-    drop_unfinished_indexes(&mut files, &opener);
+    let dropped = drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
     // On a store, another process may open the database beside this one. Then its epoch is another, so that its files have other
@@ -204,21 +206,26 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     if core.env.options.compaction_workers {
         Exchange { disk: &*core.env.machine.disk, database: &core.env.directory }.remove_jobs_before(core.env.epoch);
     }
-    let recovered = replay(&core, &core.env.directory, &listed, &Place::of(&core.env))?;
-    let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.files.files.len() as u64);
-    let (manifest, log) = begin(&core, recovered)?;
-    remove_orphans(&core, listed, manifest, log);
-    // If this fails, the next put reports that the disk is full.
-    core.writes.reserve.fill().ok();
+    let tables: Vec<TableId> = dropped.iter().map(|(table, _)| *table).collect();
+    let begun = Beginning { core: &core, listed: &listed, dropped: &tables }.begin()?;
+    // The old manifest names the files of an index until the first edit is in it.
+    let kept = dropped.into_iter().flat_map(|(_, names)| names).filter(|_| begun.is_old_manifest);
+    remove_orphans(&core, listed, kept.collect(), &begun);
     core.env.report(|| Event::Opened {
         files: core.views.newest().files.tables.values().map(|table| table.files().count() as u64).sum(),
-        logs,
-        commits,
-        recovered_files,
+        logs: begun.logs_read,
+        commits: begun.commits,
+        recovered_files: begun.files,
         version: core.views.visible(),
         time: core.env.machine.clock.now() - begin_time,
     });
     jobs::begin(&core);
+    if core.views.newest().memory.len() > 1 {
+        // The first try is made here, so that a process that ends soon does not leave all to the next one.
+        flush::attempt(&core);
+    }
+    // If this fails, the next put reports that the disk is full.
+    core.writes.reserve.fill().ok();
     core.warm_kept_tables();
     if core.env.options.warm_from_last {
         core.background.warmth.request_state();
@@ -227,18 +234,23 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     Ok(core)
 }
 
-/// Drops the indexes that were being built when the database was closed, or the process ended. The manifest of this open does not have
-/// them.
-fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) {
+/// Drops the indexes that were being built when the database was closed, or the process ended, and returns their tables and the names of
+/// their files. The manifest of this open does not have them.
+fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(TableId, Vec<String>)> {
     let unfinished = |files: &FileSet| {
-        let mut indexes = files.tables.indexes().filter_map(|files| files.info.index.clone());
-        indexes.find(|index| index.state == IndexState::Building)
+        let mut indexes = files.tables.indexes();
+        let is_unfinished = |index: &IndexInfo| index.state == IndexState::Building;
+        let found = indexes.find(|table| table.info.index.as_ref().is_some_and(|index| is_unfinished(index)))?;
+        Some((found.info.id, found.files().map(|(_, file)| sst_name(file.number, file.epoch)).collect()))
     };
-    while let Some(index) = unfinished(files) {
+    let mut dropped = Vec::new();
+    while let Some((table, names)) = unfinished(files) {
         // Their files are removed as orphans.
-        let dropped = files.apply(&Edit::DropTable(index.id), opener, &mut Vec::new());
-        dropped.expect("the index is there, and has no index itself");
+        let outcome = files.apply(&Edit::DropTable(table), opener, &mut Vec::new());
+        outcome.expect("the index is there, and has no index itself");
+        dropped.push((table, names));
     }
+    dropped
 }
 
 /// Takes the lock of the directory. If a close in this process is about to release it, it waits for that.
@@ -258,43 +270,9 @@ fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     }
 }
 
-/// Begins a manifest and a log, and installs the recovered files. Returns the numbers of the manifest and of the log.
-fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
-    let (manifest_number, log_number) = (core.writes.new_number(), core.writes.new_number());
-    let mut files = FileSet::clone(&core.views.newest().files);
-    files.next_number = log_number + 1;
-    let newest = recovered.newest.max(files.last_version);
-    let compat = core.env.options.compat;
-    let manifest = ManifestLog::create(&core.env.log_machine, &core.env.directory, manifest_number, &files, compat)?;
-    let active = Arc::new(MemSet::new(log_number, core.env.held.rows.clone()).with_filter());
-    let (previous, sync, next) = (recovered.previous, core.writes.sync.clone(), Version(newest.0 + 1));
-    let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, sync, next)?;
-    let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));
-    leftovers.note_edits(manifest.position());
-    leftovers.begin_to_hold(core.env.leases.clone(), move || {
-        if let Some(core) = weak.upgrade() {
-            core.background.wake_idle_after(IDLE_TIME);
-        }
-    });
-    core.env.leases.tell_newest_log(log_number);
-    *core.writes.manifest.lock() = Some(manifest);
-    *core.writes.writer.lock() = Some(writer);
-    core.views.change(|view| {
-        view.files = Arc::new(files);
-        view.memory = vec![active];
-    });
-    core.views.publish(newest);
-    let NewFiles { files, fresh } = recovered.files;
-    let mut edits: Vec<Edit> = files.into_iter().map(Edit::AddFile).collect();
-    edits.extend([Edit::OldestLog(log_number), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
-    core.install(&edits, fresh, |_| {})?;
-    core.writes.sync.note_durable(newest);
-    Ok((manifest_number, log_number))
-}
-
-/// Removes the files that earlier writers left behind, out of those that were `listed`: SSTs that the manifest does not name,
-/// and older manifests and logs.
-fn remove_orphans(core: &Core, listed: Vec<ListedFile>, manifest: u64, log: u64) {
+/// Removes the files that earlier writers left behind, out of those that were `listed`: SSTs that the manifest does not name and that
+/// are not `kept`, and manifests and logs that are of no use any more.
+fn remove_orphans(core: &Core, listed: Vec<ListedFile>, kept: Vec<String>, begun: &Begun) {
     let view = core.views.newest();
     let live: BTreeSet<String> = view
         .files
@@ -302,14 +280,18 @@ fn remove_orphans(core: &Core, listed: Vec<ListedFile>, manifest: u64, log: u64)
         .values()
         .flat_map(|table| table.files())
         .map(|(_, file)| sst_name(file.number, file.epoch))
+        .chain(kept)
         .collect();
     for listed in listed {
         let path = match listed {
             ListedFile::Sst(name, _) if !live.contains(&name) => core.env.directory.join(name),
-            ListedFile::Log(number) if number < log => log_path(&core.env.directory, number),
-            ListedFile::Manifest(number) if number < manifest => core.env.directory.join(manifest_name(number)),
+            ListedFile::Log(number) if !begun.logs.contains(&number) => log_path(&core.env.directory, number),
+            ListedFile::Manifest(number) if number != begun.manifest => core.env.directory.join(manifest_name(number)),
             _ => continue,
         };
         core.env.opener.leftovers.remove(&path);
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -7,6 +7,7 @@ pub mod commit;
 pub mod fill;
 pub mod flush;
 pub mod indexed;
+mod joined;
 pub mod large;
 pub mod limits;
 pub mod log_job;

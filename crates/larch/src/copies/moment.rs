@@ -180,5 +180,5 @@ fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, limit: &Limit
         disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
     }
     copies.take_paths();
-    Ok((recovered.files, recovered.newest))
+    Ok((recovered.rows, recovered.newest))
 }

@@ -109,10 +109,16 @@ impl Views {
     /// The versions that a reader may read at, ascending: the pinned ones, the newest, what a database opened read-only
     /// shows, and what it may show after the next flushes.
     pub fn boundaries(&self) -> Vec<Version> {
+        self.boundaries_without(&[])
+    }
+
+    /// The same if the memtables of `logs` are flushed together, so that nobody is shown some of them without the others.
+    pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
         let newest = *boundaries.last().expect("the newest version is one");
         let view = self.newest();
-        let before_memory = view.memory.iter().filter_map(|memory| memory.oldest().0.checked_sub(1).map(Version));
+        let memory = view.memory.iter().filter(|memory| !logs.contains(&memory.log));
+        let before_memory = memory.filter_map(|memory| memory.oldest().0.checked_sub(1).map(Version));
         boundaries.extend(before_memory.chain([view.files.flushed_version]).filter(|&version| version < newest));
         boundaries.sort_unstable();
         boundaries.dedup();

@@ -17,7 +17,7 @@
 //! Thread safe.
 
 use super::position::Position;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_write_refused};
 use os::process::ProcessOrigin;
 use os::sync::{Arc, Mutex};
 use os::{Access, Disk, File, Lock, Machine};
@@ -148,6 +148,8 @@ pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
                 // Removed again with the directory, so the next look asks again.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(NewestLog::AskedNow),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(NewestLog::AskedNow),
+                // It cannot be asked for, so each look is for logs in the directory.
+                Err(error) if is_write_refused(&error) => Ok(NewestLog::AskedNow),
                 made => made.map(|_| NewestLog::AskedNow).map_err(|error| Error::io("create", &path, error)),
             };
         }

@@ -158,7 +158,9 @@ impl Builder {
     /// full; 0 for none. Default 256 KiB, room for a few thousand erases.
     ///
     /// When the disk is full, commits that contain a put fail, and commits of erases alone take from this space. When
-    /// it is used up, they fail as well. Puts succeed again when there is room for them and for the reserve.
+    /// it is used up, they fail as well. Puts succeed again when there is room for them and for the reserve. A database that is opened
+    /// on a full disk takes from this space what the open has to write, and keeps the rows of its logs in memory until there is room for
+    /// files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self

@@ -24,10 +24,12 @@ use sst::format::features::Unreadable;
 
 mod header;
 mod reader;
+mod tail;
 mod writer;
 
 pub use header::{BEGIN_RECORD, EDIT_FIELDS, HEADER_BYTES, Header, KnownEnd, LogKind, Previous};
 pub use reader::{RecordReader, Tear};
+pub use tail::rewrite_tail;
 pub use writer::{EmptyLog, LogFile, RecordWriter};
 
 /// The length of a record's header in bytes. The payload comes after it.

@@ -1,7 +1,8 @@
 //! The manifest on disk: a log of edits, and the file `CURRENT` that names it. It does not know what edits mean.
 //!
 //! Every open for writing starts a new manifest, whose first records hold the whole file set. So does a manifest that has grown
-//! to twice its first length. So no process appends to a torn tail that another one left, and no manifest grows without end.
+//! to twice its first length. So no manifest grows without end. If the disk has no room for a new one, an open goes on in the old one,
+//! after it has cut off a torn tail that another process left, and made the rest durable.
 //! `CURRENT` is replaced by a rename once the new manifest is durable.
 //!
 //! Invariant: edits are appended to a manifest only while `CURRENT` is known to name it. If a rename failed, it is unknown which
@@ -16,7 +17,7 @@ use super::file_set::{EditRefusal, FileSet};
 use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
 use crate::follow::position::Position;
-use crate::log::record::{Header, LogError, LogKind, RecordReader, RecordWriter};
+use crate::log::record::{Header, LogError, LogKind, RecordReader, RecordWriter, rewrite_tail};
 use crate::release::Release;
 use os::{Access, Machine};
 use sst::format::features::Unreadable;
@@ -51,6 +52,8 @@ pub struct ManifestLog {
     initial_bytes: u64,
     /// A manifest with the same file set, written and synced, that is to replace this one. `CURRENT` may name it already.
     successor: Option<Box<ManifestLog>>,
+    /// Edits that take effect already and that the next commit writes with its own.
+    pending: Vec<Edit>,
 }
 
 /// Whether the manifest has the edits of a commit.
@@ -181,13 +184,40 @@ impl ManifestLog {
         Ok(log)
     }
 
+    /// Goes on in the manifest at `path`, which `CURRENT` names and an earlier process has left, because the disk has no room for a new
+    /// one. This takes no room: the first commit writes the `pending` edits, which take effect already. `None` if the manifest is not
+    /// as readers of the release `compat` need it.
+    ///
+    /// # Errors
+    ///
+    /// The manifest cannot be read; what an earlier process has not synced cannot be written again.
+    pub fn go_on(machine: &Machine, path: &Path, pending: Vec<Edit>, compat: Release) -> Result<Option<Self>> {
+        let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
+        while reader.next_record()?.is_some() {}
+        let features = LogKind::Manifest.features_for(compat);
+        let Some(header) = reader.header().filter(|header| header.features == features) else { return Ok(None) };
+        let (number, end) = (header.number, reader.end());
+        // That `CURRENT` names it may not be durable either.
+        let directory = path.parent().unwrap_or(Path::new(""));
+        machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        rewrite_tail(&*machine.disk, path, reader.proven_end()..end)?;
+        let writer = RecordWriter::go_on(&*machine.disk, path, header.log_id, end)?;
+        Ok(Some(Self { writer, scratch: Vec::new(), number, initial_bytes: end, successor: None, pending }))
+    }
+
+    /// The number of its file.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Writes manifest `number`, which `CURRENT` does not name yet.
     fn write(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let path = directory.join(manifest_name(number));
         let header = Header::new(LogKind::Manifest, machine.random.next_u64() | 1, number, None);
         let header = Header { features: LogKind::Manifest.features_for(compat), ..header };
         let writer = RecordWriter::create(&*machine.disk, &path, &header)?;
-        let mut log = Self { writer, scratch: Vec::new(), number, initial_bytes: 0, successor: None };
+        let scratch = Vec::new();
+        let mut log = Self { writer, scratch, number, initial_bytes: 0, successor: None, pending: Vec::new() };
         for edit in set.edits() {
             edit.encode(&mut log.scratch);
             if log.scratch.len() >= RECORD_BYTES {
@@ -318,7 +348,7 @@ impl ManifestLog {
     pub fn commit(&mut self, edits: &[Edit]) -> EditsOutcome {
         assert!(!self.is_in_doubt(), "the caller renews a manifest in doubt");
         self.scratch.clear();
-        for edit in edits {
+        for edit in self.pending.iter().chain(edits) {
             edit.encode(&mut self.scratch);
         }
         if let Err(error) = self.append_scratch() {
@@ -330,6 +360,7 @@ impl ManifestLog {
         if let Err(error) = self.writer.file().sync() {
             return EditsOutcome::Unknown(error);
         }
+        self.pending.clear();
         self.append_proof();
         EditsOutcome::Durable
     }

@@ -21,6 +21,8 @@ use sst::Version;
 pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
+    /// The numbers of the logs before it that hold rows of the set, too: those that a recovery has read into one set.
+    pub older_logs: Vec<u64>,
     arena: Arc<Arena>,
     /// Of a set that look-ups ask.
     filter: Option<Arc<SetFilter>>,
@@ -48,6 +50,7 @@ impl MemSet {
     pub fn new(log: u64, memory: Arc<RowMemory>) -> Self {
         Self {
             log,
+            older_logs: Vec::new(),
             arena: Arc::new(Arena::new(memory)),
             filter: None,
             tables: OnceLock::new(),
@@ -152,6 +155,11 @@ impl MemSet {
     /// The newest version that was noted; 0 if there is none.
     pub fn newest(&self) -> Version {
         Version(self.newest.load(Ordering::Relaxed))
+    }
+
+    /// Whether it has erases, of rows or of ranges.
+    pub fn has_erases(&self) -> bool {
+        self.all().iter().any(|(_, memtable)| memtable.erases() > 0 || memtable.has_range_erases())
     }
 
     /// Whether nothing was committed to it.

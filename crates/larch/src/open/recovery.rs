@@ -1,48 +1,130 @@
-//! Recovers the commits that are in logs and not in files yet, as files of level 0. It does not know the manifest beyond the
-//! file set that was read from it.
+//! Recovers the commits that are in logs and not in files yet: as files of level 0 or, if the disk has no room for these, in memory.
+//! It does not know the manifest beyond the file set that was read from it.
 
 use crate::core::Core;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::listing::ListedFile;
 use crate::files::output::{NewFiles, Place};
-use crate::log::record::{KnownEnd, LogError, Previous};
+use crate::log::record::{KnownEnd, LogError, Previous, rewrite_tail};
 use crate::log::wal::{LogReader, UsedLog, chain, oldest_is_missing};
 use crate::manifest::{FileSet, TableId};
 use crate::memtable::set::MemSet;
 use crate::write::batch::{BatchOps, Op};
 use crate::write::flush;
 use crate::write::writer::{apply, log_path};
+use os::Disk;
 use os::sync::Arc;
-use os::{Access, Disk};
 use sst::Version;
-use std::ops::Range;
 use std::path::Path;
 
-/// What was found in the logs.
-pub struct Recovered {
-    /// Files with the recovered rows, for level 0.
-    pub files: NewFiles,
+/// What was found in the logs, with the recovered rows in files, or in memory if the disk has no room for files.
+pub struct Recovered<R> {
+    /// The recovered rows.
+    pub rows: R,
     /// The version of the newest commit; 0 if there was none.
     pub newest: Version,
-    /// The last log, which the next log continues.
+    /// The log that the next log continues: the last one with commits, or the first.
     pub previous: Option<Previous>,
+    /// The numbers of this log and of those before it, ascending. They stay until the rows are in files.
+    pub needed: Vec<u64>,
     /// How many logs were read.
     pub logs: u64,
     /// How many commits were in them.
     pub commits: u64,
 }
 
+/// Takes recovered commits, in the order of their versions.
+trait Sink {
+    /// Takes a commit of a log.
+    fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()>;
+
+    /// Takes notice that a log has no more commits.
+    fn end_log(&mut self) -> Result<()>;
+}
+
+/// Writes rows to files of level 0 when they fill half of the write buffer, so that memory does not grow with the length of a log.
+struct ToFiles<'c> {
+    core: &'c Arc<Core>,
+    place: &'c Place,
+    files: NewFiles,
+    memory: MemSet,
+}
+
+impl ToFiles<'_> {
+    fn flush(&mut self) -> Result<()> {
+        let memory = std::mem::replace(&mut self.memory, MemSet::new(0, Arc::default()));
+        self.files.append(flush::write_files_to(self.core, &memory, &self.core.views.boundaries(), self.place)?);
+        Ok(())
+    }
+}
+
+impl Sink for ToFiles<'_> {
+    fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()> {
+        self.memory.note_commit(version, 0);
+        apply(&self.memory, version, ops, 0);
+        if self.memory.used_bytes() > self.core.env.options.write_buffer_bytes / 2 { self.flush() } else { Ok(()) }
+    }
+
+    fn end_log(&mut self) -> Result<()> {
+        self.flush()
+    }
+}
+
+impl Sink for MemSet {
+    fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()> {
+        self.note_commit(version, 0);
+        apply(self, version, ops, 0);
+        Ok(())
+    }
+
+    fn end_log(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the newest, and writes
 /// files with their rows to `place`, which is on the same disk.
 ///
-/// Rows are written to files of level 0 when they fill half of the write buffer, so that memory does not grow with the length
-/// of a log.
+/// # Errors
+///
+/// A log that is needed is missing or corrupt; what the disk refuses. Then no file is left.
+pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered<NewFiles>> {
+    let (files, memory) = (NewFiles::none(place), MemSet::new(0, Arc::default()));
+    read_logs(core, (&*place.disk, directory), listed, ToFiles { core, place, files, memory })
+        .map(|recovered| recovered.with(|sink| sink.files))
+}
+
+/// As [`replay`], with the rows in memory. They take as much of it as when they were written: at most the write buffer of then.
+/// All are in one set, so that what newer logs erase of older ones is not written by the flush.
 ///
 /// # Errors
 ///
-/// A log that is needed is missing or corrupt; what the disk refuses.
-pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered> {
-    let (disk, files) = (&*place.disk, &core.views.newest().files);
+/// As [`replay`]; but it takes no room on the disk.
+pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered<MemSet>> {
+    let disk = &*core.env.machine.disk;
+    let memory = MemSet::new(0, core.env.held.rows.clone()).with_filter();
+    let mut recovered = read_logs(core, (disk, &core.env.directory), listed, memory)?;
+    if let Some((&log, older)) = recovered.needed.split_last() {
+        (recovered.rows.log, recovered.rows.older_logs) = (log, older.to_vec());
+    }
+    Ok(recovered)
+}
+
+impl<R> Recovered<R> {
+    /// The same with other rows.
+    fn with<S>(self, rows: impl FnOnce(R) -> S) -> Recovered<S> {
+        let Self { rows: old, newest, previous, needed, logs, commits } = self;
+        Recovered { rows: rows(old), newest, previous, needed, logs, commits }
+    }
+}
+
+fn read_logs<R: Sink>(
+    core: &Core,
+    (disk, directory): (&dyn Disk, &Path),
+    listed: &[ListedFile],
+    rows: R,
+) -> Result<Recovered<R>> {
+    let files = &core.views.newest().files;
     let numbers: Vec<u64> = listed
         .iter()
         .filter_map(|name| match name {
@@ -55,13 +137,8 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
     if files.oldest_log > 0 && chain.first().map(|log| log.number) != Some(files.oldest_log) {
         return Err(oldest_is_missing(&log_path(directory, files.oldest_log)).into());
     }
-    let mut recovered = Recovered {
-        files: NewFiles::none(place),
-        newest: Version(0),
-        previous: None,
-        logs: chain.len() as u64,
-        commits: 0,
-    };
+    let (logs, newest) = (chain.len() as u64, Version(0));
+    let mut recovered = Recovered { rows, newest, previous: None, needed: Vec::new(), logs, commits: 0 };
     for (i, log) in chain.iter().enumerate() {
         let number = log.number;
         let path = log_path(directory, number);
@@ -74,7 +151,7 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
         }
         let named_end = named_end(&chain[i..]);
         let mut reader = LogReader::open(disk, &path, named_end)?;
-        let mut memory = MemSet::new(number, Arc::default());
+        let before = recovered.commits;
         while let Some(commit) = reader.next_commit()? {
             let (version, ops) = (commit.version, commit.ops);
             if version <= recovered.newest {
@@ -83,12 +160,7 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
             }
             recovered.newest = version;
             recovered.commits += 1;
-            memory.note_commit(version, 0);
-            apply(&memory, version, &known_tables(ops, files), 0);
-            if memory.used_bytes() > core.env.options.write_buffer_bytes / 2 {
-                recovered.files.append(flush::write_files_to(core, &memory, &core.views.boundaries(), place)?);
-                memory = MemSet::new(number, Arc::default());
-            }
+            recovered.rows.take(version, &known_tables(ops, files))?;
         }
         let is_short = named_end.is_some_and(|end| reader.end() < end.at);
         if is_short {
@@ -96,8 +168,12 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
             check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
         }
         rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
-        recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
-        recovered.files.append(flush::write_files_to(core, &memory, &core.views.boundaries(), place)?);
+        // The next log need not continue those at the end that have no commits. So they do not add up on a disk that stays full.
+        if i == 0 || recovered.commits > before || is_short {
+            recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
+            recovered.needed = chain[..=i].iter().map(|log| log.number).collect();
+        }
+        recovered.rows.end_log()?;
         if is_short {
             // The commits of the newest log come after commits that are lost. The next log continues this one.
             break;
@@ -124,31 +200,6 @@ fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Re
             Err(LogError::corrupt(path, end, why).into())
         }
     }
-}
-
-/// How many bytes [`rewrite_tail`] copies at once.
-const REWRITE_BYTES: u64 = 1 << 20;
-
-/// Cuts a log off at `tail.end` and makes the rest durable, because the next log will say that it is.
-///
-/// Nothing proves that the `tail` is durable. If an earlier process failed to sync it, the system may show it and yet never
-/// write it, and a sync would succeed without saving it. So the tail is written again before the sync.
-fn rewrite_tail(disk: &dyn Disk, path: &Path, tail: Range<u64>) -> Result<()> {
-    let io = |action| move |error| Error::io(action, path, error);
-    let file = disk.open(path, Access::Write).map_err(io("open"))?;
-    file.set_len(tail.end).map_err(io("cut"))?;
-    let mut bytes = vec![0; REWRITE_BYTES.min(tail.end - tail.start) as usize];
-    let mut at = tail.start;
-    while at < tail.end {
-        let most = (tail.end - at).min(REWRITE_BYTES) as usize;
-        let read = file.read_at(&mut bytes[..most], at).map_err(io("read"))?;
-        if read == 0 {
-            return Err(LogError::corrupt(path, at, "the file became shorter while it was recovered").into());
-        }
-        file.write_at(&bytes[..read], at).map_err(io("write"))?;
-        at += read as u64;
-    }
-    file.sync().map_err(io("sync"))
 }
 
 /// The ops on tables that still exist.

@@ -315,6 +315,12 @@ fn log<'c>(
                 // What was frozen may leave too little of the write buffer for this commit.
                 continue;
             }
+            Room::AfterFlush if room::is_erase_taken_beyond(core, &view, writer, ops, bytes) => {
+                if writer.is_ended() {
+                    rotate(core, writer)?;
+                    continue;
+                }
+            }
             Room::AfterFlush => {
                 drop(guard);
                 if let Some(cause) = core.background.troubles.flush_cause() {

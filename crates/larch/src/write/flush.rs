@@ -1,8 +1,10 @@
 //! Flushes: writes memtables to files of level 0 and removes their log. It knows no deeper levels.
 //!
-//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it.
+//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it. If a flush found the disk full, all
+//! frozen sets are flushed as one: what newer sets erase of older ones is not written then, so that erases make room for the flush.
 
-use super::room::{rotate, wait_for_flushes, wait_for_level0};
+use super::joined::{Joined, joined_erases};
+use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
 use super::writer::log_path;
 use crate::compact::erases::CoverStream;
 use crate::compact::keep::{self, KeyFilter};
@@ -20,6 +22,7 @@ use os::sync::atomic::Ordering;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 use sst::{RangeErase, Version};
+use std::collections::BTreeMap;
 
 /// The job that flushes the oldest frozen memtables.
 #[derive(Debug)]
@@ -28,79 +31,114 @@ pub struct FlushJob(pub Weak<Core>);
 impl Job for FlushJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        let Some(oldest) = oldest_frozen(&core).filter(|_| core.check_writable().is_ok()) else { return Polled::Idle };
-        let troubles = &core.background.troubles;
-        if let Some(time) = troubles.flush_waits(core.env.machine.clock.now()) {
-            core.background.wake_flush_after(time);
-            return Polled::Idle;
+        attempt(&core)
+    }
+}
+
+/// Flushes the oldest frozen memtables, unless the last try has failed and the next one is not due.
+pub fn attempt(core: &Arc<Core>) -> Polled {
+    if core.check_writable().is_err() {
+        return Polled::Idle;
+    }
+    let troubles = &core.background.troubles;
+    if let Some(time) = troubles.flush_waits(core.env.machine.clock.now()) {
+        core.background.wake_flush_after(time);
+        return Polled::Idle;
+    }
+    let _guard = StopOnPanic::new(core);
+    let is_joint = troubles.flush_cause().is_some_and(|cause| cause.is_disk_full());
+    if is_joint {
+        freeze_for_room(core);
+    }
+    let mut sets = frozen(core);
+    if !is_joint {
+        sets.truncate(1);
+    }
+    if sets.is_empty() {
+        return Polled::Idle;
+    }
+    if is_joint && sets.iter().any(|set| set.has_erases()) {
+        // A flush with erases gives space back, now or by the compactions that follow.
+        core.writes.reserve.give_back();
+    }
+    let flushed = flush(core, &sets);
+    // Commits that wait for this memory are woken below, so it is given back before.
+    drop(sets);
+    match flushed {
+        Ok(()) => {
+            troubles.flush_succeeded();
+            let level0 = core.views.newest().files.tables.most_level0_files();
+            match pick::is_urgent(level0, &core.env.options.levels) {
+                true => core.background.wake_compact_first(),
+                false => core.background.wake_compact(),
+            }
+            core.background.tell_progress();
+            Polled::Worked
         }
-        let _guard = StopOnPanic::new(&core);
-        let flushed = flush(&core, &oldest);
-        // Commits that wait for this memory are woken below, so it is given back before.
-        drop(oldest);
-        match flushed {
-            Ok(()) => {
-                troubles.flush_succeeded();
-                let level0 = core.views.newest().files.tables.most_level0_files();
-                match pick::is_urgent(level0, &core.env.options.levels) {
-                    true => core.background.wake_compact_first(),
-                    false => core.background.wake_compact(),
-                }
-                core.background.tell_progress();
-                Polled::Worked
+        // A table was dropped meanwhile: the next poll writes the files without it.
+        Err(Error::NoSuchTable(_)) => Polled::Worked,
+        Err(error) => {
+            let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
+            core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
+            if is_joint {
+                // If there is no room, the next put reports that.
+                core.writes.reserve.fill().ok();
             }
-            // A table was dropped meanwhile: the next poll writes the files without it.
-            Err(Error::NoSuchTable(_)) => Polled::Worked,
-            Err(error) => {
-                let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
-                core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
-                core.env.report(|| trouble.event());
-                core.background.tell_progress();
-                Polled::Idle
-            }
+            core.env.report(|| trouble.event());
+            core.background.tell_progress();
+            Polled::Idle
         }
     }
 }
 
-/// The oldest memtables, if they are frozen.
-fn oldest_frozen(core: &Core) -> Option<Arc<MemSet>> {
-    let view = core.views.newest();
-    (view.memory.len() > 1).then(|| view.memory.last().cloned()).flatten()
+/// The memtables that are frozen, the oldest first.
+fn frozen(core: &Core) -> Vec<Arc<MemSet>> {
+    core.views.newest().memory.iter().skip(1).rev().cloned().collect()
 }
 
-/// Writes `memory`, the oldest memtables, to level 0, and removes their log.
+/// Writes `sets`, the oldest memtables in the order of their age, to level 0 as if they were one, and removes their logs.
 ///
 /// # Errors
 ///
 /// A file could not be written; as [`Core::install`].
-pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
+pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let begin = core.env.machine.clock.now();
-    core.env.report(|| Event::FlushStarted { bytes: memory.bytes() });
-    let new = write_files(core, memory, &core.views.boundaries())?;
+    core.env.report(|| Event::FlushStarted { bytes: sets.iter().map(|set| set.bytes()).sum() });
+    let logs: Vec<u64> = sets.iter().map(|set| set.log).collect();
+    let boundaries = core.views.boundaries_without(&logs);
+    let info = &|table| core.views.table_info(table);
+    let (boundaries, place) = (&boundaries[..], &Place::of(&core.env));
+    let extract = Extract { info, boundaries, up_to: Version::MAX, is_run: false, place };
+    let newest_first: Vec<&MemSet> = sets.iter().rev().map(|set| &**set).collect();
+    let new = write_tables(core, &newest_first, &extract)?;
     let (files, bytes) = (new.files.len() as u64, new.bytes());
     let view = core.views.newest();
-    core.writes.fill.note_flush(memory.used_bytes(), view.memory[0].used_bytes());
-    let next_log = view.memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
+    let used_bytes = sets.iter().map(|set| set.used_bytes()).sum();
+    core.writes.fill.note_flush(used_bytes, view.memory[0].used_bytes());
+    let next_log = view.memory.iter().rev().nth(sets.len()).expect("frozen memtables have successors").log;
     drop(view);
-    let flushed = flushed_with(core, memory);
-    core.writes.recent.note_flush(memory, core.views.snapshots.oldest().unwrap_or(Version::MAX));
+    let flushed = flushed_with(core, &logs);
+    let oldest = core.views.snapshots.oldest().unwrap_or(Version::MAX);
+    sets.iter().for_each(|set| core.writes.recent.note_flush(set, oldest));
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let edits = |added: Vec<Edit>| added.into_iter().chain(state).collect();
-    let change = |view: &mut View| view.memory.retain(|other| other.log != memory.log);
+    let change = |view: &mut View| view.memory.retain(|other| !logs.contains(&other.log));
     warm::install::install(core, new, Vec::new(), edits, change)?;
     core.writes.sync.note_durable(flushed);
     core.env.written.flushes.fetch_add(1, Ordering::Relaxed);
     core.env.report(|| Event::FlushFinished { files, bytes, time: core.env.machine.clock.now() - begin });
-    core.env.opener.leftovers.remove(&log_path(&core.env.directory, memory.log));
+    for log in sets.iter().flat_map(|set| set.older_logs.iter().chain([&set.log])) {
+        core.env.opener.leftovers.remove(&log_path(&core.env.directory, *log));
+    }
     Ok(())
 }
 
-/// The newest version such that every commit up to it is in files or in `memory`.
-fn flushed_with(core: &Core, memory: &MemSet) -> Version {
+/// The newest version such that every commit up to it is in files or in the memtables of `logs`.
+fn flushed_with(core: &Core, logs: &[u64]) -> Version {
     // It reads the version before the view, so that the view has every commit up to this version.
     let visible = core.views.visible();
     let view = core.views.newest();
-    let others = view.memory.iter().filter(|other| other.log != memory.log);
+    let others = view.memory.iter().filter(|other| !logs.contains(&other.log));
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
@@ -120,7 +158,7 @@ pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) ->
 /// As [`write_files`].
 pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
-    write_tables(core, memory, &Extract { info, boundaries, up_to: Version::MAX, is_run: false, place })
+    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: false, place })
 }
 
 /// As [`write_files`], to `place`, with what a reader at `at` sees of the tables in `files`. All commits up to this version are
@@ -136,7 +174,7 @@ pub fn write_version_to(
     place: &Place,
 ) -> Result<NewFiles> {
     let info = &|table| files.tables.get(&table).map(|table| table.info.clone());
-    write_tables(core, memory, &Extract { info, boundaries: &[at], up_to: at, is_run: false, place })
+    write_tables(core, &[memory], &Extract { info, boundaries: &[at], up_to: at, is_run: false, place })
 }
 
 /// As [`write_files`], with the rows of a transaction that has not committed.
@@ -146,7 +184,7 @@ pub fn write_version_to(
 /// As [`write_files`].
 pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
     let (info, place) = (&|table| core.views.table_info(table), &Place::of(&core.env));
-    write_tables(core, memory, &Extract { info, boundaries, up_to: Version::MAX, is_run: true, place })
+    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, place })
 }
 
 /// What is written of memtables, and where.
@@ -162,14 +200,16 @@ struct Extract<'a> {
     place: &'a Place,
 }
 
-fn write_tables(core: &Arc<Core>, memory: &MemSet, extract: &Extract<'_>) -> Result<NewFiles> {
+/// Writes what `sets` have, the newest first, as if they were one.
+fn write_tables(core: &Arc<Core>, sets: &[&MemSet], extract: &Extract<'_>) -> Result<NewFiles> {
     let mut all = NewFiles::none(extract.place);
-    for (table, memtable) in memory.all() {
-        if memtable.is_empty() {
-            continue;
-        }
+    let mut tables: BTreeMap<TableId, Vec<Arc<Memtable>>> = BTreeMap::new();
+    for (table, memtable) in sets.iter().flat_map(|set| set.all()).filter(|(_, memtable)| !memtable.is_empty()) {
+        tables.entry(table).or_default().push(memtable);
+    }
+    for (table, memtables) in tables {
         let Some(info) = (extract.info)(table) else { continue };
-        all.append(write_table(core, &info, &memtable, extract)?);
+        all.append(write_table(core, &info, &memtables, extract)?);
     }
     Ok(all)
 }
@@ -177,10 +217,11 @@ fn write_tables(core: &Arc<Core>, memory: &MemSet, extract: &Extract<'_>) -> Res
 fn write_table(
     core: &Arc<Core>,
     table: &Arc<TableInfo>,
-    memtable: &Memtable,
+    memtables: &[Arc<Memtable>],
     &Extract { boundaries, up_to, is_run, place, .. }: &Extract<'_>,
 ) -> Result<NewFiles> {
-    let mut erases = memtable.range_erases().map(|mut erase| {
+    let joined_erases = joined_erases(memtables);
+    let mut erases = joined_erases.range_erases().map(|mut erase| {
         erase.versions.retain(|&version| version <= up_to);
         let versions = keep::newest_of_each_stripe(boundaries, &erase.versions);
         RangeErase { keys: erase.keys.to_vecs(), versions }
@@ -189,7 +230,7 @@ fn write_table(
     let mut covers = CoverStream::new(|| Ok(erases.next()));
     let mut filter = KeyFilter::default();
     let mut key: Option<Vec<u8>> = None;
-    for row in memtable.all_versions().filter(|row| row.version() <= up_to) {
+    for row in Joined::of(memtables).filter(|row| row.version() <= up_to) {
         if key.as_deref() != Some(row.key()) {
             let key = key.get_or_insert_default();
             key.clear();

@@ -9,7 +9,7 @@
 use super::writer::{NextLog, Writer, log_path};
 use crate::core::{Core, StopOnPanic};
 use crate::error::Result;
-use crate::log::record::{BEGIN_RECORD, LogKind};
+use crate::log::record::{BEGIN_RECORD, LogError, LogKind};
 use os::sync::Weak;
 use os::{Job, Polled};
 
@@ -43,19 +43,24 @@ pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
         Some(next) => return Ok(next),
         None => {}
     }
-    create(core, 0)
+    if writer.is_named_by_header() { new_file(core, Ok) } else { create(core, 0) }
 }
 
 /// Creates the file of a log with the next free number, and asks for room for `ahead_bytes` of it. After an error no file is left.
 pub(super) fn create(core: &Core, ahead_bytes: u64) -> Result<NextLog> {
-    let number = core.writes.new_number();
     let is_prepared = LogKind::WriteAhead.features_for(core.env.options.compat) & BEGIN_RECORD != 0;
-    let next = NextLog::create(&core.env.log_machine, &core.env.directory, number).and_then(|mut next| {
+    new_file(core, |mut next| {
         if ahead_bytes > 0 {
             next.allocate_ahead(ahead_bytes);
         }
         if is_prepared { next.prepare() } else { Ok(next) }
-    });
+    })
+}
+
+/// Creates the file of a log with the next free number, and prepares it. After an error no file is left.
+fn new_file(core: &Core, prepare: impl FnOnce(NextLog) -> Result<NextLog, LogError>) -> Result<NextLog> {
+    let number = core.writes.new_number();
+    let next = NextLog::create(&core.env.log_machine, &core.env.directory, number).and_then(prepare);
     Ok(next.inspect_err(|_| remove(core, number))?)
 }
 

@@ -65,6 +65,13 @@ impl Reserve {
         made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
     }
 
+    /// Gives the space back that an earlier process has kept. It is for an open that finds the disk full, and that has not looked for
+    /// the file.
+    pub fn give_back_left(&self) {
+        // If it is not there, or cannot be removed, there is no more room than before.
+        self.disk.remove(&self.path).ok();
+    }
+
     /// Gives the space back to the disk, and returns whether there was any.
     pub fn give_back(&self) -> bool {
         self.bytes > 0 && self.is_full.swap(false, Ordering::Relaxed) && self.disk.remove(&self.path).is_ok()

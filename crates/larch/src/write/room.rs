@@ -8,12 +8,12 @@ use super::log_job;
 use super::stall::StalledCommit;
 use super::writer::Writer;
 use crate::compact::pick;
-use crate::core::Core;
+use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::StallReason;
 use crate::manifest::{TableId, TableInfo};
-use crate::memtable::ROW_BYTES;
 use crate::memtable::set::MemSet;
+use crate::memtable::ROW_BYTES;
 use crate::read::View;
 use os::sync::Arc;
 
@@ -126,6 +126,15 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     }
 }
 
+/// Whether memory takes the erases `ops` of `bytes` although the write buffer is full, because the disk has no room for a flush: up to
+/// as many bytes as the reserve has. Otherwise nothing could be erased that would make room.
+pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &BatchOps, bytes: u64) -> bool {
+    let (buffer_bytes, beyond_bytes) = (core.env.options.write_buffer_bytes, core.env.options.reserve_bytes);
+    ops.is_erases_only()
+        && writer.memory().used_bytes() + bytes <= view.left_bytes(buffer_bytes) + beyond_bytes
+        && core.background.troubles.flush_cause().is_some_and(|cause| cause.is_disk_full())
+}
+
 /// Freezes the memtables that take writes, and begins a new log with new memtables. A sync of the new log is enough to make later
 /// commits durable, because it makes the old log durable first. It waits for the commits that are being applied: what is frozen
 /// does not change.
@@ -166,6 +175,18 @@ pub fn freeze_erased(core: &Core, writer: &mut Writer) -> Result<()> {
         && !must_wait(core, &view, writer.memory(), pick::stop_files(&core.env.options.levels))
         && core.background.troubles.flush_cause().is_none();
     if has_many && is_free && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
+}
+
+/// Freezes memtables with erases, after a flush has found the disk full: a flush of all that is frozen need not write what they erase.
+/// It does nothing if the lock of the writer is held, whose holder may wait for a flush.
+pub fn freeze_for_room(core: &Core) {
+    let Some(mut writer) = core.writes.writer.try_lock() else { return };
+    let _guard = StopOnPanic::new(core);
+    if let Some(writer) = writer.as_mut().filter(|writer| writer.memory().has_erases()) {
+        core.writes.reserve.give_back();
+        // If there is no room for a log, the erases stay where they are, and the next try of the flush tries this again.
+        rotate(core, writer).ok();
+    }
 }
 
 /// Waits until all frozen memtables are in files. If the last flush failed, the next try begins at once.

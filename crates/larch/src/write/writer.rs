@@ -25,6 +25,9 @@ pub struct Writer {
     latest_keys: LatestKeys,
     /// Whether another log may say where this one ends, because a rotation failed. Then no more commits may go to this log.
     is_ended: bool,
+    /// Whether an earlier process has left the log. The header of the next one has to name it: a recovery may have dropped commits of a
+    /// log that comes between them, and only a header says that.
+    is_left: bool,
 }
 
 /// The end of what was appended to a log, with the records that are no commits. It can be made durable without the writer.
@@ -149,9 +152,27 @@ impl Writer {
         Ok(Self::new(log, memory, sync, next_version))
     }
 
+    /// A writer without a log of its own: `memory` has the commits of the log with its number, which an earlier process has left, which
+    /// ends at `end` and is durable. The first commit begins a log, which gets `next_version`.
+    ///
+    /// # Errors
+    ///
+    /// The log that is left could not be opened.
+    pub fn without_log(
+        machine: &Machine,
+        directory: &Path,
+        (memory, end): (Arc<MemSet>, u64),
+        sync: Arc<SyncPoint>,
+        next_version: Version,
+    ) -> Result<Self, LogError> {
+        let log = LogWriter::ended(&*machine.disk, &log_path(directory, memory.log), end)?;
+        sync.note_appended(Version(next_version.0 - 1));
+        Ok(Self { is_ended: true, is_left: true, ..Self::new(log, memory, sync, next_version) })
+    }
+
     fn new(log: LogWriter, memory: Arc<MemSet>, sync: Arc<SyncPoint>, next_version: Version) -> Self {
         sync.continue_in(log.file());
-        Self { log, sync, memory, next_version, latest_keys: LatestKeys::default(), is_ended: false }
+        Self { log, sync, memory, next_version, latest_keys: LatestKeys::default(), is_ended: false, is_left: false }
     }
 
     /// Ends this log, and returns a writer that begins the `next` one with the memtables `memory`.
@@ -237,6 +258,11 @@ impl Writer {
     /// Whether `next` can follow before everything in this log is durable.
     pub fn can_continue_in(&self, next: &NextLog) -> bool {
         next.is_prepared() && self.log.is_begin_durable()
+    }
+
+    /// Whether the header of the next log has to name this one, in every release.
+    pub fn is_named_by_header(&self) -> bool {
+        self.is_left
     }
 
     /// Whether the log was ended, so that commits need a new one.

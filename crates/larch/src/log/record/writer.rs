@@ -157,7 +157,20 @@ impl RecordWriter {
 
     /// A writer for `file`, which has only a header, and this header is durable.
     pub(crate) fn after_header(file: Arc<dyn File>, path: &Path, log_id: u64) -> Self {
-        let end = HEADER_BYTES as u64;
+        Self::at(file, path, log_id, HEADER_BYTES as u64)
+    }
+
+    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, and everything in it is durable.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened.
+    pub fn go_on(disk: &dyn Disk, path: &Path, log_id: u64, end: u64) -> Result<Self> {
+        let file = disk.open(path, Access::Write).map_err(|error| LogError::io("open", path, error))?;
+        Ok(Self::at(file, path, log_id, end))
+    }
+
+    fn at(file: Arc<dyn File>, path: &Path, log_id: u64, end: u64) -> Self {
         let file = Arc::new(LogFile {
             file,
             path: path.to_owned(),

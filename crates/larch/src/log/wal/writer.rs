@@ -3,8 +3,10 @@
 //!
 //! Thread safety: it belongs to one thread at a time.
 
+use os::Disk;
 use os::sync::Arc;
 use sst::Version;
+use std::path::Path;
 
 use super::COMMIT_HEADER_BYTES;
 use crate::log::record::{
@@ -41,6 +43,17 @@ impl LogWriter {
     pub fn prepare(file: EmptyLog, log_id: u64, number: u64) -> Result<Self> {
         let header = Header { features: BEGIN_RECORD, ..Header::new(LogKind::WriteAhead, log_id, number, None) };
         Self::create(file, &header)
+    }
+
+    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, where it is durable, and takes no more
+    /// commits: another log is to continue it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::go_on`].
+    pub fn ended(disk: &dyn Disk, path: &Path, end: u64) -> Result<Self> {
+        // No record is appended that would need the id of the log.
+        Ok(Self { records: RecordWriter::go_on(disk, path, 0, end)?, begin_end: end, last: None })
     }
 
     fn create(file: EmptyLog, header: &Header) -> Result<Self> {

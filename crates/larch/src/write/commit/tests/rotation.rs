@@ -43,7 +43,7 @@ fn begin_log(db: &Database) -> Result<()> {
 /// Flushes the oldest memtables without the other background work, if they are frozen.
 fn flush_oldest(db: &Database) -> Result<()> {
     let memory = db.core().views.newest().memory.clone();
-    if memory.len() > 1 { flush::flush(db.core(), &memory[memory.len() - 1]) } else { Ok(()) }
+    if memory.len() > 1 { flush::flush(db.core(), &memory[memory.len() - 1..]) } else { Ok(()) }
 }
 
 /// A database on a disk that fails in all its ways, and what it must have after a crash.

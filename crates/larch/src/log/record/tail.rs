@@ -1,0 +1,36 @@
+//! Makes the end of a log durable that an earlier process has left, so that another log may say where it ends, or records may be
+//! appended to it. It does not know what the records mean.
+
+use super::{LogError, Result};
+use os::{Access, Disk};
+use std::ops::Range;
+use std::path::Path;
+
+/// How many bytes [`rewrite_tail`] copies at once.
+const REWRITE_BYTES: u64 = 1 << 20;
+
+/// Cuts a log off at `tail.end` and makes the rest durable. It writes in place, and so takes no room on the disk.
+///
+/// Nothing proves that the `tail` is durable. If an earlier process failed to sync it, the system may show it and yet never
+/// write it, and a sync would succeed without saving it. So the tail is written again before the sync.
+///
+/// # Errors
+///
+/// The file cannot be cut, read, written or synced.
+pub fn rewrite_tail(disk: &dyn Disk, path: &Path, tail: Range<u64>) -> Result<()> {
+    let io = |action| move |error| LogError::io(action, path, error);
+    let file = disk.open(path, Access::Write).map_err(io("open"))?;
+    file.set_len(tail.end).map_err(io("cut"))?;
+    let mut bytes = vec![0; REWRITE_BYTES.min(tail.end - tail.start) as usize];
+    let mut at = tail.start;
+    while at < tail.end {
+        let most = (tail.end - at).min(REWRITE_BYTES) as usize;
+        let read = file.read_at(&mut bytes[..most], at).map_err(io("read"))?;
+        if read == 0 {
+            return Err(LogError::corrupt(path, at, "the file became shorter while it was recovered"));
+        }
+        file.write_at(&bytes[..read], at).map_err(io("write"))?;
+        at += read as u64;
+    }
+    file.sync().map_err(io("sync"))
+}

@@ -1,0 +1,228 @@
+//! Begins the manifest and the log of a writer, and shows what was recovered from older logs. It does not know how a log is read.
+//!
+//! An open takes little room on the disk, and none if there is none:
+//!
+//! ```text
+//!                  with room                          on a full disk
+//! recovered rows   files of level 0, and one edit     in memory, as frozen memtables; their logs stay
+//! manifest         a new one, in place of the old     with the room of the reserve; else it goes on in the old one
+//! log              a new one                          with the room of the reserve; else the first commit begins it
+//! ```
+//!
+//! What is in memory then is flushed as any frozen memtables are: the flush is tried again until there is room.
+
+use super::recovery::{Recovered, replay, replay_to_memory};
+use crate::background::idle::IDLE_TIME;
+use crate::core::Core;
+use crate::error::Result;
+use crate::files::listing::ListedFile;
+use crate::files::output::{NewFiles, Place};
+use crate::log::record::Previous;
+use crate::manifest::log::manifest_name;
+use crate::manifest::{Edit, FileSet, ManifestLog, TableId};
+use crate::memtable::set::MemSet;
+use crate::write::writer::{Writer, log_path};
+use os::sync::Arc;
+use sst::Version;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What an open has begun, and what it has recovered.
+pub struct Begun {
+    /// The number of the manifest.
+    pub manifest: u64,
+    /// Whether the manifest is that of an earlier process.
+    pub is_old_manifest: bool,
+    /// The numbers of the logs that are needed, with the one that takes commits.
+    pub logs: BTreeSet<u64>,
+    /// How many logs were read.
+    pub logs_read: u64,
+    /// How many commits were in them.
+    pub commits: u64,
+    /// How many files their rows were written to.
+    pub files: u64,
+}
+
+/// A database whose manifest and log are about to begin.
+pub struct Beginning<'c> {
+    /// The database, with its file set in view.
+    pub core: &'c Arc<Core>,
+    /// The files that were in its directory.
+    pub listed: &'c [ListedFile],
+    /// The unfinished indexes that this open has dropped from the file set.
+    pub dropped: &'c [TableId],
+}
+
+impl Beginning<'_> {
+    /// Recovers what is in logs, and begins manifest and log.
+    ///
+    /// # Errors
+    ///
+    /// A log that is needed is missing or corrupt; what the disk refuses, except room.
+    pub fn begin(&self) -> Result<Begun> {
+        match self.with_files() {
+            Err(error) if error.is_disk_full() => self.in_memory(),
+            begun => begun,
+        }
+    }
+
+    /// Begins with the recovered rows in files. After an error all is as before, except that the manifest may be a new one with the same
+    /// file set.
+    fn with_files(&self) -> Result<Begun> {
+        let core = self.core;
+        let recovered = replay(core, &core.env.directory, self.listed, &Place::of(&core.env))?;
+        let (numbers, files, newest) = self.numbered(recovered.newest);
+        let manifest = self.create_manifest(numbers.manifest, &files)?;
+        let (writer, memory) = self.create_log(numbers.log, recovered.previous, newest, Vec::new())?;
+        let begun = Begun {
+            manifest: numbers.manifest,
+            is_old_manifest: false,
+            logs: BTreeSet::from([numbers.log]),
+            logs_read: recovered.logs,
+            commits: recovered.commits,
+            files: recovered.rows.files.len() as u64,
+        };
+        self.show(files, manifest, writer, vec![memory], newest);
+        let NewFiles { files, fresh } = recovered.rows;
+        let mut edits: Vec<Edit> = files.into_iter().map(Edit::AddFile).collect();
+        edits.extend([Edit::OldestLog(numbers.log), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
+        core.install(&edits, fresh, |_| {}).inspect_err(|_| self.remove_log(numbers.log))?;
+        core.writes.sync.note_durable(newest);
+        Ok(begun)
+    }
+
+    /// Begins with the recovered rows in memory, and with as little room on the disk as there is.
+    fn in_memory(&self) -> Result<Begun> {
+        let core = self.core;
+        core.writes.reserve.give_back_left();
+        let mut recovered = replay_to_memory(core, self.listed)?;
+        let (numbers, files, newest) = self.numbered(recovered.newest);
+        let (manifest, is_old_manifest) = self.manifest_without_room(numbers.manifest, &files)?;
+        let mut begun = Begun {
+            manifest: manifest.number(),
+            is_old_manifest,
+            logs: recovered.needed.iter().copied().collect(),
+            logs_read: recovered.logs,
+            commits: recovered.commits,
+            files: 0,
+        };
+        // Without rows there is nothing to flush. Then the logs go with the first flush of the new one.
+        let older_logs = if recovered.rows.is_empty() { std::mem::take(&mut recovered.needed) } else { Vec::new() };
+        let (writer, memory) = match (self.create_log(numbers.log, recovered.previous, newest, older_logs), recovered) {
+            (Ok((writer, active)), Recovered { rows, .. }) => {
+                begun.logs.insert(numbers.log);
+                let frozen = (!rows.is_empty()).then(|| Arc::new(rows));
+                (writer, [active].into_iter().chain(frozen).collect())
+            }
+            (Err(error), Recovered { rows, previous: Some(previous), .. }) if error.is_disk_full() => {
+                let memory = Arc::new(rows);
+                let (env, sync, next) = (&core.env, core.writes.sync.clone(), Version(newest.0 + 1));
+                let left = (memory.clone(), previous.end.at);
+                (Writer::without_log(&env.log_machine, &env.directory, left, sync, next)?, vec![memory])
+            }
+            (Err(error), _) => return Err(error),
+        };
+        self.show(files, manifest, writer, memory, newest);
+        core.writes.sync.note_durable(newest);
+        Ok(begun)
+    }
+
+    /// Numbers for a manifest and a log, the file set that is in view with the next number after these, and the newest version if that of
+    /// the newest recovered commit is `recovered`.
+    fn numbered(&self, recovered: Version) -> (Numbers, FileSet, Version) {
+        let writes = &self.core.writes;
+        let numbers = Numbers { manifest: writes.new_number(), log: writes.new_number() };
+        let mut files = FileSet::clone(&self.core.views.newest().files);
+        files.next_number = numbers.log + 1;
+        let newest = recovered.max(files.last_version);
+        (numbers, files, newest)
+    }
+
+    /// A new manifest. After an error nothing is left of it, unless `CURRENT` may name it.
+    fn create_manifest(&self, number: u64, files: &FileSet) -> Result<ManifestLog> {
+        let env = &self.core.env;
+        let manifest = ManifestLog::create(&env.log_machine, &env.directory, number, files, env.options.compat);
+        manifest.inspect_err(|_| {
+            let path = env.directory.join(manifest_name(number));
+            if self.current_manifest().is_ok_and(|current| current.as_ref() != Some(&path)) {
+                env.opener.leftovers.remove(&path);
+            }
+        })
+    }
+
+    /// A new manifest or, if there is no room for it, that of an earlier process; and whether it is the latter.
+    fn manifest_without_room(&self, number: u64, files: &FileSet) -> Result<(ManifestLog, bool)> {
+        let env = &self.core.env;
+        let old = self.current_manifest()?;
+        let error = match (self.create_manifest(number, files), old) {
+            (Ok(manifest), old) => {
+                old.iter().for_each(|old| env.opener.leftovers.remove(old));
+                return Ok((manifest, false));
+            }
+            // If `CURRENT` names the new manifest, it is unknown which of them it names after a crash.
+            (Err(error), Some(old)) if error.is_disk_full() && self.current_manifest()?.as_ref() == Some(&old) => {
+                let mut pending = vec![Edit::Epoch(files.epoch), Edit::NextNumber(files.next_number)];
+                pending.extend(files.written_for.clone().map(Edit::WrittenFor));
+                pending.extend(self.dropped.iter().map(|table| Edit::DropTable(*table)));
+                match ManifestLog::go_on(&env.log_machine, &old, pending, env.options.compat)? {
+                    Some(manifest) => return Ok((manifest, true)),
+                    None => error,
+                }
+            }
+            (Err(error), _) => error,
+        };
+        Err(error)
+    }
+
+    /// The manifest that `CURRENT` names, if there is a database.
+    fn current_manifest(&self) -> Result<Option<PathBuf>> {
+        let (machine, directory): (_, &Path) = (&self.core.env.machine, &self.core.env.directory);
+        let is_there = ManifestLog::exists(machine, directory)?;
+        is_there.then(|| ManifestLog::current(machine, directory)).transpose()
+    }
+
+    /// Creates log `number`, which continues `previous`, with memtables whose flush makes `older_logs` useless.
+    fn create_log(
+        &self,
+        number: u64,
+        previous: Option<Previous>,
+        newest: Version,
+        older_logs: Vec<u64>,
+    ) -> Result<(Writer, Arc<MemSet>)> {
+        let (env, sync, next) = (&self.core.env, self.core.writes.sync.clone(), Version(newest.0 + 1));
+        let mut memory = MemSet::new(number, env.held.rows.clone()).with_filter();
+        memory.older_logs = older_logs;
+        let memory = Arc::new(memory);
+        let writer = Writer::create(&env.log_machine, &env.directory, memory.clone(), previous, sync, next);
+        Ok((writer.inspect_err(|_| self.remove_log(number))?, memory))
+    }
+
+    fn remove_log(&self, number: u64) {
+        self.core.env.opener.leftovers.remove(&log_path(&self.core.env.directory, number));
+    }
+
+    /// Shows `files` and `memory`, and has commits go to `writer` and edits to `manifest` from now on.
+    fn show(&self, files: FileSet, manifest: ManifestLog, writer: Writer, memory: Vec<Arc<MemSet>>, newest: Version) {
+        let core = self.core;
+        let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));
+        leftovers.note_edits(manifest.position());
+        leftovers.begin_to_hold(core.env.leases.clone(), move || {
+            if let Some(core) = weak.upgrade() {
+                core.background.wake_idle_after(IDLE_TIME);
+            }
+        });
+        core.env.leases.tell_newest_log(memory[0].log);
+        *core.writes.manifest.lock() = Some(manifest);
+        *core.writes.writer.lock() = Some(writer);
+        core.views.change(|view| {
+            view.files = Arc::new(files);
+            view.memory = memory;
+        });
+        core.views.publish(newest);
+    }
+}
+
+struct Numbers {
+    manifest: u64,
+    log: u64,
+}

@@ -1,0 +1,4 @@
+//! Opening databases on disks that fail.
+
+mod full_disk;
+mod read_only;
