@@ -15,6 +15,7 @@ pub mod levels_lock;
 pub mod merge;
 pub mod pick;
 pub mod picks;
+pub mod waste;
 pub mod work;
 
 use self::level0::Now;
@@ -182,9 +183,15 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
             Ok(true) => is_cut = true,
             Ok(false) => {
                 let options = &core.env.options.levels;
-                let level0 = picks.level0_use(table, now, level0::few_files(options));
-                let pick = pick::pick(table, options, oldest, level0, claims);
-                picks.examined(id, pick, cut::is_waiting(table) || pick::is_waiting(table, oldest));
+                let wastes = waste::is_due(table, oldest);
+                let level0 = picks.level0_use(table, now, level0::few_files(options), wastes);
+                let mut pick = pick::pick(table, options, oldest, level0, claims);
+                if pick == Pick::Nothing && wastes && level0.is_at_rest {
+                    pick = waste::pick(table, pick::targets(table, options).0, oldest, claims);
+                }
+                let is_waiting =
+                    cut::is_waiting(table) || pick::is_waiting(table, oldest) || waste::is_waiting(table, oldest);
+                picks.examined(id, pick, is_waiting);
             }
             Err(error) => {
                 picks.put_off(std::iter::once(id).chain(tables));

@@ -153,7 +153,7 @@ pub enum CompactionReason {
     Level0,
     /// A level is larger than it should be.
     LevelSize,
-    /// The table sees only a small part of a file.
+    /// Much of a file is of no use any more: the table sees only a part of it, or newer files hide much of it.
     Sparse,
     /// A file has many erased rows.
     ErasedRows,

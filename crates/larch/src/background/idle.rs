@@ -1,10 +1,10 @@
 //! The job of an idle database: it closes the log and the manifest, releases buffers, freezes memtables with many erased
-//! rows, so that a flush and a compaction remove these rows, and removes files that followers do not read any more. It does not know how
-//! that is done, and never waits for a lock.
+//! rows, or that may hide much of the files, so that a flush and a compaction give this space back, and removes files that followers do
+//! not read any more. It does not know how that is done, and never waits for a lock.
 
 use crate::core::{Core, StopOnPanic};
 use crate::error::Error;
-use crate::write::room::freeze_erased;
+use crate::write::room::freeze_idle;
 use os::sync::Weak;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
@@ -58,7 +58,7 @@ impl Job for IdleJob {
 }
 
 impl IdleJob {
-    /// Freezes memtables with many erased rows, and releases buffers that only writes need. Returns false if a lock is held: its
+    /// Freezes memtables that give space back, and releases buffers that only writes need. Returns false if a lock is held: its
     /// holder may be waiting for background work, so this job must not wait for the lock.
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
@@ -67,7 +67,7 @@ impl IdleJob {
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
             // If it fails nothing is lost: the next commit makes the log and the memtables that it needs.
-            if self.failed_at.load(Ordering::Relaxed) != next && freeze_erased(core, writer).is_err() {
+            if self.failed_at.load(Ordering::Relaxed) != next && freeze_idle(core, writer).is_err() {
                 self.failed_at.store(next, Ordering::Relaxed);
             }
             // The job that synced the beginning of the log may not have had the lock. If the note fails, no commit is lost.

@@ -8,6 +8,7 @@ mod beside;
 mod level0;
 mod many;
 mod retries;
+mod space;
 
 use crate::{Database, Error, LevelOptions};
 use os::io::CallerReads;

@@ -14,7 +14,7 @@ use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageKind, Reason, Session, retry};
 use sst::format::meta::MAX_BOUND_BYTES;
-use sst::{EraseCursor, KeyRange, RangeErase, RowRanges, Slice, Version, successor};
+use sst::{EraseCursor, Estimate, KeyRange, RangeErase, RowRanges, Slice, Version, successor};
 use std::ops::Bound;
 
 /// Most range erases that one call of [`cut`] reads: each may cost a few page reads in each file.
@@ -89,16 +89,20 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
                 return Ok(false);
             }
             let (table, number) = (table.info.id, file.number);
-            match without(&session, file, &regions, true) {
-                Ok(Remainder::All) | Err(_) => {}
-                Ok(Remainder::Part(slice)) => edits.push(Edit::SliceFile { table, level, number, slice: Some(slice) }),
-                Ok(Remainder::Nothing) => edits.push(Edit::RemoveFile { table, level, number }),
+            let (left, hidden_bytes) = without_worth(&session, file, &regions).unwrap_or((Remainder::All, 0));
+            // A new entry of the file inherits it.
+            file.hidden_bytes.fetch_add(hidden_bytes, Ordering::Relaxed);
+            match left {
+                Remainder::All => {}
+                Remainder::Part(slice) => edits.push(Edit::SliceFile { table, level, number, slice: Some(slice) }),
+                Remainder::Nothing => edits.push(Edit::RemoveFile { table, level, number }),
             }
         }
         for file in files.iter().filter(|file| is_new(file)) {
             // If the edits replace this entry of the file, the new entry inherits the number.
             file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
             let found = regions_of(&session, file, oldest, &mut left).unwrap_or_default();
+            file.self_hidden_bytes.store(bytes_in(&session, file, &found).unwrap_or(0), Ordering::Relaxed);
             found.into_iter().for_each(|region| add(&mut regions, region));
         }
     }
@@ -147,26 +151,43 @@ fn add(regions: &mut Vec<KeyRange>, mut region: KeyRange) {
     regions.insert(first, region);
 }
 
-/// What is left of `file` without the keys in `regions`, which are sorted and do not touch each other. With `if_worth_it` it
-/// makes no small cuts, and no more cuts than an edit of the manifest can describe. Without it, it cuts off every row in
-/// the regions.
+/// What is left of `file` without the keys in `regions`, which are sorted and do not touch each other.
 ///
 /// # Errors
 ///
 /// A page of the file that cannot be read.
-pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: bool) -> Result<Remainder> {
+pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<Remainder> {
+    Ok(cut_off(session, file, regions, false)?.0)
+}
+
+/// As [`without`], but it makes no small cuts, and no more cuts than an edit of the manifest can describe. Returns the bytes that lie in
+/// the regions and are not cut off, too, about.
+///
+/// # Errors
+///
+/// As [`without`].
+fn without_worth(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<(Remainder, u64)> {
+    cut_off(session, file, regions, true)
+}
+
+fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: bool) -> Result<(Remainder, u64)> {
     let sst = &file.sst;
     let bounds = sst.bounds();
     let first = regions.partition_point(|region| !region.ends_after(&bounds.low));
     let regions = || regions[first..].iter().take_while(|region| bounds.meets(region));
     if regions().any(|region| bounds.begins_in(region) && bounds.ends_in(region)) {
-        return Ok(Remainder::Nothing);
+        return Ok((Remainder::Nothing, 0));
     }
+    let mut hidden_bytes = 0;
     let (before, all) = (sst.rows(), sst.meta.rows());
     let mut slice = Slice { rows: before.clone(), bounds: bounds.clone(), bytes: sst.visible_bytes() };
     for region in regions() {
-        if if_worth_it && !is_worth_it(&before, &slice, most_rows_in(session, file, region)?) {
-            continue;
+        if if_worth_it {
+            let most = rows_in(session, file, region)?;
+            if !is_worth_it(&before, &slice, most.high) {
+                hidden_bytes += share(slice.bytes, most.low.midpoint(most.high), slice.rows.count());
+                continue;
+            }
         }
         let start = if bounds.begins_in(region) { 0 } else { rows_before(session, file, &region.start)? };
         let end = match &region.end {
@@ -180,6 +201,7 @@ pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_
         let gone = slice.rows.count_within(start..end);
         let left = RowRanges::new(slice.rows.within(0..start).iter().chain(slice.rows.within(end..all).iter()));
         if if_worth_it && (!is_worth_it(&before, &slice, gone) || left.iter().count() > MAX_RANGES) {
+            hidden_bytes += share(slice.bytes, gone, slice.rows.count());
             continue;
         }
         slice.bytes -= share(slice.bytes, gone, slice.rows.count());
@@ -196,10 +218,10 @@ pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_
     // Range erases end at or before the high bound, so that between equal bounds there can only be a row.
     let has_room = slice.bounds.high.as_ref().is_none_or(|high| slice.bounds.low < *high);
     if slice.rows.is_empty() && (sst.meta.range_erases.is_none() || !has_room) {
-        return Ok(Remainder::Nothing);
+        return Ok((Remainder::Nothing, 0));
     }
     let is_new = slice.rows != before || slice.bounds != *bounds;
-    Ok(if is_new { Remainder::Part(slice) } else { Remainder::All })
+    Ok((if is_new { Remainder::Part(slice) } else { Remainder::All }, hidden_bytes))
 }
 
 /// A string that is not less than `key` and is short enough for a bound; `None` if there is none.
@@ -218,10 +240,27 @@ fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// An upper bound on the rows in `region` that the table sees, from index nodes alone. Where there are many regions most of
-/// them are small, and no data page is read for these.
-fn most_rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<u64> {
-    Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows.high)
+/// Bounds on the rows in `region` that the table sees, from index nodes alone. Where there are many regions most of them are small, and
+/// no data page is read for these.
+fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estimate> {
+    Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
+}
+
+/// How many regions are looked up in the rows of their own file.
+const MAX_OWN_REGIONS: usize = 64;
+
+/// The bytes of the rows of `file` in `regions`, about.
+fn bytes_in(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<u64> {
+    let (bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
+    if rows == 0 {
+        return Ok(0);
+    }
+    let mut inside = 0;
+    for region in regions.iter().take(MAX_OWN_REGIONS) {
+        let found = rows_in(session, file, region)?;
+        inside += found.low.midpoint(found.high);
+    }
+    Ok(share(bytes, inside.min(rows), rows))
 }
 
 /// How many rows of the main tree have keys less than `key`, whether the table sees them or not.

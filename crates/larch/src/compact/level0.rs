@@ -6,8 +6,9 @@
 //!
 //! Not thread safe: a [`Watch`] lies under the lock of its [`Picks`](super::picks::Picks).
 
-use crate::manifest::{TableFiles, TableId};
+use crate::manifest::{DbFile, TableFiles, TableId};
 use crate::options::LevelOptions;
+use os::sync::Arc;
 use pages::PageKind;
 use pages::counters::{CounterSnapshot, Reason};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,9 +63,9 @@ pub struct Level0Use {
 /// Level 0 of one table.
 #[derive(Clone, Copy, Debug)]
 struct Level0 {
-    /// The numbers of the oldest and of the newest file.
-    oldest: u64,
-    newest: u64,
+    /// The number of the oldest file, and that of the newest one that there was.
+    oldest: Option<u64>,
+    newest: Option<u64>,
     /// When the newest file was seen first, and how long after the one before.
     grew_at: Duration,
     interval: Duration,
@@ -83,7 +84,7 @@ impl Level0 {
     }
 }
 
-/// Level 0 of all tables that have files in it.
+/// Level 0 of all tables that have files in it, or that waste space.
 #[derive(Debug, Default)]
 pub struct Watch {
     tables: BTreeMap<TableId, Level0>,
@@ -92,15 +93,20 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at the files that a table has `now`. If it has `few` of them at least, its rest is waited for.
-    pub fn look(&mut self, table: &TableFiles, now: Now, few: usize) -> Level0Use {
+    /// Looks at the files that a table has `now`. If it has `few` of them at least, or if it `wastes` space in any level, its rest is
+    /// waited for.
+    pub fn look(&mut self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         let files = &table.levels[0];
         let id = table.info.id;
-        let (Some(newest), Some(oldest)) = (files.first(), files.last()) else {
+        if files.is_empty() && !wastes {
             self.forget(id);
             return Level0Use::default();
-        };
-        let (newest, oldest) = (newest.number, oldest.number);
+        }
+        let number = |file: Option<&Arc<DbFile>>| file.map(|file| file.number);
+        let oldest = number(files.last());
+        // When files go, no new one has come.
+        let known = self.tables.get(&id).and_then(|level0| level0.newest);
+        let newest = number(files.first()).max(known);
         let new = Level0 {
             oldest,
             newest,
@@ -118,7 +124,7 @@ impl Watch {
             (level0.newest, level0.grew_at) = (newest, now.time);
         }
         let is_at_rest = level0.is_at_rest(now);
-        let waits_until = (!is_at_rest && files.len() >= few).then(|| level0.rests_at());
+        let waits_until = (!is_at_rest && (files.len() >= few || wastes)).then(|| level0.rests_at());
         if let Some(time) = std::mem::replace(&mut level0.waits_until, waits_until) {
             self.waiting.remove(&(time, id));
         }

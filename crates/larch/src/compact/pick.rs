@@ -11,6 +11,7 @@ use crate::event::CompactionReason;
 use crate::manifest::{DbFile, LEVELS, TableFiles};
 use crate::options::LevelOptions;
 use os::sync::Arc;
+use os::sync::atomic::Ordering;
 use sst::format::meta::MAX_BOUND_BYTES;
 use sst::{KeyBounds, Version};
 use std::collections::HashMap;
@@ -252,6 +253,8 @@ fn sparse(table: &TableFiles, base: usize) -> Pick {
     let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Pick::Nothing };
     match level {
         0 => from_level0(table, base, 1.0, CompactionReason::Sparse),
+        // Range erases over it hide more than the slice says, and are not in the new file.
+        _ if file.hidden_bytes.load(Ordering::Relaxed) > 0 => with_above(table, level, file, base),
         _ => {
             // What is left of neighbouring files is written together.
             let first = table.levels[level].iter().position(|other| other.number == file.number).expect("found there");
@@ -273,7 +276,7 @@ fn erased_rows(file: &DbFile) -> u64 {
 }
 
 /// The newest version in `file`.
-fn newest(file: &DbFile) -> u64 {
+pub(super) fn newest(file: &DbFile) -> u64 {
     file.sst.meta.newest.0.saturating_add(file.sst.version_offset)
 }
 
@@ -315,14 +318,14 @@ fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
 }
 
 /// The files of `level`, which is not 0, that may have keys within `bounds`.
-fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
+pub(super) fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
     let files = &table.levels[level];
     let ends_before = |file: &Arc<DbFile>| file.sst.bounds().high.as_ref().is_some_and(|high| *high < bounds.low);
     let first = files.partition_point(ends_before);
     files[first..].iter().take_while(|file| file.sst.bounds().overlaps(bounds)).collect()
 }
 
-fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBounds> {
+pub(super) fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBounds> {
     files.map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
 }
 
@@ -336,6 +339,26 @@ fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionRe
         return Pick::Move { from: 0, to: base, number: only.number, score };
     }
     merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
+}
+
+/// Merges `file` of `level` with everything over it, or rewrites it if there is nothing, so that it has only what readers see.
+pub(super) fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) -> Pick {
+    let (level0, reason) = (&table.levels[0], CompactionReason::Sparse);
+    if level == 0 {
+        return match from_level0(table, base, 1.0, reason) {
+            // Taken down as it is, it would stay as large as it is.
+            Pick::Move { number, to, score, .. } => Pick::Merge { inputs: vec![(0, number)], to, score, reason },
+            pick => pick,
+        };
+    }
+    let mut bounds = file.sst.bounds().clone();
+    let mut inputs = Vec::new();
+    // Level 0 is merged as a whole, so that the order of ages is kept.
+    if level0.iter().any(|above| above.sst.bounds().overlaps(&bounds)) {
+        bounds = union(level0.iter()).expect("a file overlaps").union(&bounds);
+        inputs.extend(level0.iter().map(|file| (0, file.number)));
+    }
+    merge(table, inputs, bounds, 1..=level, 1.0, reason)
 }
 
 /// Merges `inputs`, which lie within `bounds`, and everything in `levels` that overlaps them, into the last of these levels.

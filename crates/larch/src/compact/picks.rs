@@ -123,9 +123,10 @@ impl Picks {
         tables.into_iter().collect()
     }
 
-    /// How level 0 of `table`, which is being examined, is used. `few` is from [`level0::few_files`](super::level0::few_files).
-    pub fn level0_use(&self, table: &TableFiles, now: Now, few: usize) -> Level0Use {
-        self.state.lock().level0.look(table, now, few)
+    /// How level 0 of `table`, which is being examined, is used. `few` is from [`level0::few_files`](super::level0::few_files), and
+    /// `wastes` from [`waste::is_due`](super::waste::is_due).
+    pub fn level0_use(&self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
+        self.state.lock().level0.look(table, now, few, wastes)
     }
 
     /// How long it takes until a table is at rest and is to be examined because of that; `None` if there is none.

@@ -755,8 +755,11 @@ impl Database {
         Ok(())
     }
 
-    /// Writes all rows in memory to files and runs all compactions that are due, so that the background has nothing
-    /// left to do. This is far less work than [`Database::compact`] if much of the data has not changed.
+    /// Writes all rows in memory to files and runs all compactions that are due, and those that would be due after some seconds
+    /// without a write, so that the background has nothing left to do. Then the files of a table take at most about a quarter more
+    /// than its rows: space of erased and overwritten rows beyond that is given back, except what a snapshot sees. How much rows
+    /// hide of others is estimated, by rows of average length. This is far less work than [`Database::compact`] if much of the data
+    /// has not changed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -38,6 +38,10 @@ pub struct DbFile {
     pub sst: Arc<Sst>,
     /// Its range erases up to this version were turned into slices of the files whose rows they hide, if that was worth it.
     pub cut_through: AtomicU64,
+    /// The bytes that these range erases hide in it and that no slice leaves out, about.
+    pub hidden_bytes: AtomicU64,
+    /// The bytes of its own rows within its own range erases up to this version, about. A flush or a merge has left them for a reader.
+    pub self_hidden_bytes: AtomicU64,
     on_disk: Arc<DiskFile>,
 }
 
@@ -94,6 +98,8 @@ impl DbFile {
             epoch: self.epoch,
             sst: Arc::new(self.sst.sliced(slice)),
             cut_through: AtomicU64::new(self.cut_through.load(Ordering::Relaxed)),
+            hidden_bytes: AtomicU64::new(self.hidden_bytes.load(Ordering::Relaxed)),
+            self_hidden_bytes: AtomicU64::new(self.self_hidden_bytes.load(Ordering::Relaxed)),
             on_disk: self.on_disk.clone(),
         }
     }
@@ -161,7 +167,9 @@ impl FileOpener {
         let on_disk =
             DiskFile { file: file.clone(), leftovers: self.leftovers.clone(), obsolete: AtomicBool::new(false) };
         let sst = Arc::new(Sst::new(file, meta, version_offset, self.prefer_flat));
-        Arc::new(DbFile { number, epoch, sst, cut_through: AtomicU64::new(0), on_disk: Arc::new(on_disk) })
+        let on_disk = Arc::new(on_disk);
+        let [cut_through, hidden_bytes, self_hidden_bytes] = Default::default();
+        Arc::new(DbFile { number, epoch, sst, cut_through, hidden_bytes, self_hidden_bytes, on_disk })
     }
 }
 

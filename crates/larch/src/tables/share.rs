@@ -70,7 +70,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         before.map(|key| KeyRange { start: Vec::new(), end: Some(key.to_vec()) }).into_iter().collect();
     for (level, file) in files.files() {
         let (level, number) = (level as u8, file.number);
-        let left = cut::without(&session, file, &before, false)?;
+        let left = cut::without(&session, file, &before)?;
         if left == Remainder::Nothing {
             continue;
         }

@@ -7,13 +7,13 @@ use super::batch::BatchOps;
 use super::log_job;
 use super::stall::StalledCommit;
 use super::writer::Writer;
-use crate::compact::pick;
+use crate::compact::{pick, waste};
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::StallReason;
 use crate::manifest::{TableId, TableInfo};
 use crate::memtable::set::MemSet;
-use crate::memtable::ROW_BYTES;
+use crate::memtable::{Memtable, ROW_BYTES};
 use crate::read::View;
 use os::sync::Arc;
 
@@ -161,20 +161,24 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     Ok(())
 }
 
-/// Freezes the memtables if they hold many erased rows, so that background work removes these: in an idle database no other
-/// flush would. It does nothing if the flush would have to wait, or if the disk is full, because a full disk may still take a
-/// small commit in the old log when it has no room for a new one.
+/// Freezes the memtables if they hold many erased rows, or may hide much of the files, so that background work gives this space back: in
+/// an idle database no other flush would. It does nothing if the flush would have to wait, or if the disk is full, because a full disk may
+/// still take a small commit in the old log when it has no room for a new one.
 ///
 /// # Errors
 ///
 /// As [`rotate`].
-pub fn freeze_erased(core: &Core, writer: &mut Writer) -> Result<()> {
+pub fn freeze_idle(core: &Core, writer: &mut Writer) -> Result<()> {
     let view = core.views.newest();
-    let has_many = writer.memory().all().iter().any(|(_, memtable)| memtable.erases() >= pick::MIN_ERASED);
+    let is_worth_it = |(table, memtable): &(TableId, Arc<Memtable>)| {
+        let hides_much = || view.files.tables.get(table).is_some_and(|table| waste::is_flush_due(table, memtable));
+        memtable.erases() >= pick::MIN_ERASED || hides_much()
+    };
     let is_free = view.memory.len() == 1
         && !must_wait(core, &view, writer.memory(), pick::stop_files(&core.env.options.levels))
         && core.background.troubles.flush_cause().is_none();
-    if has_many && is_free && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
+    let is_due = is_free && writer.memory().all().iter().any(is_worth_it);
+    if is_due && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
 /// Freezes memtables with erases, after a flush has found the disk full: a flush of all that is frozen need not write what they erase.

@@ -23,15 +23,15 @@ fn now(millis: u64, looks: u64) -> Now {
 fn a_table_is_at_rest_when_no_file_came_for_some_times_as_long_as_between_the_last_two() {
     let check = |interval: u64, rest: u64| {
         let mut watch = Watch::default();
-        watch.look(&with_level0(1..=4), now(5000, 0), 4);
+        watch.look(&with_level0(1..=4), now(5000, 0), 4, false);
         let grown = with_level0(1..=5);
         let last = 5000 + interval;
-        assert!(!watch.look(&grown, now(last, 0), 4).is_at_rest);
+        assert!(!watch.look(&grown, now(last, 0), 4, false).is_at_rest);
         let time = Duration::from_millis(last + rest);
         assert_eq!(watch.next_rest(Duration::from_millis(last)), Some(Duration::from_millis(rest)), "{interval}");
         assert!(watch.take_resting(now(last + rest - 1, 0)).is_empty());
         assert_eq!(watch.take_resting(now(last + rest, 0)), [TableId(1)]);
-        assert!(watch.look(&grown, now(last + rest, 0), 4).is_at_rest);
+        assert!(watch.look(&grown, now(last + rest, 0), 4, false).is_at_rest);
         assert_eq!(watch.next_rest(time), None, "it is looked at once");
     };
     check(20, 1000);
@@ -43,19 +43,19 @@ fn a_table_is_at_rest_when_no_file_came_for_some_times_as_long_as_between_the_la
 fn a_caller_that_asks_finds_every_table_at_rest() {
     let mut watch = Watch::default();
     let files = with_level0(1..=4);
-    assert!(!watch.look(&files, now(5000, 0), 4).is_at_rest);
+    assert!(!watch.look(&files, now(5000, 0), 4, false).is_at_rest);
     let asked = Now { is_asked: true, ..now(5000, 0) };
     assert_eq!(watch.take_resting(asked), [TableId(1)]);
-    assert!(watch.look(&files, asked, 4).is_at_rest);
-    assert!(!watch.look(&files, now(5000, 0), 4).is_at_rest, "and leaves the others as they were");
+    assert!(watch.look(&files, asked, 4, false).is_at_rest);
+    assert!(!watch.look(&files, now(5000, 0), 4, false).is_at_rest, "and leaves the others as they were");
 }
 
 #[test]
 fn tables_with_few_files_are_not_waited_for() {
     let mut watch = Watch::default();
-    watch.look(&with_level0(1..=3), now(5000, 0), 4);
+    watch.look(&with_level0(1..=3), now(5000, 0), 4, false);
     assert_eq!(watch.next_rest(Duration::ZERO), None);
-    watch.look(&with_level0(1..=4), now(5000, 0), 4);
+    watch.look(&with_level0(1..=4), now(5000, 0), 4, false);
     watch.forget(TableId(1));
     assert_eq!(watch.next_rest(Duration::ZERO), None);
 }
@@ -63,7 +63,7 @@ fn tables_with_few_files_are_not_waited_for() {
 #[test]
 fn looks_count_from_the_last_compaction_of_level_0() {
     let mut watch = Watch::default();
-    let looks = |watch: &mut Watch, numbers, looks| watch.look(&with_level0(numbers), now(5000, looks), 4).looks;
+    let looks = |watch: &mut Watch, numbers, looks| watch.look(&with_level0(numbers), now(5000, looks), 4, false).looks;
     assert_eq!(looks(&mut watch, 1..=4, 100), 0, "none is known of the time before");
     assert_eq!(looks(&mut watch, 1..=5, 150), 50);
     assert_eq!(looks(&mut watch, 3..=6, 180), 0, "the oldest files were compacted");
