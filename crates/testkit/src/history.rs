@@ -10,7 +10,7 @@ mod step;
 
 use crate::model::Model;
 use crate::options::TinyOptions;
-use larch::{Backups, Commit, Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
+use larch::{Backups, Commit, Database, Error, Event, Key, Result, Snapshot, Table, TableOptions, Value, Version};
 use moves::{Move, Moved};
 use os::sim::{SimDisk, SimReads};
 use os::sync::Arc;
@@ -20,6 +20,7 @@ use rand::{RngExt, SeedableRng};
 use reader::{Reader, Rows, Seen, Wanted};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the database is on the simulated disk.
 pub const DIRECTORY: &str = "db";
@@ -244,9 +245,20 @@ impl History {
     /// that contains everything acknowledged, or everything durable after a crash; later commits are forgotten.
     pub fn recover(&mut self) -> Result<()> {
         self.open = None;
-        let db = self.options.builder(DIRECTORY).machine(self.machine()).open()?;
+        // If the disk is full, what was in logs stays in memory.
+        let is_in_files = Arc::new(AtomicBool::new(false));
+        let seen = is_in_files.clone();
+        let hook = move |event: &Event| {
+            if let Event::Opened { commits, recovered_files, .. } = event {
+                seen.store(*commits == 0 || *recovered_files > 0, Ordering::Relaxed);
+            }
+        };
+        let db = self.options.builder(DIRECTORY).machine(self.machine()).on_event(hook).open()?;
         let recovered = self.agree(&db)?;
-        (self.durable, self.acknowledged, self.flushed) = (recovered, recovered, recovered);
+        (self.durable, self.acknowledged) = (recovered, recovered);
+        if is_in_files.load(Ordering::Relaxed) {
+            self.flushed = recovered;
+        }
         let tables = self.known_tables(&db)?;
         let (commits, iterators, cursors, snapshots) = Default::default();
         self.open = Some(Open { commits, iterators, cursors, snapshots, tables, db });

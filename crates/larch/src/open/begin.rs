@@ -14,7 +14,7 @@
 use super::recovery::{Recovered, replay, replay_to_memory};
 use crate::background::idle::IDLE_TIME;
 use crate::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::listing::ListedFile;
 use crate::files::output::{NewFiles, Place};
 use crate::log::record::Previous;
@@ -67,7 +67,7 @@ impl Beginning<'_> {
     }
 
     /// Begins with the recovered rows in files. After an error all is as before, except that the manifest may be a new one with the same
-    /// file set.
+    /// file set; but after [`Error::OutcomeUnknown`] all that was written stays, and the next open finds out what of it counts.
     fn with_files(&self) -> Result<Begun> {
         let core = self.core;
         let recovered = replay(core, &core.env.directory, self.listed, &Place::of(&core.env))?;
@@ -86,7 +86,10 @@ impl Beginning<'_> {
         let NewFiles { files, fresh } = recovered.rows;
         let mut edits: Vec<Edit> = files.into_iter().map(Edit::AddFile).collect();
         edits.extend([Edit::OldestLog(numbers.log), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
-        core.install(&edits, fresh, |_| {}).inspect_err(|_| self.remove_log(numbers.log))?;
+        let installed = core.install(&edits, fresh, |_| {});
+        // If the outcome is unknown, the manifest may name the new log as the oldest.
+        let may_be_named = matches!(installed, Err(Error::OutcomeUnknown { .. }));
+        installed.inspect_err(|_| if !may_be_named { self.remove_log(numbers.log) })?;
         core.writes.sync.note_durable(newest);
         Ok(begun)
     }

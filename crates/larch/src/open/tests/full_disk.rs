@@ -97,6 +97,31 @@ fn a_full_disk_opens_for_reads_erases_and_drops_whatever_room_is_left() {
 }
 
 #[test]
+fn an_open_of_which_a_sync_fails_takes_nothing_away_that_the_next_one_needs() {
+    let whole = with_rows(false);
+    let expected = rows(&open(&whole.image()), "t");
+    let syncs = {
+        let disk = whole.image();
+        drop(open(&disk));
+        disk.sync_count()
+    };
+    assert!(syncs > 3, "a manifest, a log and files are synced: {syncs}");
+    for n in 1..=syncs {
+        for loses_writes in [false, true] {
+            let disk = whole.image();
+            if loses_writes {
+                disk.lose_writes_of_failed_syncs();
+            }
+            disk.fail_sync(n, ErrorKind::Other);
+            // Some syncs matter to nobody, such as that of the reserve.
+            drop(try_open(&disk));
+            disk.clear_faults();
+            assert_eq!(rows(&open(&disk), "t"), expected, "sync {n}, writes lost: {loses_writes}");
+        }
+    }
+}
+
+#[test]
 fn an_open_on_a_full_disk_takes_no_room_and_leaves_nothing_behind_however_often_it_is_done() {
     for room in [0, 100, 1000] {
         let disk = with_rows(false);
