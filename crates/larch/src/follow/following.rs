@@ -54,6 +54,11 @@ impl Following {
         Self { lease, with_log, state, switching: Mutex::default() }
     }
 
+    /// Whether a lease keeps what is shown.
+    pub fn has_lease(&self) -> bool {
+        self.lease.is_some()
+    }
+
     /// Lets the writer remove the files that no reader of `state` uses any more.
     ///
     /// # Errors

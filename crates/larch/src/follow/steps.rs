@@ -136,12 +136,18 @@ impl Core {
         self.env.machine.disk.keeps_removed().is_none()
     }
 
+    /// Whether the writer tells this follower of new logs. One that could not make a lease leaves no file either, because nobody would
+    /// remove it: it looks for logs in the directory of the database each time.
+    fn is_told(&self) -> bool {
+        self.writers_tell() && self.following.get().is_some_and(Following::has_lease)
+    }
+
     /// Takes notice of what was appended to the logs, and of new logs.
     fn look_at_logs(&self, state: &mut State, find: Find) -> Result<Linked> {
         let (disk, directory) = (&*self.env.machine.disk, &self.env.directory);
         let Some(log) = &mut state.log else { return Ok(Linked::Yes) };
         let is_told = find == Find::Told
-            && self.writers_tell()
+            && self.is_told()
             && match newest_log(disk, directory)? {
                 NewestLog::AskedNow => false,
                 NewestLog::Is(number) => log.link(disk, directory, number)? == Linked::Yes,
@@ -171,7 +177,7 @@ impl Core {
     /// Opens the logs whose rows are not in files, and shows them with the newest files.
     fn open_logs(&self, state: &mut State) -> Result<()> {
         let (machine, directory) = (&self.env.machine, &self.env.directory);
-        if self.writers_tell() {
+        if self.is_told() {
             // A log that begins from here on is either told or listed.
             newest_log(&*machine.disk, directory)?;
         }
