@@ -1,7 +1,8 @@
 //! What reads allocate when all is in memory, counted by an allocator that counts.
 
 use kit::allocations::{Counting, Thread};
-use larch::{Database, Durability, Tried};
+use larch::{Database, Durability, IndexKeys, IndexOptions, Table, Tried};
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -81,4 +82,127 @@ fn a_commit_and_an_install_cost_the_same_among_ten_and_ten_thousand_tables() {
     assert_eq!(many.0, few.0, "of a commit");
     // A path through a tree of 10,000 is ten nodes longer than one of 10, in each of two maps.
     assert!(many.1 <= few.1 + 8192, "of an install");
+}
+
+/// Makes an index key of the first bytes of a value, and notes how many bytes the thread has then.
+struct FirstBytes;
+
+thread_local! {
+    static MOST_LIVE: std::cell::Cell<i64> = const { std::cell::Cell::new(0) };
+}
+
+fn note_live() {
+    MOST_LIVE.set(MOST_LIVE.get().max(Thread::so_far().live_bytes()));
+}
+
+impl IndexKeys for FirstBytes {
+    fn groups(&self) -> &[usize] {
+        &[0]
+    }
+
+    fn index_keys<'r>(
+        &self,
+        _: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        note_live();
+        part(0).and_then(|value| value.get(..4)).map(emit);
+        Ok(())
+    }
+}
+
+const LARGE_ROWS: u32 = 120;
+const LARGE_BYTES: usize = 200_000;
+
+/// A table with large values and an index, in files alone or in memory too.
+fn large_values(is_flushed: bool) -> (Database, Table) {
+    let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
+    let builder = Database::builder("db").machine(machine).cache_bytes(1 << 20).write_buffer_bytes(4 << 20);
+    let db = builder.extractors(|_: &[u8]| Ok(Box::new(FirstBytes))).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    table.create_index("i", "", &IndexOptions::default(), &mut |_| {}).expect("it is built");
+    for i in 0..LARGE_ROWS {
+        let mut value = i.to_be_bytes().to_vec();
+        value.resize(LARGE_BYTES, 7);
+        table.insert(i.to_be_bytes(), value).expect("it is taken");
+    }
+    if is_flushed {
+        db.flush().expect("the disk works");
+    }
+    (db, table)
+}
+
+/// The most bytes that `work` has at the moments that it notes, beside those that it begins with.
+fn most_live_bytes(work: impl FnOnce()) -> i64 {
+    let before = Thread::so_far().live_bytes();
+    MOST_LIVE.set(before);
+    work();
+    MOST_LIVE.get() - before
+}
+
+/// The rows of a round, at both ends, and some values on their way.
+const ROUNDS_BYTES: i64 = 6 << 20;
+
+#[test]
+fn a_read_by_an_index_holds_so_many_bytes_of_rows_and_not_so_many_rows() {
+    for is_flushed in [true, false] {
+        let (_db, table) = large_values(is_flushed);
+        let index = table.index("i").expect("it is there");
+        let check = |what: &str, read: &dyn Fn() -> u32| {
+            let most = most_live_bytes(|| assert_eq!(read(), LARGE_ROWS, "{what}"));
+            assert!(most < ROUNDS_BYTES, "{what}, flushed {is_flushed}: {most} bytes of rows of {LARGE_BYTES}");
+        };
+        let seen = |row: larch::Result<(larch::IndexEntry, larch::Value)>| {
+            note_live();
+            u32::from(row.expect("the disk works").1.len() == LARGE_BYTES)
+        };
+        check("forwards", &|| index.range_by(..).map(seen).sum());
+        check("backwards", &|| index.range_by(..).rev().map(seen).sum());
+        check("from both ends", &|| {
+            let (mut rows, mut count) = (index.range_by(..), 0);
+            while let Some(row) = rows.next() {
+                count += seen(row) + rows.next_back().map_or(0, seen);
+            }
+            count
+        });
+        check("handed over", &|| {
+            let mut count = 0;
+            let end = index.range_by(..).for_each_row(|row| {
+                note_live();
+                assert_eq!(row.row_key(), u32::to_be_bytes(count));
+                count += 1;
+                ControlFlow::<()>::Continue(())
+            });
+            assert!(end.expect("the disk works").is_continue());
+            count
+        });
+        check("as a future", &|| {
+            let mut rows = index.scan_by_async(..);
+            let mut count = 0;
+            smol::block_on(async {
+                while let Some(row) = rows.next().await {
+                    count += seen(row);
+                }
+            });
+            count
+        });
+        check("checked", &|| {
+            let found = index.check(&mut |_| note_live()).expect("the disk works");
+            assert!(found.problems.is_empty());
+            LARGE_ROWS
+        });
+    }
+}
+
+#[test]
+fn a_batch_into_an_indexed_table_holds_so_many_bytes_of_the_rows_of_before() {
+    let (db, table) = large_values(true);
+    let mut batch = db.batch();
+    for i in 0..LARGE_ROWS {
+        batch.insert(&table, i.to_be_bytes(), "small");
+    }
+    let most = most_live_bytes(|| assert!(batch.commit().is_ok()));
+    assert!(most < ROUNDS_BYTES, "{most} bytes of rows of {LARGE_BYTES}");
+    assert_eq!(table.index("i").expect("it is there").entries(..).count() as u32, LARGE_ROWS);
 }

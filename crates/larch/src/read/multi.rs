@@ -48,8 +48,8 @@ pub struct AnswerBytes(pub u64);
 impl AnswerBytes {
     /// Answers for all keys, whatever they take.
     pub const ALL: Self = Self(u64::MAX);
-    /// What a reader asks for that gives rows on one after the other: all rows of its round.
-    pub const ROUND: Self = Self::ALL;
+    /// What a reader holds that gives rows on one after the other.
+    pub const ROUND: Self = Self(2 << 20);
 }
 
 /// A search for many keys.
