@@ -7,4 +7,5 @@ pub mod leftovers;
 pub mod listing;
 pub mod origin;
 pub mod output;
+pub mod scratch;
 pub mod sealed;

@@ -19,7 +19,7 @@
 //! | after step 4 | the branch |
 
 use crate::branches::{Needs, journal_at, needs, parents_in, settled_needs};
-use crate::disk::{EXCHANGE, StoreDisk};
+use crate::disk::{EXCHANGE, Nearby, StoreDisk};
 use crate::journal::{Branch, Journal, Outside, PARENTS};
 use crate::parents::Parent;
 use os::store::StoredObject;
@@ -150,7 +150,7 @@ impl Branching<'_> {
         }
         let lying = parents_in(&origin, &table).map_err(|error| self.again(error))?;
         let fixed = Journal::fixed(store.clone(), outside.clone(), table.clone(), &contents);
-        let ssts = ssts_of(&StoreDisk::of_journal(fixed, directory, None))?;
+        let ssts = ssts_of(&StoreDisk::of_journal(fixed, directory, Nearby::default()))?;
         let mut report = BranchReport { copied_bytes, ..BranchReport::default() };
         parents.0.iter_mut().for_each(|parent| parent.files.clear());
         parents.0.push(Parent { id, prefix: from.to_owned(), files: BTreeMap::new() });

@@ -4,6 +4,8 @@
 //! durable when they are synced, and read without asking whether they are there. Files in the directory `workers` are objects, too,
 //! each of which is put whole. All other files grow, and are in the journal; so are the names of directories, which end with `/`
 //! there. Second names of files, and other directories, are refused.
+//!
+//! What is on this machine, too, is said by [`Local`].
 
 use crate::branches::Branches;
 use crate::grown_file::GrownFile;
@@ -26,6 +28,25 @@ pub(crate) const EXCHANGE: &str = "workers";
 /// A file that every database has.
 const DATABASE: &str = "CURRENT";
 
+/// What is on a disk of this machine, in directories that belong to one database.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
+    /// Logs: a commit that is synced is there, and in the store about two puts later. If another machine takes over, it does not have the
+    /// last commits; what it has is a prefix of all.
+    pub logs: Option<PathBuf>,
+    /// What a process writes and reads again for a while, see [`Disk::scratch`].
+    pub scratch: Option<PathBuf>,
+}
+
+/// The same, as a [`StoreDisk`] has it.
+#[derive(Debug, Default)]
+pub(crate) struct Nearby {
+    pub logs: Option<LocalLogs>,
+    pub scratch: Option<(Arc<dyn Disk>, PathBuf)>,
+}
+
 /// A disk of one directory in a store.
 #[derive(Debug)]
 pub struct StoreDisk {
@@ -34,27 +55,23 @@ pub struct StoreDisk {
     /// The databases of which this one was made.
     parents: Arc<ParentsOf>,
     directory: PathBuf,
-    /// Logs on this machine, whose syncs do not wait for the store.
-    logs: Option<LocalLogs>,
+    /// What is on this machine, such as logs, whose syncs do not wait for the store.
+    nearby: Nearby,
     uploads: Arc<Uploads>,
 }
 
 impl StoreDisk {
     /// The files in `store`, as if they were in `directory`. A commit that is synced is in the store.
     pub fn new(store: Arc<dyn Store>, directory: &Path, outside: Outside) -> Arc<StoreDisk> {
-        StoreDisk::with_cuts(CUTS, store, directory, outside, None)
+        StoreDisk::with_cuts(CUTS, store, directory, outside, Nearby::default())
     }
 
-    /// As [`StoreDisk::new`], but a commit that is synced is on a disk of this machine, in `logs`, and in the store about two puts
-    /// later. If another machine takes over, it does not have the last commits; what it has is a prefix of all.
-    pub fn with_local_logs(
-        store: Arc<dyn Store>,
-        directory: &Path,
-        outside: Outside,
-        (disk, logs): (Arc<dyn Disk>, &Path),
-    ) -> Arc<StoreDisk> {
-        let logs = LocalLogs::new(disk, logs);
-        StoreDisk::with_cuts(CUTS, store, directory, outside, Some(logs))
+    /// As [`StoreDisk::new`], with what `local` says on this machine.
+    pub fn with_local(store: Arc<dyn Store>, directory: &Path, outside: Outside, local: Local) -> Arc<StoreDisk> {
+        let Local { disk, logs, scratch } = local;
+        let logs = logs.map(|logs| LocalLogs::new(disk.clone(), &logs));
+        let nearby = Nearby { logs, scratch: scratch.map(|scratch| (disk, scratch)) };
+        StoreDisk::with_cuts(CUTS, store, directory, outside, nearby)
     }
 
     /// As [`StoreDisk::new`], cut in another way.
@@ -63,20 +80,20 @@ impl StoreDisk {
         store: Arc<dyn Store>,
         directory: &Path,
         outside: Outside,
-        logs: Option<LocalLogs>,
+        nearby: Nearby,
     ) -> Arc<StoreDisk> {
-        StoreDisk::of_journal(Journal::new(store, outside, cuts), directory, logs)
+        StoreDisk::of_journal(Journal::new(store, outside, cuts), directory, nearby)
     }
 
     /// The files of a journal.
-    pub(crate) fn of_journal(mut journal: Journal, directory: &Path, logs: Option<LocalLogs>) -> Arc<StoreDisk> {
+    pub(crate) fn of_journal(mut journal: Journal, directory: &Path, nearby: Nearby) -> Arc<StoreDisk> {
         // What a log on this machine has promised is put as soon as the store answers again.
-        journal.puts_again = logs.is_some();
+        journal.puts_again = nearby.logs.is_some();
         let (journal, directory) = (Arc::new(journal), directory.to_owned());
         let parents = Arc::new(ParentsOf::new(&journal));
         let removals = Removals::new(&journal, Branches::new(&journal, &parents));
         let uploads = Uploads::new(&journal);
-        Arc::new(StoreDisk { removals, journal, parents, directory, logs, uploads })
+        Arc::new(StoreDisk { removals, journal, parents, directory, nearby, uploads })
     }
 
     #[cfg(test)]
@@ -94,7 +111,7 @@ impl StoreDisk {
     /// The logs on this machine, if the file is a log and there are such.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
         // Those of copies, in directories within this one, are in the journal.
-        self.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
+        self.nearby.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
     }
 
     /// Makes an object.
@@ -302,6 +319,10 @@ impl Disk for StoreDisk {
         self.journal.store().bill()
     }
 
+    fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
+        self.nearby.scratch.clone()
+    }
+
     fn bind(&self, owner: u64) {
         self.journal.store().bind(owner);
     }
@@ -400,8 +421,9 @@ impl Disk for StoreDisk {
             let why = "a store has one lock, that of the directory";
             return Err(cannot("lock", path, io::Error::new(ErrorKind::Unsupported, why)));
         }
-        let local = self.logs.as_ref().map(LocalLogs::lock).transpose().map_err(|error| cannot("lock", path, error))?;
-        let find_left = |epoch| self.logs.as_ref().map(|logs| logs.left(epoch)).transpose();
+        let local =
+            self.nearby.logs.as_ref().map(LocalLogs::lock).transpose().map_err(|error| cannot("lock", path, error))?;
+        let find_left = |epoch| self.nearby.logs.as_ref().map(|logs| logs.left(epoch)).transpose();
         let epoch = self.journal.take_over(find_left).map_err(|error| cannot("lock", path, error))?;
         self.uploads.forget();
         let lock = Box::new(StoreLock {
@@ -410,7 +432,7 @@ impl Disk for StoreDisk {
             epoch,
             _local: local,
         });
-        if let Some(logs) = &self.logs {
+        if let Some(logs) = &self.nearby.logs {
             logs.begin(epoch).map_err(|error| cannot("lock", path, error))?;
         }
         Ok(lock)

@@ -30,7 +30,7 @@ pub use journal::check_sheet;
 
 pub use branches::MADE_WITHIN;
 pub use branching::{BranchInfo, BranchReport, DropReport, SstsOf, branch, branches, drop_database};
-pub use disk::StoreDisk;
+pub use disk::{Local, StoreDisk};
 pub use journal::{ASKS_AGAIN_AFTER, KEPT, Outside};
 pub use removals::REMOVED_AFTER;
 pub use tier::{TIER_BLOCK_BYTES, TierCounts, TierOptions, TieredStore};

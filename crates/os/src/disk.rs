@@ -10,7 +10,7 @@ use crate::store::Bill;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How a file is opened.
@@ -122,6 +122,11 @@ pub trait Disk: Send + Sync + Debug {
     /// Says what the files belong to, by a number that nothing else has, before files that never change are read. A disk that keeps
     /// what was read near needs it: a name may have stood for another file once.
     fn bind(&self, _owner: u64) {}
+    /// A disk of this machine and a directory there, which need not be there yet, for files that one process writes and reads again for
+    /// a while, if the files of this disk are far away. Several processes may use it. `None` where such files lie beside the others.
+    fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
+        None
+    }
     /// Whether a file or directory has this name.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::{Patience, Place, RemoteStore};
 use larch::{Builder, Database, Machine};
-use objects::{BranchInfo, BranchReport, DropReport, Outside, StoreDisk, TierOptions, TieredStore};
+use objects::{BranchInfo, BranchReport, DropReport, Local, Outside, StoreDisk, TierOptions, TieredStore};
 use os::store::StoreReads;
 use os::sync::Arc;
 use os::{DirectoryEntry, Store};
@@ -26,11 +26,14 @@ pub struct Near {
     /// A directory in which blocks are kept that were read from the store, in one of its own for each database; and the most that those
     /// of one take, in bytes.
     pub tier: Option<(PathBuf, u64)>,
+    /// A directory for what a process writes and reads again for a while: the sorted runs of imports and of new indexes, and large
+    /// transactions. `None` is the system's directory for temporary files.
+    pub scratch: Option<PathBuf>,
 }
 
 impl Near {
     /// What the environment says: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for blocks, `LARCH_TIER_BYTES` the most that
-    /// these take, 4 GiB if nothing is said.
+    /// these take, 4 GiB if nothing is said, and `LARCH_SCRATCH` one for files that are needed for a while.
     ///
     /// # Errors
     ///
@@ -46,6 +49,7 @@ impl Near {
         Ok(Self {
             logs: env::var_os("LARCH_LOGS").map(Into::into),
             tier: env::var_os("LARCH_TIER").map(|directory| (directory.into(), bytes)),
+            scratch: env::var_os("LARCH_SCRATCH").map(Into::into),
         })
     }
 }
@@ -106,12 +110,13 @@ impl Connection {
             None => None,
         };
         let objects: Arc<dyn Store> = tier.clone().map_or(store.clone() as Arc<dyn Store>, |tier| tier);
-        let disk = match &near.logs {
-            Some(logs) => {
-                StoreDisk::with_local_logs(objects, directory, outside, (real.disk.clone(), &logs.join(&own)))
-            }
-            None => StoreDisk::new(objects, directory, outside),
+        let scratch = near.scratch.clone().unwrap_or_else(|| env::temp_dir().join("larch"));
+        let local = Local {
+            disk: real.disk.clone(),
+            logs: near.logs.as_ref().map(|logs| logs.join(&own)),
+            scratch: Some(scratch.join(&own)),
         };
+        let disk = StoreDisk::with_local(objects, directory, outside, local);
         let reads = Arc::new(StoreReads::new(DEPTH, real.reads.clone(), real.clock.clone()));
         Ok(Connection { store, tier, machine: Machine { disk, reads, ..real }, directory: directory.to_owned() })
     }

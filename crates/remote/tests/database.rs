@@ -72,7 +72,7 @@ fn a_database_at_a_url_is_read_by_another_process_beside_its_writer_and_taken_ov
 fn a_command_that_reads_sees_every_commit_and_takes_nothing_from_the_writer() {
     let directory = tempfile::tempdir().expect("there is room");
     let (url, logs) = (format!("file://{}/db", directory.path().display()), directory.path().join("logs"));
-    for near in [Near::default(), Near { logs: Some(logs.clone()), tier: None }] {
+    for near in [Near::default(), Near { logs: Some(logs.clone()), ..Near::default() }] {
         let writer =
             Connection::of_url(&url, &near).expect("it is a URL of a store").builder().open().expect("it is there");
         let table = writer.table("t").expect("a table");
@@ -110,7 +110,11 @@ fn logs_and_blocks_on_this_machine() {
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let directory = tempfile::tempdir().expect("there is room");
     let near =
-        Near { logs: Some(directory.path().join("logs")), tier: Some((directory.path().join("tier"), 64 << 20)) };
+        Near {
+            logs: Some(directory.path().join("logs")),
+            tier: Some((directory.path().join("tier"), 64 << 20)),
+            scratch: Some(directory.path().join("scratch")),
+        };
     let connect = || {
         let place = Place::within(Arc::clone(&memory), "db");
         Connection::of_place(place, Patience::default(), &near).expect("the directories can be used")

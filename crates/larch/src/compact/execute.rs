@@ -104,7 +104,16 @@ pub fn merge_work(
 ) -> Result<Option<MergeResult>> {
     let below = table.levels[work.to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
     let (sources, bottom, file_bytes) = (work.sources.clone(), work.bottom, work.file_bytes);
-    let plan = MergePlan { sources, bottom, file_bytes, below, kept: kept_files(work), rewrite: None, is_run: false };
+    let plan = MergePlan {
+        sources,
+        bottom,
+        file_bytes,
+        below,
+        kept: kept_files(work),
+        rewrite: None,
+        is_run: false,
+        place: None,
+    };
     merge_files(core, &work.table, plan, boundaries, go_on)
 }
 

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::files::scratch::Scratch;
 use crate::follow::lease::Leases;
 use crate::gauge::Gauge;
 use crate::log::resting::RestingDisk;
@@ -33,6 +34,8 @@ pub struct Environment {
     pub cache: Arc<PageCache>,
     /// Makes live files of edits.
     pub opener: FileOpener,
+    /// Where work writes what it reads itself.
+    pub scratch: Scratch,
     /// Which writer this is: part of the names of its files.
     pub epoch: u64,
     /// What followers of the database tell its writer.
@@ -53,6 +56,7 @@ impl Environment {
             leases: Arc::new(Leases::of(machine.disk.clone(), &directory)),
             log_machine: Machine { disk: log_disk.clone(), ..machine.clone() },
             log_disk,
+            scratch: Scratch::new(&machine, &directory, &opener),
             machine,
             directory,
             held: WorkMemory::new(&options),

@@ -4,7 +4,7 @@
 //! Rows that come in order are written to files at once. At the first row that is out of order, what was written becomes a
 //! sorted run. From then on rows are gathered in memory, up to three quarters of the write buffer, sorted, and written as
 //! further runs. At the end all runs are merged. If a key was given several times, the last value counts. Files of a run that is
-//! dropped are removed.
+//! dropped are removed. Runs that are merged again lie where [work writes what it reads itself](crate::files::scratch).
 
 use crate::cancel::Limit;
 use crate::compact::kept_files::KeptFiles;
@@ -15,7 +15,9 @@ use crate::core::handle::TableHandle;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
 use crate::files::output::{NewFiles, Outputs};
+use crate::files::scratch::ScratchPlace;
 use crate::gauge::Holding;
+use crate::manifest::db_file::FileOpener;
 use crate::manifest::{DbFile, LEVELS, Level, NewFile};
 use crate::parts;
 use crate::write::limits;
@@ -76,6 +78,8 @@ pub struct SortedRun {
     pub files: Vec<Arc<DbFile>>,
     /// Removes them unless they are installed.
     pub fresh: FreshFiles,
+    /// Whether they lie among the files of the database, of which they can become some.
+    is_database: bool,
 }
 
 enum SortPhase {
@@ -179,7 +183,9 @@ impl RowSorter {
         }
         let SortPhase::Sorting(buffer) = &mut self.state else { unreachable!("streaming returned above") };
         if buffer.is_full_with(key, value) {
-            let run = buffer.write_run(&self.table)?;
+            let scratch = self.core().env.scratch.get()?;
+            let SortPhase::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
+            let run = buffer.write_run(&self.table, &scratch)?;
             self.add_runs(Some(run));
         }
         let SortPhase::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
@@ -217,10 +223,11 @@ impl RowSorter {
         }
         let sorted = matches!(self.state, SortPhase::Streaming(_));
         self.stop_streaming()?;
+        let core = self.core().clone();
         if let SortPhase::Sorting(buffer) = &mut self.state
             && !buffer.is_empty()
         {
-            let run = buffer.write_run(&self.table)?;
+            let run = buffer.write_run(&self.table, &*core.env.scratch.get()?)?;
             self.add_runs(Some(run));
         }
         self.state = SortPhase::Streaming(Box::default());
@@ -242,15 +249,15 @@ impl RowSorter {
     /// it can. The merges before it merge no more runs than needed for that, so that few rows are written twice.
     fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
-        while runs.len() > 1 && !in_order(&mut runs) {
+        let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
+        while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
             // Among all groups of that many neighbours it takes the smallest.
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
-            let file_bytes = if runs.is_empty() { final_file_bytes(self.core()) } else { u64::MAX };
-            let merged = self.merge_group(&group, file_bytes, progress)?;
+            let merged = self.merge_group(&group, runs.is_empty(), progress)?;
             runs.insert(first, merged);
         }
         let mut all = SortedRun::none(self.core());
@@ -261,23 +268,30 @@ impl RowSorter {
         Ok(all)
     }
 
-    fn merge_group(
-        &self,
-        group: &[SortedRun],
-        file_bytes: u64,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<SortedRun> {
+    /// Merges runs. The last merge makes the files of the database.
+    fn merge_group(&self, group: &[SortedRun], is_last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
         let core = self.core();
+        let scratch = (!is_last).then(|| core.env.scratch.get()).transpose()?;
+        let (file_bytes, place) = match &scratch {
+            Some(scratch) => (u64::MAX, Some(scratch.place.clone())),
+            None => (final_file_bytes(core), None),
+        };
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
-        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false };
+        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, place };
         let merged = merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| {
             progress(done, total);
             !self.limit.is_over()
         })?;
         match merged {
-            Some(merged) => Ok(SortedRun::new(core, merged.outputs.finish(0, 0)?)),
+            Some(merged) => {
+                let new = merged.outputs.finish(0, 0)?;
+                Ok(match &scratch {
+                    Some(scratch) => SortedRun::in_scratch(scratch, new),
+                    None => SortedRun::new(core, new),
+                })
+            }
             None => Err(self
                 .limit
                 .check(self.work)
@@ -296,12 +310,20 @@ fn final_file_bytes(core: &Core) -> u64 {
 impl SortedRun {
     /// No files.
     pub fn none(core: &Core) -> Self {
-        Self { files: Vec::new(), fresh: FreshFiles::new(&core.env.opener.leftovers) }
+        Self { files: Vec::new(), fresh: FreshFiles::new(&core.env.opener.leftovers), is_database: true }
     }
 
     fn new(core: &Core, new: NewFiles) -> Self {
-        let open = |new: NewFile| core.env.opener.open(new.number, new.epoch, 0, new.meta);
-        Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh }
+        Self::opened(&core.env.opener, new, true)
+    }
+
+    fn in_scratch(scratch: &ScratchPlace, new: NewFiles) -> Self {
+        Self::opened(&scratch.opener, new, scratch.is_database)
+    }
+
+    fn opened(opener: &FileOpener, new: NewFiles, is_database: bool) -> Self {
+        let open = |new: NewFile| opener.open(new.number, new.epoch, 0, new.meta);
+        Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh, is_database }
     }
 
     /// Gives away what removes the files.
@@ -409,6 +431,11 @@ impl RunWriter {
     fn finish(self) -> Result<SortedRun> {
         Ok(SortedRun::new(&self.core, self.outputs.finish(0, 0)?))
     }
+
+    /// As [`RunWriter::finish`], of one that writes to `scratch`.
+    fn finish_in(self, scratch: &ScratchPlace) -> Result<SortedRun> {
+        Ok(SortedRun::in_scratch(scratch, self.outputs.finish(0, 0)?))
+    }
 }
 
 /// Rows in memory, to be sorted.
@@ -459,7 +486,7 @@ impl SortBuffer {
         self.memory.set((self.arena.capacity() + self.rows.capacity() * size_of::<SortRow>()) as u64);
     }
 
-    fn write_run(&mut self, table: &TableHandle) -> Result<SortedRun> {
+    fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
         // The newest of several rows with one key comes first: the one that starts last in the arena. Of rows that start at
@@ -467,7 +494,8 @@ impl SortBuffer {
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });
-        let mut outputs = RunWriter::new(table, u64::MAX);
+        let RunWriter { outputs, core } = RunWriter::new(table, u64::MAX);
+        let mut outputs = RunWriter { outputs: outputs.at(&scratch.place), core };
         let mut last: Option<&[u8]> = None;
         for row in &self.rows {
             let key = key(row);
@@ -476,7 +504,7 @@ impl SortBuffer {
                 last = Some(key);
             }
         }
-        let run = outputs.finish()?;
+        let run = outputs.finish_in(scratch)?;
         self.rows.clear();
         self.arena.clear();
         Ok(run)

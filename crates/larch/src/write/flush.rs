@@ -177,13 +177,13 @@ pub fn write_version_to(
     write_tables(core, &[memory], &Extract { info, boundaries: &[at], up_to: at, is_run: false, place })
 }
 
-/// As [`write_files`], with the rows of a transaction that has not committed.
+/// As [`write_files`], to `place`, with the rows of a transaction that has not committed.
 ///
 /// # Errors
 ///
 /// As [`write_files`].
-pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
-    let (info, place) = (&|table| core.views.table_info(table), &Place::of(&core.env));
+pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
+    let info = &|table| core.views.table_info(table);
     write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, place })
 }
 

@@ -22,6 +22,7 @@ use crate::compact::merge::{MergePlan, Rewrite, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::output::{NewFiles, Place};
+use crate::manifest::db_file::FileOpener;
 use crate::manifest::{DbFile, Level, TableId, TableInfo};
 use crate::transaction::conflict::Conflict;
 use crate::transaction::own_writes::{OwnWrites, WriteMark};
@@ -61,9 +62,10 @@ fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -
     }
     let (through, is_erases_only) = (writes.count(), writes.ops().is_erases_only());
     let files = with_reserve(core, is_erases_only, || {
-        let new = write_run(core, &writes.memtables(), &boundaries(writes, savepoints, through))?;
+        let scratch = core.env.scratch.get()?;
+        let new = write_run(core, &writes.memtables(), &boundaries(writes, savepoints, through), &scratch.place)?;
         check_not_dropped(core, writes)?;
-        Ok(open(core, new))
+        Ok(open(&scratch.opener, new))
     })?;
     writes.moved_into(Run { through, merges: 0, is_erases_only, files });
     Ok(())
@@ -105,9 +107,10 @@ fn run_of(
     boundaries: &[Version],
     rewrite: Option<Rewrite>,
 ) -> Result<Vec<(TableId, Arc<DbFile>)>> {
-    let new = merge(core, runs, boundaries, rewrite)?;
+    let scratch = core.env.scratch.get()?;
+    let new = merge(core, runs, boundaries, rewrite, scratch.place.clone())?;
     check_not_dropped(core, writes)?;
-    Ok(open(core, new))
+    Ok(open(&scratch.opener, new))
 }
 
 /// Takes back all writes after `mark`. `savepoints` are as in [`spill`].
@@ -155,7 +158,9 @@ pub fn commit(
     let rewrite = Rewrite { through, into: Some(large::FILE_VERSION) };
     let is_erases_only = writes.is_erases_only();
     let installed = loop {
-        let new = with_reserve(core, is_erases_only, || merge(core, writes.runs(), &[through], Some(rewrite)))?;
+        let new = with_reserve(core, is_erases_only, || {
+            merge(core, writes.runs(), &[through], Some(rewrite), Place::of(&core.env))
+        })?;
         let (ops, tables) = (writes.ops(), writes.tables());
         let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
         // The compaction job may have found its lock taken.
@@ -178,9 +183,9 @@ fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Vec<Versi
     all
 }
 
-fn open(core: &Core, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
+fn open(opener: &FileOpener, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
     let files = new.files.iter().map(|file| {
-        let opened = core.env.opener.open(file.number, file.epoch, file.version_offset, file.meta.clone());
+        let opened = opener.open(file.number, file.epoch, file.version_offset, file.meta.clone());
         (file.table, opened)
     });
     let files = files.collect();
@@ -188,17 +193,24 @@ fn open(core: &Core, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
     files
 }
 
-/// Merges `runs`, oldest first, into one file for each table that is there still.
-fn merge(core: &Arc<Core>, runs: &[Run], boundaries: &[Version], rewrite: Option<Rewrite>) -> Result<NewFiles> {
+/// Merges `runs`, oldest first, into one file at `place` for each table that is there still.
+fn merge(
+    core: &Arc<Core>,
+    runs: &[Run],
+    boundaries: &[Version],
+    rewrite: Option<Rewrite>,
+    place: Place,
+) -> Result<NewFiles> {
     let tables: BTreeSet<TableId> = runs.iter().flat_map(|run| &run.files).map(|(table, _)| *table).collect();
-    let mut all = NewFiles::none(&Place::of(&core.env));
+    let mut all = NewFiles::none(&place);
     let is_run = rewrite.is_none_or(|rewrite| rewrite.into.is_none());
     let infos = tables.into_iter().filter_map(|table| core.views.table_info(table));
     for info in infos.collect::<Vec<Arc<TableInfo>>>() {
         let files = runs.iter().rev().filter_map(|run| run.file_of(info.id));
         let sources: Vec<Level> = files.map(|file| Arc::new(vec![file.clone()])).collect();
         let (below, kept) = (Level::default(), Default::default());
-        let plan = MergePlan { sources, bottom: false, file_bytes: u64::MAX, below, kept, rewrite, is_run };
+        let (bottom, file_bytes, place) = (false, u64::MAX, Some(place.clone()));
+        let plan = MergePlan { sources, bottom, file_bytes, below, kept, rewrite, is_run, place };
         let Some(merged) = merge_files(core, &info, plan, boundaries, &mut |_, _| true)? else {
             return Err(Error::WritesStopped("the database is closing".to_owned()));
         };

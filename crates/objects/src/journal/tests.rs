@@ -4,6 +4,7 @@ mod busy;
 mod folded;
 
 use super::{CUTS, Cuts, READS_UNDER_WAY};
+use crate::disk::Nearby;
 use crate::{KEPT, Outside, StoreDisk};
 use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
 use os::store::RangeDone;
@@ -32,7 +33,7 @@ fn disk(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64) -> (Arc<StoreDi
     };
     // Every sheet has a table, or few, or almost none.
     let cuts = Cuts { tables_every: [1, 3, 64][seed as usize % 3], ..CUTS };
-    (StoreDisk::with_cuts(cuts, client.clone(), Path::new("/db"), outside, None), client)
+    (StoreDisk::with_cuts(cuts, client.clone(), Path::new("/db"), outside, Nearby::default()), client)
 }
 
 fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {

@@ -1,6 +1,7 @@
 //! What is left of logs that are on a machine and, later, in the store.
 
 use super::LocalLogs;
+use crate::disk::Nearby;
 use crate::journal::{CUTS, Cuts};
 use crate::{KEPT, Outside, StoreDisk};
 use os::sim::{SimClock, SimDisk, SimRandom, SimStore, SimStoreClient, SimThreads};
@@ -89,7 +90,13 @@ fn process(store: &Arc<SimStore>, clock: &Arc<SimClock>, local: &Arc<SimDisk>, s
     let logs = LocalLogs::new(local.clone(), Path::new("/logs"));
     // A sheet has all logs of a writer, or a few numbers of them.
     let cuts = Cuts { brought_bytes: [CUTS.brought_bytes, 24][seed as usize % 2], ..CUTS };
-    let disk = StoreDisk::with_cuts(cuts, client.clone(), Path::new("/db"), outside, Some(logs));
+    let disk = StoreDisk::with_cuts(
+        cuts,
+        client.clone(),
+        Path::new("/db"),
+        outside,
+        Nearby { logs: Some(logs), scratch: None },
+    );
     Process { client, threads, disk, lock: None, log: None }
 }
 
