@@ -273,8 +273,9 @@ impl Tier {
         Some(found)
     }
 
-    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of a block. The last may be the end of the object.
-    fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>) {
+    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of a block. The last may be the end of the object. What is
+    /// there of them already stays, unless the answer is `anew`.
+    fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>, anew: Anew) {
         let length = bytes.len() as u64;
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {
             self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
@@ -283,18 +284,20 @@ impl Tier {
         let tier = Arc::clone(self);
         self.threads.hand_over(Box::new(move || {
             for (number, block) in bytes.chunks(TIER_BLOCK_BYTES as usize).enumerate() {
-                tier.write(&object, start / TIER_BLOCK_BYTES + number as u64, block);
+                tier.write(&object, start / TIER_BLOCK_BYTES + number as u64, block, anew);
             }
             tier.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
         }));
     }
 
-    fn write(&self, object: &TierObject, block: u64, bytes: &[u8]) {
+    fn write(&self, object: &TierObject, block: u64, bytes: &[u8], anew: Anew) {
         let key = BlockKey { object: object.hash(), block };
         let at = {
             let mut state = self.state.lock();
-            if state.places.contains_key(&key) {
-                return;
+            match (state.places.get(&key).copied(), anew) {
+                (None, _) => {}
+                (Some(_), Anew::No) => return,
+                (Some(at), Anew::Yes) => state.forget(at),
             }
             let Some(at) = state.take() else { return };
             at
@@ -320,6 +323,13 @@ impl Tier {
         self.blocks.set_len(most as u64 * TIER_BLOCK_BYTES).ok();
         self.keys.set_len(most as u64 * KEY_BYTES as u64).ok();
     }
+}
+
+/// Whether an answer of the store comes after one that was damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anew {
+    No,
+    Yes,
 }
 
 /// A read of blocks that is under way.
@@ -363,13 +373,19 @@ impl Gathering {
                 let length = usize::try_from(self.range.end - self.range.start).expect("what is read fits in memory");
                 done(Ok(&[&wanted[..wanted.len().min(length)]]));
             }
-            None => fetch(&self.store, &self.tier, self.object.clone(), self.range.clone(), done),
+            None => fetch(&self.store, &self.tier, self.object.clone(), self.range.clone(), (Anew::No, done)),
         }
     }
 }
 
 /// Reads whole blocks from the store, and keeps them.
-fn fetch(store: &Arc<dyn Store>, tier: &Arc<Tier>, object: TierObject, range: Range<u64>, done: RangeDone) {
+fn fetch(
+    store: &Arc<dyn Store>,
+    tier: &Arc<Tier>,
+    object: TierObject,
+    range: Range<u64>,
+    (anew, done): (Anew, RangeDone),
+) {
     let start = range.start / TIER_BLOCK_BYTES * TIER_BLOCK_BYTES;
     let end = range.end.next_multiple_of(TIER_BLOCK_BYTES);
     let (tier, name) = (Arc::clone(tier), object.name.clone());
@@ -379,11 +395,14 @@ fn fetch(store: &Arc<dyn Store>, tier: &Arc<Tier>, object: TierObject, range: Ra
             let wanted = bytes.get((range.start - start) as usize..).unwrap_or_default();
             let length = usize::try_from(range.end - range.start).expect("what is read fits in memory");
             done(Ok(&[&wanted[..wanted.len().min(length)]]));
-            tier.keep(object, start, bytes);
+            tier.keep(object, start, bytes, anew);
         }
         Err(error) => done(Err(error)),
     };
-    store.begin_read(&name, start..end, Box::new(keep));
+    match anew {
+        Anew::No => store.begin_read(&name, start..end, Box::new(keep)),
+        Anew::Yes => store.begin_read_anew(&name, start..end, Box::new(keep)),
+    }
 }
 
 impl TieredStore {
@@ -394,6 +413,13 @@ impl TieredStore {
     /// The disk's.
     pub fn open(store: Arc<dyn Store>, directory: &Path, options: TierOptions) -> io::Result<TieredStore> {
         Ok(TieredStore { store, tier: Arc::new(Tier::open(directory, options)?) })
+    }
+
+    /// The object of which `range` is read, if its blocks are kept.
+    fn kept_object(&self, name: &str, range: &Range<u64>) -> Option<TierObject> {
+        let database = self.tier.database.load(Ordering::Relaxed);
+        let is_kept = is_kept(name) && !range.is_empty() && database != 0;
+        is_kept.then(|| TierObject { database, name: name.to_owned() })
     }
 
     /// What the tier has done.
@@ -432,13 +458,9 @@ impl Store for TieredStore {
     }
 
     fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
-        let database = self.tier.database.load(Ordering::Relaxed);
-        if !is_kept(name) || range.is_empty() || database == 0 {
-            return self.store.begin_read(name, range, done);
-        }
-        let object = TierObject { database, name: name.to_owned() };
+        let Some(object) = self.kept_object(name, &range) else { return self.store.begin_read(name, range, done) };
         let Some(found) = self.tier.find(&object, &range) else {
-            return fetch(&self.store, &self.tier, object, range, done);
+            return fetch(&self.store, &self.tier, object, range, (Anew::No, done));
         };
         let state = GatheringState { left: found.len(), parts: vec![None; found.len()], done: Some(done) };
         let gathering = Arc::new(Gathering {
@@ -464,6 +486,13 @@ impl Store for TieredStore {
             }
         });
         self.tier.reads.submit(requests.collect());
+    }
+
+    fn begin_read_anew(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        match self.kept_object(name, &range) {
+            Some(object) => fetch(&self.store, &self.tier, object, range, (Anew::Yes, done)),
+            None => self.store.begin_read_anew(name, range, done),
+        }
     }
 
     fn len(&self, name: &str) -> io::Result<u64> {

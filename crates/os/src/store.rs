@@ -91,6 +91,12 @@ pub trait Store: Send + Sync + Debug {
         }
     }
 
+    /// As [`Store::begin_read`], after an answer that was damaged. A store that keeps what was read near asks for it again, and keeps
+    /// the new answer in place of the old one.
+    fn begin_read_anew(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        self.begin_read(name, range, done);
+    }
+
     /// The length of an object in bytes.
     ///
     /// # Errors

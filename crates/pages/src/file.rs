@@ -15,6 +15,7 @@ use crate::page::verify_address;
 use crate::{Address, Error, PageCache, PageKind, Result};
 use open_files::{FileHandle, OpenFiles};
 use os::io::CallerReads;
+use os::store::StoreObject;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Weak};
 use os::{Access, BLOCK_BYTES, Buffer, Disk, File, OpenSource, ReadSource, Reads};
@@ -181,6 +182,28 @@ impl PagedFile {
             return Ok(());
         }
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
+    }
+
+    /// The object that the file is, if it is one: then damage may come from the way, and what is asked for once more may be whole. `None`,
+    /// too, while too many files are open.
+    pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
+        let open = Arc::clone(self).try_open().ok()??;
+        open.file().object()
+    }
+
+    /// Fills `buffer` from `offset` once more, after what was there was damaged; `None` if nothing else can come of it. See
+    /// [`Store::begin_read_anew`](os::Store::begin_read_anew).
+    pub fn read_anew(self: &Arc<Self>, buffer: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
+        let object = self.object()?;
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        // It waits, so nobody is gone when the read ends.
+        let done = move |read: io::Result<&[&[u8]]>| sender.send(read.map(<[_]>::concat)).unwrap_or_default();
+        object.store.begin_read_anew(&object.name, offset..offset + buffer.len() as u64, Box::new(done));
+        let read = receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the read was given up")));
+        Some(read.map(|bytes| {
+            buffer[..bytes.len()].copy_from_slice(&bytes);
+            bytes.len()
+        }))
     }
 
     /// What makes its reads.

@@ -5,6 +5,7 @@ use larch::{Builder, CompactionWorker, Database, Durability, Follow, LevelOption
 use objects::KEPT;
 use os::Machine;
 use os::sim::{SimClock, SimStore, SimStoreClient, StoreTrouble};
+use os::store::StoreReads;
 use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -230,4 +231,34 @@ fn no_commit_is_lost_or_mixed_when_writers_take_over() {
     );
     assert!(openings > 2 * seeds && promised > 5 * seeds, "{openings} openings, {promised} commits");
     assert!(compacted > seeds / 4, "{compacted} compactions of workers seen");
+}
+
+#[test]
+fn a_page_that_is_damaged_on_its_way_is_asked_for_again() {
+    let clock = Arc::new(SimClock::new());
+    let store = SimStore::new(1, clock.clone());
+    let writer = Process::new(&store, &clock, 1);
+    let db = writer.open().expect("there is no trouble");
+    (0..300).for_each(|number| commit(&db, number, 500).expect("there is no trouble"));
+    db.flush().expect("there is no trouble");
+    drop(db);
+    for (seed, reads_ahead) in [(2, false), (3, true)] {
+        let mut reader = Process::new(&store, &clock, seed);
+        reader.machine.reads = Arc::new(StoreReads::new(4, reader.machine.reads.clone(), clock.clone()));
+        let db = reader.open_as(true).expect("there is no trouble");
+        store.set_trouble(StoreTrouble { damaged: 700, ..StoreTrouble::default() });
+        let before = store.counts();
+        let table = db.existing_table("t").expect("it is read").expect("it is there");
+        if reads_ahead {
+            assert_eq!(numbers(&db).expect("pages are asked for again").0, (0..300).collect::<Vec<u64>>());
+        } else {
+            for number in 0..300_u64 {
+                let value = table.get(number.to_be_bytes()).expect("pages are asked for again");
+                assert_eq!(value.map(|value| value.len()), Some(500));
+            }
+        }
+        let damaged = store.counts().troubles - before.troubles;
+        assert!(damaged > 5, "{damaged} answers were damaged");
+        store.set_trouble(StoreTrouble::default());
+    }
 }

@@ -189,13 +189,21 @@ impl Walk {
         let start = at.offset / os::BLOCK_BYTES as u64 * os::BLOCK_BYTES as u64;
         let end = at.end().next_multiple_of(os::BLOCK_BYTES as u64);
         let mut blocks = Buffer::zeroed((end - start) as usize);
-        let read =
-            self.raw.read_at(&mut blocks, start).map_err(|error| pages::Error::io("read", sst.file.path(), error))?;
         let from = (at.offset - start) as usize;
-        let stored = blocks[..read].get(from..from + at.bytes as usize);
-        let stored = stored.ok_or_else(|| sst.file.corrupt(kind, at.offset, "the file ends within the page"))?;
-        let decoded = decode_page(stored, kind, at, sst.meta.file_id, unpacker, Buffer::zeroed);
-        decoded.map(|_| ()).map_err(|why| sst.file.corrupt(kind, at.offset, why))
+        let verify = |blocks: &Buffer, read: std::io::Result<usize>| {
+            let read = read.map_err(|error| pages::Error::io("read", sst.file.path(), error))?;
+            let stored = blocks[..read].get(from..from + at.bytes as usize);
+            let stored = stored.ok_or_else(|| sst.file.corrupt(kind, at.offset, "the file ends within the page"))?;
+            let decoded = decode_page(stored, kind, at, sst.meta.file_id, unpacker, Buffer::zeroed);
+            decoded.map(|_| ()).map_err(|why| sst.file.corrupt(kind, at.offset, why))
+        };
+        let read = self.raw.read_at(&mut blocks, start);
+        match verify(&blocks, read) {
+            Err(pages::Error::Corrupt { .. }) if let Some(read) = sst.file.read_anew(&mut blocks, start) => {
+                verify(&blocks, read)
+            }
+            verified => verified,
+        }
     }
 
     /// Notes the pages below a node, or the values outside pages to which a page of rows refers.

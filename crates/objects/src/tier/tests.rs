@@ -2,7 +2,7 @@
 
 use super::{TIER_BLOCK_BYTES, TierOptions, TieredStore};
 use os::io::CallerReads;
-use os::sim::{SimClock, SimDisk, SimStore, SimThreads};
+use os::sim::{SimClock, SimDisk, SimStore, SimThreads, StoreTrouble};
 use os::sync::Arc;
 use os::{Disk, Store};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -93,7 +93,7 @@ fn random_reads_are_right_with_a_small_budget_and_a_disk_that_crashes_and_decays
                 }
                 _ => {
                     let offset = rng.random_range(0..OBJECT_BYTES);
-                    check(&near, rng.random_range(0..4), offset, rng.random_range(1..40_000));
+                    check(&near, rng.random_range(0..4), offset, rng.random_range(1..49_152));
                 }
             }
             let counts = near.counts();
@@ -138,7 +138,7 @@ fn blocks_of_a_database_that_had_the_same_names_are_not_used() {
     let (store, client, clock) = store();
     let disk = SimDisk::new(1);
     let near = tier(&client, &disk, &clock, 64 << 20);
-    (0..4).for_each(|object| check(&near, object, 0, 40_000));
+    (0..4).for_each(|object| check(&near, object, 0, 49_152));
     // The database is removed, and made anew: object 0 has the bytes that object 1 had.
     let bytes = client.get("sst/1.sst").expect("it is there");
     let mut upload = client.create("sst/0.sst").expect("there is no trouble");
@@ -146,12 +146,12 @@ fn blocks_of_a_database_that_had_the_same_names_are_not_used() {
     drop(near);
     let near = tier(&client, &disk, &clock, 64 << 20);
     near.bind(18);
-    let mut buffer = vec![0; 40_000];
+    let mut buffer = vec![0; 49_152];
     near.read_at("sst/0.sst", &mut buffer, 0).expect("the store works");
-    assert_eq!(buffer, bytes[..40_000]);
+    assert_eq!(buffer, bytes[..49_152]);
     let asked = store.counts().gets;
     near.read_at("sst/0.sst", &mut buffer, 0).expect("the store works");
-    assert_eq!((store.counts().gets, &buffer[..]), (asked, &bytes[..40_000]), "its own blocks are near");
+    assert_eq!((store.counts().gets, &buffer[..]), (asked, &bytes[..49_152]), "its own blocks are near");
     assert_eq!(near.counts().damaged, 0);
 }
 
@@ -164,4 +164,24 @@ fn nothing_is_kept_before_a_database_is_bound() {
     let asked = store.counts().gets;
     (0..3).for_each(|_| check(&near, 0, 0, 10_000));
     assert_eq!((store.counts().gets - asked, near.counts().blocks), (3, 0));
+}
+
+#[test]
+fn an_answer_asked_for_anew_takes_the_place_of_the_one_that_was_kept() {
+    let (store, client, clock) = store();
+    let disk = SimDisk::new(1);
+    let near = tier(&client, &disk, &clock, 64 << 20);
+    store.set_trouble(StoreTrouble { damaged: 1000, ..StoreTrouble::default() });
+    let mut buffer = vec![0; 49_152];
+    let read = near.read_at("sst/1.sst", &mut buffer, 0).expect("the store answers");
+    let is_whole =
+        |bytes: &[u8]| bytes.len() == 49_152 && bytes.iter().zip(0..).all(|(&found, at)| found == byte(1, at));
+    assert!(!is_whole(&buffer[..read]), "the answer was damaged");
+    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+    let done = move |read: std::io::Result<&[&[u8]]>| sender.send(read.expect("the store answers").concat()).expect("");
+    near.begin_read_anew("sst/1.sst", 0..49_152, Box::new(done));
+    assert!(is_whole(&receiver.recv().expect("the read ends")), "no two answers are damaged in a row");
+    let asked = store.counts().gets;
+    check(&near, 1, 0, 49_152);
+    assert_eq!((store.counts().gets, near.counts().damaged), (asked, 0), "the new answer is near");
 }

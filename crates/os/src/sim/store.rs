@@ -36,6 +36,8 @@ pub struct StoreTrouble {
     pub torn_uploads: u32,
     /// The answer is that of an earlier moment.
     pub stale_answers: u32,
+    /// The bytes of a range are damaged on their way, or end too soon. Those of the next range are not.
+    pub damaged: u32,
     /// How old an answer may be.
     pub stale: Duration,
     /// The most that a request takes.
@@ -54,6 +56,7 @@ impl StoreTrouble {
             throttled: often(),
             torn_uploads: often(),
             stale_answers: often(),
+            damaged: often(),
             stale,
             latency,
         }
@@ -75,6 +78,8 @@ struct SimStoreState {
     objects: BTreeMap<String, Vec<Since>>,
     /// Whether a put replaces an object although it was to do nothing then.
     ignores_conditions: bool,
+    /// Whether the last range that was read was damaged.
+    has_damaged: bool,
     /// What arrives later.
     late: Vec<Put>,
     counts: StoreCounts,
@@ -125,6 +130,7 @@ impl SimStore {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             trouble: StoreTrouble::default(),
             ignores_conditions: false,
+            has_damaged: false,
             objects: BTreeMap::new(),
             late: Vec::new(),
             counts: StoreCounts::default(),
@@ -269,6 +275,23 @@ impl SimStoreState {
         Ok(())
     }
 
+    /// What arrives of `bytes`, if it is not what was sent.
+    fn damaged(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let may_damage = !std::mem::take(&mut self.has_damaged) && !bytes.is_empty();
+        if !may_damage || !self.happens(self.trouble.damaged) {
+            return None;
+        }
+        (self.has_damaged, self.counts.troubles) = (true, self.counts.troubles + 1);
+        let at = self.rng.random_range(0..bytes.len());
+        let mut damaged = bytes.to_vec();
+        if self.rng.random() {
+            damaged.truncate(at);
+        } else {
+            damaged[at] ^= 1 << self.rng.random_range(0..8);
+        }
+        Some(damaged)
+    }
+
     fn set(&mut self, name: &str, now: Duration, object: Option<Arc<[u8]>>) {
         self.objects.entry(name.to_owned()).or_default().push((now, object));
     }
@@ -358,7 +381,9 @@ impl Store for SimStoreClient {
         match begun.and_then(|()| self.store.at(name, self.store.clock.now())) {
             Ok(object) => {
                 let within = |end: u64| usize::try_from(end).map_or(object.len(), |end| end.min(object.len()));
-                done(Ok(&[&object[within(range.start)..within(range.end)]]));
+                let sent = &object[within(range.start)..within(range.end)];
+                let arrives = self.store.state.lock().damaged(sent);
+                done(Ok(&[arrives.as_deref().unwrap_or(sent)]));
             }
             Err(error) => done(Err(error)),
         }

@@ -58,6 +58,10 @@ impl Store for FolderStore {
         self.store.begin_read(&self.whole(name), range, done);
     }
 
+    fn begin_read_anew(&self, name: &str, range: Range<u64>, done: RangeDone) {
+        self.store.begin_read_anew(&self.whole(name), range, done);
+    }
+
     fn len(&self, name: &str) -> io::Result<u64> {
         self.store.len(&self.whole(name))
     }

@@ -17,6 +17,7 @@ use crate::cache::reserve::Reserved;
 use crate::file::StoredPage;
 use crate::page::{adopt_page, decode_page};
 use crate::{Address, Error, PageCache, PageHeader, PageKind, PageRef, PagedFile, Result};
+use os::store::StoreObject;
 use os::sync::Arc;
 use os::{BLOCK_BYTES, Buffer, ReadRequest, ReadSource, Reads, Urgency};
 use std::io;
@@ -362,14 +363,41 @@ impl PageReading {
         ReadRequest { source, offset, buffer, urgency, ticket, done }
     }
 
-    /// Ends the flight with what was read.
+    /// Ends the flight with what was read. What comes from a store may have been damaged on its way: it is asked for once more.
     fn land(self, read: Buffer, start: usize, outcome: io::Result<usize>) {
-        let Self { file, at, kind, .. } = &self;
+        let page = self.page_of(read, start, outcome);
+        let is_damaged = matches!(page, Err(Error::Corrupt { .. }));
+        match is_damaged.then(|| self.file.object()).flatten() {
+            Some(object) => self.ask_anew(&object, start),
+            None => self.end(page),
+        }
+    }
+
+    /// Asks for the blocks around the page once more, and ends the flight with what comes.
+    fn ask_anew(self, object: &StoreObject, start: usize) {
+        let bytes = (start + self.at.bytes as usize).next_multiple_of(BLOCK_BYTES);
+        let offset = self.at.offset - start as u64;
+        let done = move |read: io::Result<&[&[u8]]>| {
+            let mut filled = buffer(self.claim.cache(), self.payer, bytes);
+            let outcome = read.map(|pieces| {
+                let read = pieces.concat();
+                filled[..read.len()].copy_from_slice(&read);
+                read.len()
+            });
+            let page = self.page_of(filled, start, outcome);
+            self.end(page);
+        };
+        object.store.begin_read_anew(&object.name, offset..offset + bytes as u64, Box::new(done));
+    }
+
+    /// The page in what was read, in memory of its own.
+    fn page_of(&self, read: Buffer, start: usize, outcome: io::Result<usize>) -> Result<(Buffer, PageHeader)> {
+        let Self { file, at, kind, .. } = self;
         let stored = file.stored(read, start, outcome).and_then(|stored| {
             file.check_end(&stored, at.offset - start as u64, at, *kind)?;
             Ok(stored)
         });
-        let page = stored.and_then(|StoredPage { buffer: read, start }| {
+        stored.and_then(|StoredPage { buffer: read, start }| {
             let memory = |bytes| buffer(self.claim.cache(), self.payer, bytes);
             let unpacker = self.claim.cache().unpacker();
             match start {
@@ -377,8 +405,7 @@ impl PageReading {
                 _ => decode_page(&read[start..][..at.bytes as usize], *kind, at, file.id(), unpacker, memory),
             }
             .map_err(|why| file.corrupt(*kind, at.offset, why))
-        });
-        self.end(page);
+        })
     }
 
     fn end(self, page: Result<(Buffer, PageHeader)>) {
