@@ -16,6 +16,7 @@ fn trouble() -> StoreTrouble {
         throttled: 100,
         torn_uploads: 200,
         stale_answers: 300,
+        damaged: 50,
         stale: Duration::from_secs(10),
         latency: Duration::from_millis(100),
     }
