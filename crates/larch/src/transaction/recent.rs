@@ -43,7 +43,12 @@ impl Tables {
 
     /// The places of the tables.
     fn places(self) -> impl Iterator<Item = usize> {
-        (0..PLACES).filter(move |place| self.0 >> place & 1 == 1)
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let place = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (place < PLACES).then_some(place)
+        })
     }
 }
 
