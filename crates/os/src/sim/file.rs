@@ -4,6 +4,7 @@
 use super::names::FileId;
 use super::state::SimDiskState;
 use crate::failure::{cannot, lost};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Access, File, Lock};
 use std::fmt;
@@ -21,12 +22,14 @@ pub(super) struct SimFile {
     path: PathBuf,
     /// The lock file that has to have a name after a sync, and the directory that it guards.
     guard: Option<(FileId, PathBuf)>,
+    /// One more than [the number of changes](super::names::Names::changes) when it had a name; 0 before it was looked for.
+    named_at: AtomicU64,
 }
 
 impl SimFile {
     /// Opens `id`, which `state` knows already.
     pub(super) fn new(state: Arc<Mutex<SimDiskState>>, id: FileId, start: u64, access: Access, path: &Path) -> SimFile {
-        SimFile { state, id, start, access, path: path.to_owned(), guard: None }
+        SimFile { state, id, start, access, path: path.to_owned(), guard: None, named_at: AtomicU64::new(0) }
     }
 
     /// The same, whose syncs fail once the lock file is gone that guards its directory.
@@ -80,10 +83,16 @@ impl File for SimFile {
     fn sync(&self) -> io::Result<()> {
         self.on_disk("sync", |state| {
             state.sync(self.id)?;
-            match &self.guard {
-                Some((lock, directory)) if !state.names.is_named(*lock) => Err(lost(directory)),
-                _ => Ok(()),
+            let Some((lock, directory)) = &self.guard else { return Ok(()) };
+            // Names change seldom, and files are synced often.
+            let now = state.names.changes() + 1;
+            if self.named_at.load(Ordering::Relaxed) != now {
+                if !state.names.is_named(*lock) {
+                    return Err(lost(directory));
+                }
+                self.named_at.store(now, Ordering::Relaxed);
             }
+            Ok(())
         })
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Names {
     durable: BTreeMap<PathBuf, SimNode>,
     /// By directory, in order.
     unsynced: BTreeMap<PathBuf, Vec<Change>>,
+    /// How often `live` was changed.
+    changes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +81,13 @@ impl Names {
         self.perform(Change::Rename { from: from.to_owned(), to: to.to_owned(), node });
     }
 
+    /// A number that is another after each change of what files have a name.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     fn perform(&mut self, change: Change) {
+        self.changes += 1;
         change.apply(&mut self.live);
         self.unsynced.entry(parent(change.path()).to_owned()).or_default().push(change);
     }
@@ -104,6 +112,7 @@ impl Names {
 
     /// Takes a directory away with everything in it, durable at once.
     pub(super) fn remove_tree(&mut self, directory: &Path) {
+        self.changes += 1;
         self.live.retain(|path, _| !path.starts_with(directory));
         self.durable.retain(|path, _| !path.starts_with(directory));
         self.unsynced.retain(|path, _| !path.starts_with(directory));
@@ -129,6 +138,7 @@ impl Names {
             }
         }
         // Parents come before their children in the map.
+        self.changes += 1;
         self.live.clear();
         for (path, node) in &self.durable {
             if self.get(parent(path)) == Some(SimNode::Directory) {
