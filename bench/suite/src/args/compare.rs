@@ -30,7 +30,7 @@ pub struct How {
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = level)]
     pub level: f64,
     /// The least difference that matters; smaller ones are no worsening
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = any_percent)]
     pub at_least: f64,
     /// Standard deviation between runs that is assumed where each side has a single run
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
