@@ -19,6 +19,7 @@ pub mod copied_file;
 pub(crate) mod list;
 mod moment;
 pub mod new_directory;
+pub mod outside;
 mod store;
 
 pub mod backup;

@@ -182,6 +182,18 @@ pub enum Error {
     /// The directory for a copy of a database, or for files that are built, has files in it.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
+    /// The directory for a database, for a copy of one, for backups or for files that are built lies within a database, or within the
+    /// backups that it is restored from.
+    #[error(
+        "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
+        directory.display(), database.display()
+    )]
+    WithinDatabase {
+        /// The directory.
+        directory: Box<Path>,
+        /// The directory above it.
+        database: Box<Path>,
+    },
     /// The directory for a copy of a database, or for files that are built, is locked.
     #[error("{} is locked, here or by another process, which may write files there; wait for its end, or name another directory", .0.display())]
     CopyLocked(PathBuf),
@@ -511,14 +523,6 @@ impl Error {
                 is_disk_full(source)
             }
             Self::Full { cause, .. } => cause.is_disk_full(),
-            _ => false,
-        }
-    }
-
-    /// Whether nothing can be written there: the disk is full, or this user or file system may only read.
-    pub(crate) fn is_write_refused(&self) -> bool {
-        match self {
-            Self::Page(pages::Error::Io { source, .. }) => is_write_refused(source),
             _ => false,
         }
     }

@@ -16,8 +16,10 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The database was opened for writing.
+    /// The database was opened.
     Opened {
+        /// For what, and with which options, in words.
+        with: String,
         /// Files that the manifest names.
         files: u64,
         /// Logs that were replayed.
@@ -238,13 +240,13 @@ impl fmt::Display for StallReason {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Opened { files, logs, commits, recovered_files, version, time } => write!(
-                f,
-                "opened in {}: {files} files, version {}; {commits} commits of {logs} logs recovered to \
-                 {recovered_files} files",
-                Seconds(*time),
-                version.0
-            ),
+            Self::Opened { with, files, logs, commits, recovered_files, version, time } => {
+                write!(f, "opened {with}, in {}: {files} files, version {}", Seconds(*time), version.0)?;
+                match commits {
+                    0 => Ok(()),
+                    _ => write!(f, "; {commits} commits of {logs} logs recovered to {recovered_files} files"),
+                }
+            }
             Self::FlushStarted { bytes } => write!(f, "flush: {} of rows", Bytes(*bytes)),
             Self::FlushFinished { files, bytes, time } => {
                 write!(f, "flush done in {}: {files} files of {}", Seconds(*time), Bytes(*bytes))
@@ -286,7 +288,7 @@ impl fmt::Display for Seconds {
 }
 
 /// A size for people.
-struct Bytes(u64);
+pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -131,6 +131,7 @@ pub use copies::backups::{BackupInfo, BackupProblem, Backups, VerifyReport};
 pub use copies::checkpoint::CheckpointReport;
 pub use error::{Error, Result};
 pub use event::{CompactionReason, Event, EventLevel, StallReason};
+pub use files::listing::is_file_of_database;
 pub use handle::batch::Batch;
 pub use handle::cache::Cache;
 pub use handle::commit::Commit;

@@ -6,18 +6,19 @@ pub mod recovery;
 
 use crate::background::{BackgroundClose, jobs};
 use crate::built::list::LIST;
+use crate::copies::outside::check_outside;
 use crate::core::Core;
 use crate::core::environment::Environment;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::files::leftovers::Leftovers;
-use crate::files::listing::{ListedFile, list};
+use crate::files::listing::{LOCK, ListedFile, list};
 use crate::follow;
 use crate::follow::lease::Lease;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, number_distance, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, IndexInfo, IndexState, ManifestLog, ManifestTail, TableId};
-use crate::options::Options;
+use crate::options::{Follow, Options};
 use crate::read::View;
 use crate::workers::exchange::Exchange;
 use crate::write::flush;
@@ -29,9 +30,6 @@ use pages::PageCache;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// A file that the process has locked that writes to the database, or makes a copy of one in the directory.
-pub const LOCK: &str = "LOCK";
 
 /// Opens the database in `directory`, with `cache` or with a cache of its own.
 ///
@@ -55,6 +53,9 @@ pub fn open(
     let has_database = ManifestLog::exists(&machine, &directory)?;
     if !has_database && ManifestLog::is_unfinished_copy(&machine, &directory)? {
         return Err(Error::UnfinishedCopy(directory));
+    }
+    if !has_database {
+        check_outside(&*machine.disk, &directory)?;
     }
     // A writer looks again under the lock. This first look only avoids that it makes a directory and then refuses it.
     if (options.read_only || !options.create) && !has_database {
@@ -84,19 +85,43 @@ pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
 /// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not visible, unless
 /// the database is to follow its writer.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
+    let begin_time = machine.clock.now();
     let machine = hold(&machine, &directory)?;
     let opener = opener(&machine, &directory, &options, cache);
-    let Some(follow) = options.follow else {
-        let files = ManifestTail::open(&machine, &directory, &opener)?.into_files();
-        return Ok(show_files(machine, directory, options, opener, files));
+    let core = match options.follow {
+        None => {
+            let files = ManifestTail::open(&machine, &directory, &opener)?.into_files();
+            show_files(machine, directory, options, opener, files)
+        }
+        Some(follow) => open_follower(machine, directory, options, opener, follow)?,
     };
+    core.env.report(|| Event::Opened {
+        with: core.env.options.to_string(),
+        files: file_count(&core),
+        logs: 0,
+        commits: 0,
+        recovered_files: 0,
+        version: core.views.visible(),
+        time: core.env.machine.clock.now() - begin_time,
+    });
+    Ok(core)
+}
+
+/// How many files the tables of a database have.
+fn file_count(core: &Core) -> u64 {
+    core.views.newest().files.tables.values().map(|table| table.files().count() as u64).sum()
+}
+
+fn open_follower(
+    machine: Machine,
+    directory: PathBuf,
+    options: Options,
+    opener: FileOpener,
+    follow: Follow,
+) -> Result<Arc<Core>> {
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let has_leases = machine.disk.keeps_removed().is_none();
-    let lease = match has_leases.then(|| Lease::new(&machine, &directory)).transpose() {
-        // As if it was lost later: reads take newer files when the writer has removed theirs.
-        Err(error) if error.is_write_refused() => None,
-        lease => lease?,
-    };
+    let lease = if has_leases { Lease::new(&machine, &directory)? } else { None };
     let manifest = ManifestTail::open(&machine, &directory, &opener)?;
     let files = manifest.files().clone();
     let core = show_files(machine, directory, options, opener, files);
@@ -212,7 +237,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let kept = dropped.into_iter().flat_map(|(_, names)| names).filter(|_| begun.is_old_manifest);
     remove_orphans(&core, listed, kept.collect(), &begun);
     core.env.report(|| Event::Opened {
-        files: core.views.newest().files.tables.values().map(|table| table.files().count() as u64).sum(),
+        with: core.env.options.to_string(),
+        files: file_count(&core),
         logs: begun.logs_read,
         commits: begun.commits,
         recovered_files: begun.files,

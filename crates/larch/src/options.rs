@@ -2,7 +2,7 @@
 //! They are values: what uses them is elsewhere.
 
 use crate::error::{Error, Result};
-use crate::event::EventHook;
+use crate::event::{Bytes, EventHook};
 use crate::indexes::keys::Extractors;
 use crate::parts::MAX_GROUPS;
 use crate::release::{Format, Release};
@@ -124,6 +124,37 @@ impl Options {
         }
         if growth < 2 {
             return bad(format!("a level cannot be {growth} times as large as the level above it; choose at least 2"));
+        }
+        Ok(())
+    }
+}
+
+/// What a database is opened for, and with which of the options that people choose.
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.read_only, self.follow) {
+            (false, _) => "for writing",
+            (true, None) => "read-only",
+            (true, Some(Follow::Files)) => "to follow files",
+            (true, Some(Follow::Commits)) => "to follow commits",
+        })?;
+        write!(f, " with a cache of {}", Bytes(self.cache_bytes))?;
+        if self.prefer_flat_index {
+            f.write_str(", reading flat indexes")?;
+        }
+        if self.read_only {
+            return Ok(());
+        }
+        let durability = match self.durability {
+            Durability::Synced => "synced",
+            Durability::Buffered => "buffered",
+        };
+        write!(f, ", a write buffer of {}, {durability} commits", Bytes(self.write_buffer_bytes))?;
+        if self.compaction_workers {
+            f.write_str(", compaction workers")?;
+        }
+        if self.compat != Release::NEWEST {
+            write!(f, ", files for release {}", self.compat)?;
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ mod save;
 
 pub use report::{Loss, RepairReport};
 
+use crate::copies::outside::check_outside_of;
 use crate::error::{Error, Result};
 use crate::handle::database::Database;
 use crate::tables::define::check_new_name;
@@ -48,7 +49,7 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 ///
 /// # Errors
 ///
-/// [`Error::RepairTarget`] if `new` is not empty; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of
+/// [`Error::RepairTarget`] if `new` is not empty; [`Error::WithinDatabase`] if it lies in `damaged` or in another database; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of
 /// opening and writing the new database. Damage is no error: the report lists it.
 pub fn repair(damaged: impl AsRef<Path>, new: impl AsRef<Path>, progress: &mut dyn FnMut(u64)) -> Result<RepairReport> {
     repair_on(&Machine::real(), damaged.as_ref(), new.as_ref(), progress)
@@ -65,6 +66,7 @@ pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut d
     if is_there && !disk.list(new).map_err(|error| Error::io("list", new, error))?.is_empty() {
         return Err(Error::RepairTarget(new.to_owned()));
     }
+    check_outside_of(&**disk, new, damaged)?;
     let mut report = RepairReport::default();
     let mut source = DamagedDatabase::gather(machine, damaged, &mut report)?;
     source.replay_logs(machine, damaged, &mut report);

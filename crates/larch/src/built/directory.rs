@@ -3,9 +3,9 @@
 
 use super::list::{BuiltFile, BuiltList, LIST};
 use crate::error::{Error, Result};
+use crate::files::listing::LOCK;
 use crate::files::sealed;
 use crate::manifest::log::UNFINISHED;
-use crate::open::LOCK;
 use crate::options::TableOptions;
 use os::{Access, Disk, Machine};
 use sst::format::features::Unreadable;

@@ -38,7 +38,8 @@ const WORK: &str = "the ingest";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
     /// Whether every byte of the files is read and checked first. Otherwise only their lengths and their footers are compared with the
-    /// list; files that have to be copied are compared with their checksums in any case. Default false.
+    /// list, and a damaged page of a file that gets a second name is taken in; files that have to be copied are compared with their
+    /// checksums in any case. Default false.
     pub verify: bool,
     /// Whether the directories are removed once the table has the files. Default false.
     pub remove: bool,
@@ -56,6 +57,9 @@ pub struct IngestReport {
     pub bytes: u64,
     /// How many of these bytes were copied, because the file system could not share them.
     pub copied_bytes: u64,
+    /// How many of these bytes the ingest has not read: those of files that got second names, without [`IngestOptions::verify`]. If their
+    /// pages are damaged, a read that needs one says so, and so does [`Table::check`](crate::Table::check).
+    pub unread_bytes: u64,
     /// The version from which on reads see the rows; `None` if there were no files.
     pub version: Option<Version>,
     /// Directories that were to be removed and are still there, wholly or in part, with the reason. The table has their files.
@@ -107,6 +111,7 @@ pub fn ingest(
         report.copied_bytes += copied_bytes;
         runs.push(run);
     }
+    report.unread_bytes = if options.verify { 0 } else { report.bytes - report.copied_bytes };
     disk.sync_dir(&core.env.directory).map_err(|error| Error::io("sync", &core.env.directory, error))?;
     if shards.iter().any(|shard| shard.files() > 0 && !shard.options().writes_like(&table.info().options)) {
         // Compactions bring such files into the form of the table.

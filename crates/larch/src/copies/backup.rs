@@ -4,6 +4,7 @@
 use super::copied_file::{Content, copy_whole, read_file};
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
+use super::outside::check_outside;
 use super::store::{Found, Store};
 use crate::cancel::Limit;
 use crate::core::Core;
@@ -48,6 +49,7 @@ pub fn backup(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupReport> {
     core.env.check_origin()?;
+    check_outside(&*store.disk, &store.directory)?;
     let lock = store.lock()?;
     let store = &store;
     store.clean()?;

@@ -4,6 +4,7 @@
 use super::copied_file::{Content, copy_whole, read_file};
 use super::list::BackupList;
 use super::new_directory::NewDirectory;
+use super::outside::check_outside_of;
 use super::store::{Found, Store};
 use crate::cancel::{Cancel, Limit};
 use crate::error::{Error, Result};
@@ -212,6 +213,9 @@ impl Backups {
         let (store, limit) = (self.store()?, self.limit());
         let list = self.find(&store, number)?;
         let total = list.bytes();
+        if machine.disk.keeps_removed().is_none() {
+            check_outside_of(&*machine.disk, directory.as_ref(), &self.directory)?;
+        }
         let new = NewDirectory::begin(&machine.disk, directory.as_ref())?;
         let mut done = 0;
         for (file, path) in list.files.iter().zip(store.paths(&list)) {

@@ -14,11 +14,11 @@
 //! In a store it is always left as after a crash, and has to be dropped: a file is removed there a while after it was asked to be, and no
 //! file may have its name meanwhile.
 
+use super::outside::check_outside;
 use crate::error::{Error, Result};
-use crate::files::listing::is_of_database;
+use crate::files::listing::{LOCK, is_of_database};
 use crate::files::output::Place;
 use crate::manifest::log::{CURRENT, UNFINISHED, current_text};
-use crate::open::LOCK;
 use os::sync::Arc;
 use os::{Access, Disk, Lock};
 use std::io::ErrorKind;
@@ -40,9 +40,10 @@ impl NewDirectory {
     /// # Errors
     ///
     /// [`Error::CopyTarget`] if other files are in it; [`Error::UnfinishedCopy`] if an earlier attempt has left files in a store;
-    /// [`Error::CopyLocked`]; what the disk refuses.
+    /// [`Error::WithinDatabase`]; [`Error::CopyLocked`]; what the disk refuses.
     pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
         let io = |action| move |error| Error::io(action, directory, error);
+        check_outside(&**disk, directory)?;
         let is_made = !disk.exists(directory).map_err(io("look for"))?;
         if is_made {
             disk.create_dir(directory).map_err(io("create directory"))?;

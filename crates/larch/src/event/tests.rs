@@ -1,7 +1,7 @@
 //! What the hook is given, and what a hook that panics does: nothing.
 
 use super::*;
-use crate::{Database, Error};
+use crate::{Database, Durability, Error, Follow, Release};
 use os::Machine;
 use os::sync::Mutex;
 use std::io::ErrorKind;
@@ -27,7 +27,8 @@ fn names(seen: &Mutex<Vec<String>>) -> Vec<String> {
 fn the_hook_sees_recovery_flush_and_import() {
     let (machine, _) = Machine::simulated(1);
     let (db, seen) = database(&machine);
-    assert_eq!(names(&seen), ["opened in 0.000 s"]);
+    let with = "a cache of 64.0 MiB, a write buffer of 64.0 MiB, synced commits";
+    assert_eq!(names(&seen), [format!("opened for writing with {with}, in 0.000 s")]);
     let table = db.table("t").expect("the disk works");
     table.insert("a", "1").expect("the disk works");
     db.flush().expect("the disk works");
@@ -41,6 +42,33 @@ fn the_hook_sees_recovery_flush_and_import() {
     let (_db, seen) = database(&machine);
     let texts = seen.lock().clone();
     assert!(texts[0].ends_with("3 files, version 3; 1 commits of 1 logs recovered to 1 files"), "{texts:?}");
+}
+
+#[test]
+fn opening_says_what_for_and_with_which_options() {
+    let (machine, _) = Machine::simulated(1);
+    drop(database(&machine));
+    let texts = Arc::new(Mutex::new(Vec::new()));
+    let told = texts.clone();
+    let builder = Database::builder("db").machine(machine).on_event(move |event| told.lock().push(event.to_string()));
+    let small = builder.cache_bytes(1 << 20).write_buffer_bytes(4 << 10);
+    let shape = || small.clone().durability(Durability::Buffered).compaction_workers(true);
+    drop(shape().compat(Release::ALL[0]).prefer_flat_index(true).open().expect("the disk works"));
+    drop(shape().read_only(true).open().expect("the disk works"));
+    drop(shape().follow(Follow::Files).prefer_flat_index(true).open().expect("the disk works"));
+    drop(shape().follow(Follow::Commits).open().expect("the disk works"));
+    let texts = std::mem::take(&mut *texts.lock());
+    let with = |text: &String| text.split(", in 0.000 s").next().unwrap_or("").to_owned();
+    assert_eq!(
+        texts.iter().map(with).collect::<Vec<_>>(),
+        [
+            "opened for writing with a cache of 1.0 MiB, reading flat indexes, a write buffer of 4.0 KiB, buffered commits, compaction \
+             workers, files for release 0.1",
+            "opened read-only with a cache of 1.0 MiB",
+            "opened to follow files with a cache of 1.0 MiB, reading flat indexes",
+            "opened to follow commits with a cache of 1.0 MiB",
+        ]
+    );
 }
 
 #[test]

@@ -4,6 +4,8 @@ use crate::error::{Error, Result};
 use os::{Disk, Machine};
 use std::path::Path;
 
+/// A file that the process has locked that writes to the database, or makes a copy of one in the directory.
+pub const LOCK: &str = "LOCK";
 /// How the names of logs end.
 const LOG: &str = ".log";
 
@@ -49,6 +51,23 @@ pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
     let mut numbers: Vec<u64> = entries.iter().filter_map(|entry| entry.name.strip_suffix(LOG)?.parse().ok()).collect();
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// Whether a file in the directory of a database may have this name, so that a directory with other names has something else in it. The
+/// creation of a database that was not finished leaves files with such names.
+pub fn is_file_of_database(name: &str) -> bool {
+    const OTHERS: [&str; 9] = [
+        LOCK,
+        crate::manifest::log::CURRENT,
+        crate::manifest::log::CURRENT_NEW,
+        crate::manifest::log::UNFINISHED,
+        crate::write::reserve::NAME,
+        crate::warm::state::NAME,
+        crate::warm::state::NEW_NAME,
+        crate::follow::lease::FOLLOWERS,
+        crate::workers::exchange::WORKERS,
+    ];
+    is_of_database(name) || OTHERS.contains(&name)
 }
 
 /// Whether an SST, a log or a manifest may have this name.

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Of one database that is open as a follower.
 #[derive(Debug)]
 pub struct Following {
-    /// Keeps the files of everything that is shown, where there are leases.
+    /// Keeps the files of everything that is shown, where there are leases and this process can make one.
     lease: Option<Lease>,
     /// Whether the logs are followed.
     pub with_log: bool,

@@ -25,7 +25,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The directory of the leases, in that of the database.
-const FOLLOWERS: &str = "followers";
+pub const FOLLOWERS: &str = "followers";
 const NEWEST_LOG: &str = "newest-log";
 const LEASE: &str = "lease";
 
@@ -47,12 +47,14 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Makes a lease in the directory of a database. It keeps all files.
+    /// Makes a lease in the directory of a database. It keeps all files. `None` if this process cannot make a file there: the file
+    /// system is read-only or full, or the process has no right to. The writer does not know of a follower without a lease, and may
+    /// remove files that it reads.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
-    pub fn new(machine: &Machine, directory: &Path) -> Result<Self> {
+    /// It cannot be written for another reason.
+    pub fn new(machine: &Machine, directory: &Path) -> Result<Option<Self>> {
         let (disk, followers) = (&machine.disk, directory.join(FOLLOWERS));
         let mut last = None;
         for _ in 0..ATTEMPTS {
@@ -66,7 +68,14 @@ impl Lease {
                         Error::io("open", &path, error)
                     })?;
                     let said = Mutex::new(Position::default());
-                    return Ok(Self { disk: disk.clone(), origin: ProcessOrigin::here(), path, file, lock, said });
+                    return Ok(Some(Self {
+                        disk: disk.clone(),
+                        origin: ProcessOrigin::here(),
+                        path,
+                        file,
+                        lock,
+                        said,
+                    }));
                 }
                 // Another process has removed the file, or its directory, before it was locked.
                 Ok((_, false)) => {}
@@ -75,6 +84,9 @@ impl Lease {
                     // The name is of this call alone, whether there is a file already or not.
                     disk.remove(&path).ok();
                     remove_if_unused(&**disk, &followers);
+                    if is_write_refused(&error) {
+                        return Ok(None);
+                    }
                     return Err(Error::io("write a lease in", &followers, error));
                 }
             }

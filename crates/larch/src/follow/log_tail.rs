@@ -11,8 +11,8 @@
 //!
 //! A tail belongs to one thread at a time.
 
-use crate::log::record::{LogError, Previous};
-use crate::log::wal::{LogReader, chain};
+use crate::log::record::{KnownEnd, LogError, Previous};
+use crate::log::wal::{LogReader, chain, ends_too_early, named_end};
 use crate::memtable::row_memory::RowMemory;
 use crate::memtable::set::MemSet;
 use crate::write::batch::BatchOps;
@@ -43,13 +43,21 @@ struct TailedLog {
     previous: Option<Previous>,
     reader: LogReader,
     memory: Arc<MemSet>,
+    /// Whether it is known to end before the place where the next one says that it ended.
+    is_short: bool,
 }
 
 impl TailedLog {
-    fn open(disk: &dyn Disk, directory: &Path, number: u64, rows: &Arc<RowMemory>) -> Result<Self, LogError> {
-        let reader = LogReader::open(disk, &log_path(directory, number), None)?;
+    /// `end` is where the next log says that it ended, if it has ended.
+    fn open(
+        disk: &dyn Disk,
+        directory: &Path,
+        (number, end): (u64, Option<KnownEnd>),
+        rows: &Arc<RowMemory>,
+    ) -> Result<Self, LogError> {
+        let reader = LogReader::open(disk, &log_path(directory, number), end)?;
         let memory = Arc::new(MemSet::new(number, rows.clone()).with_filter());
-        Ok(Self { number, previous: reader.previous(), reader, memory })
+        Ok(Self { number, previous: reader.previous(), reader, memory, is_short: false })
     }
 }
 
@@ -68,7 +76,7 @@ impl LogTail {
     ///
     /// # Errors
     ///
-    /// A log cannot be opened or read. If the writer removes a log meanwhile, its rows are in files.
+    /// A log cannot be opened or read, or has lost what was durable. If the writer removes a log meanwhile, its rows are in files.
     pub fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -80,7 +88,8 @@ impl LogTail {
         if oldest > 0 && used.first().map(|log| log.number) != Some(oldest) {
             return Ok(None);
         }
-        let logs = used.iter().map(|log| TailedLog::open(disk, directory, log.number, rows));
+        let numbered = used.iter().enumerate().map(|(at, log)| (log.number, named_end(&used[at..])));
+        let logs = numbered.map(|log| TailedLog::open(disk, directory, log, rows));
         let logs = logs.collect::<Result<Vec<_>, _>>()?;
         Ok(Some(Self { logs, at: 0, newest: Version(0), held: None, rows: rows.clone() }))
     }
@@ -95,7 +104,7 @@ impl LogTail {
         let mut found: Vec<TailedLog> = Vec::new();
         let mut next = number;
         while next > last {
-            let log = match TailedLog::open(disk, directory, next, &self.rows) {
+            let log = match TailedLog::open(disk, directory, (next, None), &self.rows) {
                 Ok(log) => log,
                 Err(error) if is_gone(&error) => return Ok(Linked::Gap),
                 Err(error) => return Err(error),
@@ -116,6 +125,10 @@ impl LogTail {
         }
         self.logs.truncate(kept);
         self.at = self.at.min(kept.saturating_sub(1));
+        if !found.is_empty() {
+            // The log that was the last has ended, and may prove more than it did.
+            self.logs.iter_mut().for_each(|log| log.is_short = false);
+        }
         self.logs.extend(found.into_iter().rev());
         Ok(Linked::Yes)
     }
@@ -154,7 +167,7 @@ impl LogTail {
     ///
     /// # Errors
     ///
-    /// A log cannot be read, or not to its end although another one continues it.
+    /// A log cannot be read, or has lost commits that were durable.
     pub fn apply(&mut self, most: Version, known: Version, may_skip: bool) -> Result<Version, LogError> {
         let may_apply =
             |newest: Version, version: Version| version <= most && (may_skip || version.0 <= newest.max(known).0 + 1);
@@ -179,21 +192,36 @@ impl LogTail {
                 None => {}
             }
             let end = log.reader.end();
-            let path = log.reader.path().to_owned();
             match self.logs.get(self.at + 1).and_then(|next| next.previous) {
                 Some(previous) if end >= previous.end.at => self.at += 1,
-                // It had all its commits before the next one began, and the caller has looked at it since.
-                Some(previous) => {
-                    let why = format!(
-                        "no commit can be read here, and the log after it says that it ends at {}",
-                        previous.end.at
-                    );
-                    return Err(LogError::corrupt(&path, end, why));
+                // It had all its commits before the next one began, and the caller has looked at it since. So what is missing is lost, and
+                // the commits of the next log are not shown.
+                Some(_) => {
+                    self.check_never_synced(end)?;
+                    break;
                 }
                 None => break,
             }
         }
         Ok(self.newest)
+    }
+
+    /// Checks that nothing proves that the log which is being read was ever synced up to where the next one says that it ended. It ends at
+    /// `end`, before that: the machine has lost its power, and the commits of the next log are lost with those that are missing here.
+    ///
+    /// # Errors
+    ///
+    /// There is a proof; the next log cannot be read.
+    fn check_never_synced(&mut self, end: u64) -> Result<(), LogError> {
+        let [log, next, ..] = &mut self.logs[self.at..] else { return Ok(()) };
+        if log.is_short {
+            return Ok(());
+        }
+        if let Some(proof) = next.reader.proof_of_sync()? {
+            return Err(ends_too_early(log.reader.path(), end, next.reader.path(), &proof));
+        }
+        log.is_short = true;
+        Ok(())
     }
 
     /// Lets go of the logs whose rows are in files. False if the oldest that is needed is not known.

@@ -202,7 +202,9 @@ impl Builder {
     /// keeps the files of its moment on the disk of the writer. Tables that are created, dropped, renamed or cloned are seen together with
     /// the next files. Before new files are shown, the follower loads those pages of them
     /// that its own reads will look for, within its cache. For this it writes a small file to the directory of the database; it
-    /// and the writer must be allowed to write each other's files there.
+    /// and the writer must be allowed to write each other's files there. Where the follower cannot write a file, because the file system
+    /// is read-only or full, or it has no right to, it reads all the same, and the writer does not know of it: a snapshot or a range that
+    /// needs a file which the writer has removed ends with [`Error::Outdated`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -351,6 +353,7 @@ impl Builder {
     ///
     /// * [`Error::NotADatabase`] if the directory has no database and [`Builder::create`] is false, or
     ///   [`Builder::read_only`] is true.
+    /// * [`Error::WithinDatabase`] if it is to be created in the directory of another database.
     /// * [`Error::Locked`] if the database is open for writing already, in this process or in another one.
     /// * [`Error::BadOptions`] if an option cannot be used. The message says which.
     /// * [`Error::NoThreads`] if the system refuses a thread for background work. Nothing was created.
@@ -839,8 +842,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if `directory` is not empty; what the disk refuses, for example because it is full; damage of the log
-    /// in a database opened read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
+    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::WithinDatabase`] if it lies in this or another database; what the disk
+    /// refuses, for example because it is full; damage of the log in a database opened read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
     pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
         let core = self.core();
         checkpoint::checkpoint(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
@@ -856,7 +859,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::OtherDatabase`] or [`Error::BackupsLocked`] if `directory` cannot take it; what the disk
+    /// [`Error::NotBackups`], [`Error::OtherDatabase`], [`Error::BackupsLocked`] or [`Error::WithinDatabase`] if `directory` cannot take it;
+    /// what the disk
     /// refuses, for example because it is full; damage of the log in a database opened read-only; [`Error::OutcomeUnknown`] if a
     /// sync of the log has failed; [`Error::Forked`].
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {

@@ -17,7 +17,7 @@ mod reader;
 mod sync;
 mod writer;
 
-pub use chain::{UsedLog, chain, oldest_is_missing};
+pub use chain::{chain, ends_too_early, named_end, oldest_is_missing};
 pub use reader::LogReader;
 pub use sync::{SyncPoint, Ticket};
 pub use writer::LogWriter;

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// The file that names the manifest in use. Without it a directory has no database.
 pub const CURRENT: &str = "CURRENT";
-const CURRENT_NEW: &str = "CURRENT.new";
+pub const CURRENT_NEW: &str = "CURRENT.new";
 /// The file of a directory that a copy of a database is being made in. Its last step makes it `CURRENT`.
 pub const UNFINISHED: &str = "UNFINISHED";
 

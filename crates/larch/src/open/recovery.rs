@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::files::listing::ListedFile;
 use crate::files::output::{NewFiles, Place};
 use crate::log::record::{KnownEnd, LogError, Previous, rewrite_tail};
-use crate::log::wal::{LogReader, UsedLog, chain, oldest_is_missing};
+use crate::log::wal::{LogReader, chain, ends_too_early, named_end, oldest_is_missing};
 use crate::manifest::{FileSet, TableId};
 use crate::memtable::set::MemSet;
 use crate::write::batch::{BatchOps, Op};
@@ -182,23 +182,12 @@ fn read_logs<R: Sink>(
     Ok(recovered)
 }
 
-/// Where the first log of `chain` ended, as the second one says.
-fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
-    let [log, next, later @ ..] = chain else { return None };
-    let end = next.previous.filter(|previous| previous.number == log.number)?.end;
-    // A log ends only when it is durable that it has begun, and then the log before it is durable.
-    Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
-}
-
 /// Checks that nothing proves that log `next` was ever synced, and with it the log before it. That one, at `path`, ends at `end`, before
 /// the place where `next` says that it ended.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
     match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),
-        Some(proof) => {
-            let why = format!("the log ends too early: in {}, {proof}", next.display());
-            Err(LogError::corrupt(path, end, why).into())
-        }
+        Some(proof) => Err(ends_too_early(path, end, next, &proof).into()),
     }
 }
 

@@ -18,9 +18,9 @@ use sst::format::{features, field, varint};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-const NAME: &str = "WARM";
+pub const NAME: &str = "WARM";
 /// It is written under this name and then renamed.
-const NEW_NAME: &str = "WARM.new";
+pub const NEW_NAME: &str = "WARM.new";
 const MAGIC: &[u8; 8] = b"LARCHWRM";
 const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;

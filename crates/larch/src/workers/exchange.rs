@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The directory, in that of the database.
-const WORKERS: &str = "workers";
+pub const WORKERS: &str = "workers";
 
 const BEAT: &str = "beat";
 const JOB: &str = "job";

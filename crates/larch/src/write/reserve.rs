@@ -11,7 +11,7 @@ use os::{Access, Disk};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-const NAME: &str = "RESERVE";
+pub const NAME: &str = "RESERVE";
 
 /// The reserve of one database.
 #[derive(Debug)]

@@ -108,6 +108,12 @@ impl SimDisk {
         self.state.lock().faults.fail_looks(one_in, kind);
     }
 
+    /// Fails to make, rename, remove and lock files and directories, and to open files to write them, as a file system that is read-only
+    /// (`ReadOnlyFilesystem`), or one where the process may only read (`PermissionDenied`).
+    pub fn fail_changes(&self, kind: ErrorKind) {
+        self.state.lock().faults.fail_changes(kind);
+    }
+
     /// Fails the `n`-th sync from now, of a file or a directory, once; 1 is the next.
     pub fn fail_sync(&self, n: u64, kind: ErrorKind) {
         self.state.lock().faults.fail_sync(n, kind);
@@ -294,6 +300,7 @@ impl Disk for SimDisk {
         let is_new = matches!(access, Access::Create | Access::CreateDirect);
         self.on_disk(if is_new { "create" } else { "open" }, path, |state| {
             let place = if changes { self.find(state, path)? } else { self.look(state, path)? };
+            let state = if changes { state.may_change()? } else { state };
             let id = if is_new { state.create(&place.path)? } else { state.open(&place.path)? };
             let guard = place.held.filter(|_| changes).and_then(|held| Some((held.guard()?.1, held.path.clone())));
             let file = SimFile::new(self.state.clone(), id, state.start, access, path);
@@ -304,21 +311,21 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.on_disk("rename", from, |state| {
             let (old, new) = (self.find(state, from)?, self.find(state, to)?);
-            state.rename(&old.path, &new.path)
+            state.may_change()?.rename(&old.path, &new.path)
         })
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.on_disk("link", from, |state| {
             let (old, new) = (self.look(state, from)?, self.find(state, to)?);
-            state.link(&old.path, &new.path)
+            state.may_change()?.link(&old.path, &new.path)
         })
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.on_disk("remove", path, |state| {
             let place = self.find(state, path)?;
-            state.remove(&place.path)?;
+            state.may_change()?.remove(&place.path)?;
             if let Some(held) = place.held {
                 // Its holder has removed it.
                 let named = held.place(state)?;
@@ -340,13 +347,16 @@ impl Disk for SimDisk {
     }
 
     fn create_dir(&self, directory: &Path) -> io::Result<()> {
-        self.on_disk("create directory", directory, |state| state.create_dir(&self.find(state, directory)?.path))
+        self.on_disk("create directory", directory, |state| {
+            let place = self.find(state, directory)?;
+            state.may_change()?.create_dir(&place.path)
+        })
     }
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         self.on_disk("remove directory", directory, |state| {
             let place = self.look(state, directory)?;
-            state.remove_dir(&place.path)
+            state.may_change()?.remove_dir(&place.path)
         })
     }
 
@@ -364,7 +374,7 @@ impl Disk for SimDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.on_disk("lock", path, |state| {
             let place = self.look(state, path)?;
-            let id = state.take_lock(&place.path)?;
+            let id = state.may_change()?.take_lock(&place.path)?;
             if let Some(held) = &place.held
                 && let Ok(name) = place.path.strip_prefix(held.place(state)?)
                 && name.components().count() == 1

@@ -22,6 +22,8 @@ pub(super) struct Faults {
     links: Option<ErrorKind>,
     /// Fails one in so many looks.
     looks: Option<(u32, ErrorKind)>,
+    /// Fails whatever changes names, or opens a file to change it.
+    changes: Option<ErrorKind>,
     short_read: Option<u64>,
     crash_at_sync: Option<u64>,
     /// Fails this sync.
@@ -68,6 +70,11 @@ impl Faults {
         self.links.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
+    /// Whether names may be changed, and files be opened to change them. The operation itself is counted where it is done.
+    pub(super) fn change(&self) -> io::Result<()> {
+        self.changes.map_or(Ok(()), |kind| Err(injected(kind)))
+    }
+
     /// Counts a read, which is an operation; whether it comes short.
     pub(super) fn read(&mut self) -> io::Result<bool> {
         self.operation()?;
@@ -110,6 +117,10 @@ impl Faults {
 
     pub(super) fn fail_looks(&mut self, one_in: u32, kind: ErrorKind) {
         self.looks = Some((one_in, kind));
+    }
+
+    pub(super) fn fail_changes(&mut self, kind: ErrorKind) {
+        self.changes = Some(kind);
     }
 
     pub(super) fn shorten_read(&mut self, n: u64) {

@@ -100,6 +100,11 @@ impl SimDiskState {
         if self.faults.has_crashed() { Err(crashed()) } else { Ok(()) }
     }
 
+    /// The disk, for an operation that changes names or opens a file to change it, if such operations do not fail.
+    pub(super) fn may_change(&mut self) -> io::Result<&mut Self> {
+        self.faults.change().map(|()| self)
+    }
+
     /// Fails what was opened before the last start.
     pub(super) fn check_start(&self, start: u64) -> io::Result<()> {
         self.check_running()?;

@@ -2,7 +2,7 @@
 
 use crate::options::{Durability, Follow, LevelOptions};
 use crate::{Database, Readable as _};
-use os::Machine;
+use os::{Access, Disk as _, Machine};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use sst::Version;
@@ -167,4 +167,104 @@ fn a_look_that_fails_and_finds_nothing_new_leaves_nothing_to_show() {
         let looked = follower.core().look_at_writer(following).expect("the disk works");
         assert!(!looked.has_files, "the jobs would call each other for ever");
     }
+}
+
+/// What a system says where a process may read files, and not make any.
+const TAKES_NO_FILE: [ErrorKind; 4] =
+    [ErrorKind::ReadOnlyFilesystem, ErrorKind::PermissionDenied, ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+
+#[test]
+fn a_follower_that_may_write_nothing_reads_files_and_logs() {
+    for kind in TAKES_NO_FILE {
+        for what in [Follow::Files, Follow::Commits] {
+            let (machine, disk) = Machine::simulated(1);
+            let writer = builder(&machine).open().expect("the disk works");
+            let table = writer.table("t").expect("the disk works");
+            table.insert("in a file", "1").and_then(|()| writer.flush()).expect("the disk works");
+            table.insert("in a log", "2").expect("the disk works");
+            disk.crash_keeping_everything();
+            disk.fail_changes(kind);
+            let follower = builder(&machine).follow(what).open().expect("it only reads");
+            let table = follower.table("t").expect("it is there");
+            assert!(table.contains_key("in a file").expect("it is read"), "{kind}");
+            assert_eq!(table.contains_key("in a log").expect("it is read"), what == Follow::Commits, "{kind}");
+            let following = follower.core().following.get().expect("it follows");
+            follower.core().look_at_writer(following).expect("it only reads");
+            assert!(!disk.exists("db/followers".as_ref()).expect("it can be looked for"), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_follower_without_a_lease_shows_what_the_writer_does() {
+    let (machine, disk) = Machine::simulated(1);
+    let writer = builder(&machine).open().expect("the disk works");
+    let table = writer.table("t").expect("the disk works");
+    disk.fail_changes(ErrorKind::PermissionDenied);
+    let follower = builder(&machine).follow(Follow::Commits).open().expect("it only reads");
+    disk.clear_faults();
+    for number in 0..200_u32 {
+        table.insert(number.to_be_bytes(), vec![0; 200]).expect("the disk works");
+        if number % 50 == 0 {
+            writer.compact().expect("the disk works");
+        }
+        disk.fail_changes(ErrorKind::PermissionDenied);
+        assert_eq!(follower.catch_up().expect("it only reads"), writer.version());
+        assert_eq!(follower.table("t").expect("it is there").iter().count() as u32, number + 1);
+        disk.clear_faults();
+    }
+}
+
+#[test]
+fn a_follower_says_of_damaged_logs_what_a_writer_says() {
+    let (mut corrupt, mut whole, mut prefixes) = (0, 0, 0);
+    for seed in 0..20 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (machine, disk) = Machine::simulated(seed);
+        let durability = if random.random() { Durability::Synced } else { Durability::Buffered };
+        let writer = builder(&machine).durability(durability).open().expect("the disk works");
+        let table = writer.table("t").expect("the disk works");
+        // Memory sets are not flushed, so their logs stay.
+        disk.fail_opens(".sst", ErrorKind::Other);
+        let logs = || {
+            let listed = disk.list("db".as_ref()).expect("the disk works").into_iter().map(|entry| entry.name);
+            let mut logs: Vec<String> = listed.filter(|name| name.ends_with(".log")).collect();
+            logs.sort();
+            logs
+        };
+        let mut number = 0_u32;
+        while logs().len() < 2 {
+            table.insert(number.to_be_bytes(), vec![1; random.random_range(0..500)]).expect("the log works");
+            number += 1;
+            assert!(number < 1000, "seed {seed}: the log that is full is followed by another");
+        }
+        table.insert("the last", "row").expect("the log works");
+        disk.clear_faults();
+        for _ in 0..30 {
+            let image = disk.image();
+            image.crash_keeping_everything();
+            let name = &logs()[random.random_range(0..2)];
+            let path = format!("db/{name}");
+            let bytes = image.open(path.as_ref(), Access::Read).and_then(|file| file.len()).expect("the disk works");
+            if random.random() {
+                let file = image.open(path.as_ref(), Access::Write).expect("the disk works");
+                file.set_len(random.random_range(0..bytes)).expect("the disk works");
+            } else {
+                image.flip_bit(&path, random.random_range(0..bytes), random.random_range(0..8));
+            }
+            let machine = Machine::simulated_on(image, seed);
+            let count =
+                |db: Database| db.existing_table("t").expect("it is read").map_or(0, |table| table.iter().count());
+            let followed = builder(&machine).follow(Follow::Commits).open().map(count);
+            let written = builder(&machine).open().map(count);
+            match (&followed, &written) {
+                (Ok(followed), Ok(written)) if followed == written && *followed == number as usize + 1 => whole += 1,
+                (Ok(followed), Ok(written)) if followed == written => prefixes += 1,
+                (Err(followed), Err(written)) if followed.is_corruption() && written.is_corruption() => corrupt += 1,
+                _ => panic!("seed {seed}, {name}: a follower says {followed:?}, a writer says {written:?}"),
+            }
+        }
+    }
+    println!("{whole} whole, {prefixes} cut, {corrupt} corrupt");
+    assert!(prefixes > 0 && corrupt > 0);
 }

@@ -1,7 +1,7 @@
 //! Which logs of a database may hold commits, and how they follow each other. It does not know where the files are.
 
 use super::LogReader;
-use crate::log::record::{LogError, Previous, Result};
+use crate::log::record::{KnownEnd, LogError, Previous, Result};
 use std::path::Path;
 
 /// A log that may hold commits.
@@ -48,4 +48,18 @@ pub fn chain(numbers: &[u64], oldest: u64, open: impl Fn(u64) -> Result<LogReade
 /// The error about the log at `path`, which the manifest says is the oldest one needed, and which is not there.
 pub fn oldest_is_missing(path: &Path) -> LogError {
     LogError::corrupt(path, 0, "it is missing, but the manifest needs it")
+}
+
+/// Where the first log of `chain` ended, as the second one says.
+pub fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
+    let [log, next, later @ ..] = chain else { return None };
+    let end = next.previous.filter(|previous| previous.number == log.number)?.end;
+    // A log ends only when it is durable that it has begun, and then the log before it is durable.
+    Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
+}
+
+/// The error about the log at `path`, which ends at `end`, before the place where the log `next` says that it ended, although `proof` says
+/// that it was synced.
+pub fn ends_too_early(path: &Path, end: u64, next: &Path, proof: &str) -> LogError {
+    LogError::corrupt(path, end, format!("the log ends too early: in {}, {proof}", next.display()))
 }
