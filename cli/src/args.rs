@@ -1,7 +1,7 @@
 //! The command line: every command and option, with its help.
 
 use crate::commands::sql::QueryFormat;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::places::{self, Stored};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
@@ -30,7 +30,7 @@ const IMPORT_EXAMPLES: &str = "\
 Examples:
   larch import db people people.csv --key id:int
   larch import db trips trips.tsv --header --key city,day
-  larch import db people people.csv --key id:int --groups 'hot:name,age;cold:*'
+  larch import db staff people.csv --key id:int --groups 'hot:name,age;cold:*'
   zcat events.jsonl.gz | larch import db events - --format jsonl --key id";
 
 const BUILD_EXAMPLES: &str = "\
@@ -60,7 +60,7 @@ const LOAD_EXAMPLES: &str = "\
 Examples:
   printf 'milk\\ttwo litres\\n' | larch load db notes
   tail -f events.jsonl | larch load db events --batch 100 > safe
-  larch scan db people --format jsonl | larch load copy people --format jsonl
+  larch scan db notes --format jsonl | larch load copy notes --format jsonl
   larch scan db notes --prefix old --keys | larch load db notes --delete";
 
 const SCAN_EXAMPLES: &str = "\
@@ -171,7 +171,7 @@ Examples:
 const CREATE_TABLE_EXAMPLES: &str = "\
 Examples:
   larch create-table db notes
-  larch create-table db notes --page 4KiB --index both
+  larch create-table db letters --page 4KiB --index both
   larch create-table db orders --key-types 'u32, string desc, u64?'";
 
 const ALTER_EXAMPLES: &str = "\
@@ -197,25 +197,104 @@ pub struct Cli {
 impl Cli {
     /// The command line of this process; ends it if that is wrong.
     pub fn of_process() -> Self {
-        let matches = Self::command().get_matches_from(suite::args::kv::two_minus_signs(std::env::args_os()));
+        let arguments = suite::args::kv::two_minus_signs(std::env::args_os());
+        let matches = command().get_matches_from(arguments);
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
-        let given = ["cache", "write_buffer", "durability", "read_index", "read_only", "follow", "verbose", "compat"]
-            .into_iter()
-            .find(is_given);
-        let given = given.filter(|name| *name != "compat" || cli.common.compat.as_deref() != Some(suite::args::YBIO));
-        if let (Command::Bench(_), Some(name)) = (&cli.command, given) {
-            let name = name.replace('_', "-");
-            let text = format!(
-                "--{name} is no option of `bench`: make it an option of the target, as in larch:DIR?cache=64MiB"
-            );
-            Self::command().error(ErrorKind::ArgumentConflict, text).exit();
+        let (mut names, mut at) = (Vec::new(), &matches);
+        while let Some((name, below)) = at.subcommand() {
+            names.push(name);
+            at = below;
+        }
+        let name = names.join(" ");
+        let is_given = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
+        let refused = COMMON_OPTIONS.iter().filter(|option| !common_options_of(&name).contains(option)).find(is_given);
+        // `bench rows` has an option of this name itself.
+        let is_ybio = cli.common.compat.as_deref() == Some(suite::args::YBIO);
+        if let Some(option) = refused.filter(|option| **option != "compat" || !is_ybio) {
+            command().error(ErrorKind::ArgumentConflict, refusal(&name, option)).exit();
         }
         cli
     }
 }
 
-/// Options that every command takes but `bench`, whose targets have their own.
+/// The command line: every command with its options. The options in [`Common`] can stand before a command or after it. They are shown in
+/// the help of the commands that they change something for, and are refused by the others.
+pub fn command() -> clap::Command {
+    let command = Cli::command();
+    let common: Vec<clap::Arg> = command.get_arguments().filter(|option| option.is_global_set()).cloned().collect();
+    hide_what_is_refused(command, "", &common)
+}
+
+/// Hides the `common` options that the subcommands of a command refuse, whose name is `path`.
+fn hide_what_is_refused(command: clap::Command, path: &str, common: &[clap::Arg]) -> clap::Command {
+    command.mut_subcommands(|command| {
+        let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
+        let taken = common_options_of(&path);
+        let own: Vec<clap::Id> = command.get_arguments().map(|option| option.get_id().clone()).collect();
+        let is_refused = |option: &&clap::Arg| {
+            let id = option.get_id();
+            !taken.contains(&id.as_str()) && !own.contains(id)
+        };
+        let hidden: Vec<clap::Arg> = common.iter().filter(is_refused).map(|option| option.clone().hide(true)).collect();
+        hide_what_is_refused(command.args(hidden), &path, common)
+    })
+}
+
+/// The options in [`Common`].
+const COMMON_OPTIONS: [&str; 9] = [
+    "cache",
+    "write_buffer",
+    "durability",
+    "read_index",
+    "read_only",
+    "follow",
+    "compaction_workers",
+    "verbose",
+    "compat",
+];
+
+/// Which of the options in [`Common`] change something of what a command does. A command with subcommands has those of all of them.
+fn common_options_of(command: &str) -> &'static [&'static str] {
+    match command {
+        "get" | "scan" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain" | "explain get"
+        | "explain scan" | "split" | "check" | "dump" | "sql" | "index check" | "index list" => {
+            &["cache", "read_index", "read_only", "follow", "verbose"]
+        }
+        "put" | "load" | "delete" | "delete-range" | "import" | "ingest" | "warm" | "create-table" | "drop-table"
+        | "rename-table" | "compact" | "alter" | "clone" | "split-off" | "demo" | "index create" | "index drop" => {
+            &["cache", "write_buffer", "durability", "read_index", "compaction_workers", "verbose", "compat"]
+        }
+        "index" => &COMMON_OPTIONS,
+        // They open no database, or one that they change nothing in, and write elsewhere.
+        "build-files" => &["write_buffer", "compat"],
+        "checkpoint" | "backup" => &["cache", "verbose"],
+        "follow" => &["cache", "verbose"],
+        "compaction-worker" => &["cache"],
+        "sql-scheduler" | "sql-executor" => &["cache", "read_index", "verbose"],
+        "plan" => &["cache", "write_buffer"],
+        // Backups, stores, what is damaged, and `bench`, whose targets have options of their own.
+        _ => &[],
+    }
+}
+
+/// What is said of an option that a command does not take.
+fn refusal(command: &str, option: &str) -> String {
+    let option = option.replace('_', "-");
+    match (command, &option[..]) {
+        (name, _) if name.starts_with("bench") => {
+            format!("--{option} is no option of `bench`: make it an option of the target, as in larch:DIR?cache=64MiB")
+        }
+        (name, "read-only" | "follow") if common_options_of(name).contains(&"durability") => {
+            format!("`{command}` changes the database; leave --{option} out")
+        }
+        (_, "write-buffer" | "durability" | "compaction-workers" | "compat") => {
+            format!("`{command}` writes no rows to a database; leave --{option} out")
+        }
+        _ => format!("--{option} changes nothing of what `{command}` does; leave it out"),
+    }
+}
+
+/// How a database is opened. Which of these options a command takes is in [`common_options_of`].
 #[derive(Clone, Debug, Args)]
 pub struct Common {
     /// Memory for pages
@@ -230,11 +309,11 @@ pub struct Common {
     /// Which index is read of a table that has both (made with --index both)
     #[arg(long, global = true, help_heading = COMMON, value_name = "KIND", default_value = "btree")]
     pub read_index: ReadIndexArg,
-    /// Open without a lock, beside a process that writes; shows what that process has put in files
+    /// Show only what is in files, and not the commits of a process that writes which are only in its log
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
-    /// Open without a lock, beside a process that writes, and show all of its commits; it keeps the files that are read. Commands that
-    /// read a database at a URL do so unless --read-only is given
+    /// Show all commits of a process that writes, which keeps the files that are read. Commands that read do so unless --read-only is
+    /// given, but for `larch sql`
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
     /// Leave compactions to processes with `larch compaction-worker`, as long as there are some
@@ -270,23 +349,15 @@ impl Common {
             .cache_bytes(self.cache)
             .write_buffer_bytes(self.write_buffer)
             .compaction_workers(self.compaction_workers)
+            .prefer_flat_index(self.read_index == ReadIndexArg::Flat)
+            .durability(durability)
             .extractors(extractors::of);
-        let builder = builder.durability(durability);
         let builder = match places::machine(dir, Stored::Database)? {
             // A store has room.
             Some(machine) => builder.machine(machine).reserve_bytes(0),
             None => builder,
         };
         Ok(if self.verbose { builder.on_event(|event| eprintln!("larch: {event}")) } else { builder })
-    }
-
-    /// For commands that write.
-    pub fn refuse_read_only(&self) -> Result<()> {
-        let given = [("--read-only", self.read_only), ("--follow", self.follow)].into_iter().find(|(_, given)| *given);
-        match given {
-            Some((name, _)) => Err(Failure::Usage(format!("this command changes the database; leave {name} out"))),
-            None => Ok(()),
-        }
     }
 }
 
@@ -322,8 +393,9 @@ pub enum Command {
     BuildFiles(BuildFiles),
     /// Take files into a table that `build-files` has made, all of them or none
     ///
-    /// No row is read: the files get second names in the database where the file system has that, and are copied elsewhere. A row
-    /// replaces one of the table with its key, and one of the directories that are named before.
+    /// No row is read: the files get second names in the database where the file system has that, and are copied elsewhere. So a damaged
+    /// page is taken in unless --verify is given. A row replaces one of the table with its key, and one of the directories that are named
+    /// before.
     #[command(after_help = INGEST_EXAMPLES)]
     Ingest(Ingest),
     /// Print the row with a key
@@ -394,14 +466,15 @@ pub enum Command {
     SqlExecutor(SqlExecutor),
     /// Show how many rows, bytes and files a table has
     ///
-    /// With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread. That is read off the
-    /// indexes and takes no page of data, so numbers are given as the two they lie between.
+    /// How many rows there are is read off the indexes and takes no page of data, so that number is given as the two it lies between.
+    /// Versions are what files hold: a row that was written again or deleted has several until files are merged. With --from, --to,
+    /// --buckets or --exact: what a range of keys holds and how that is spread.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
-    /// Print the counters of a database since it was opened, as JSON: memory by owner, pages read, bytes written
+    /// Print what opening a database takes, as JSON: memory by owner, pages read, files
     ///
-    /// The command opens the database itself, so the counters show what an open takes. Programs get the same counters in the
-    /// same form.
+    /// These are the counters of this command, which opens the database to read it, and not those of another process that has it open:
+    /// a program prints its own in the same form, by Metrics::to_json and to_prometheus.
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///

@@ -7,14 +7,17 @@ use crate::places;
 use crate::schema::{Schema, groups};
 use ::rows::Declaration;
 use larch::{Database, Follow, Index, Selection, Table, TableOptions};
+use os::Machine;
 use std::path::Path;
 
-/// Opens an existing database to read it. A database in a store is opened as a follower unless `--read-only` is given, because a process
-/// that opens it for writing takes over from its writer.
+/// A directory that ext4 makes at the top of a file system.
+const OF_FILE_SYSTEM: &str = "lost+found";
+
+/// Opens an existing database to read it: as a follower, which shows every commit of the process that writes to it, if there is one, and
+/// takes no lock. So a command that reads never keeps another one from writing. With `--read-only` it shows what is in files.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
-    let builder = common.builder(dir)?.create(false).read_only(common.read_only);
-    let follows = common.follow || places::is_url(dir) && !common.read_only;
-    let builder = if follows { builder.follow(Follow::Commits) } else { builder };
+    let builder = common.builder(dir)?.create(false);
+    let builder = if common.read_only { builder.read_only(true) } else { builder.follow(Follow::Commits) };
     Ok(builder.open()?)
 }
 
@@ -25,14 +28,38 @@ pub fn open_to_copy(dir: &Path, common: &Common) -> Result<Database> {
 
 /// Opens a database that is there, to change it.
 pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
-    common.refuse_read_only()?;
     Ok(common.builder(dir)?.create(false).open()?)
 }
 
 /// Opens a database to change it; makes it if it is not there.
 pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
-    common.refuse_read_only()?;
+    match open_to_write(dir, common) {
+        Err(Failure::Engine(larch::Error::NotADatabase(_))) => make(dir, common),
+        opened => opened,
+    }
+}
+
+/// Makes a database, in a directory that is not there yet or that holds nothing else.
+pub fn make(dir: &Path, common: &Common) -> Result<Database> {
+    if !places::is_url(dir) {
+        refuse_other_files(dir)?;
+    }
     Ok(common.builder(dir)?.create(true).open()?)
+}
+
+/// Refuses to make a database among other files, which would be taken for parts of it, or be removed with it.
+fn refuse_other_files(dir: &Path) -> Result<()> {
+    // A directory that cannot be listed is not there, or is reported when the database is made.
+    let Ok(entries) = Machine::real().disk.list(dir) else { return Ok(()) };
+    let is_other = |name: &str| !larch::is_file_of_database(name) && name != OF_FILE_SYSTEM;
+    match entries.iter().find(|entry| is_other(&entry.name)) {
+        None => Ok(()),
+        Some(other) => Err(Failure::Usage(format!(
+            "{} has no database, and holds other files ({}); name a directory that is not there yet, or an empty one",
+            dir.display(),
+            other.name
+        ))),
+    }
 }
 
 /// A table that must be there.

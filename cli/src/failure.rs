@@ -86,7 +86,7 @@ impl fmt::Display for Failure {
 fn is_of_arguments(error: &larch::Error) -> bool {
     use larch::Error::{
         BadIndexName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeyTooLong, NotBackups,
-        NotBuiltFiles, OtherDatabase, OtherGroups, RepairTarget, TableExists, ValueTooLong,
+        NotBuiltFiles, OtherDatabase, OtherGroups, RepairTarget, TableExists, ValueTooLong, WithinDatabase,
     };
     matches!(
         error,
@@ -95,6 +95,7 @@ fn is_of_arguments(error: &larch::Error) -> bool {
             | HasIndexes { .. }
             | RepairTarget(_)
             | CopyTarget(_)
+            | WithinDatabase { .. }
             | NotBackups { .. }
             | OtherDatabase(_)
             | NotBuiltFiles(_)
@@ -116,7 +117,10 @@ fn told(error: &larch::Error) -> String {
         }
         larch::Error::Locked(dir) => {
             let dir = dir.display();
-            return format!("{dir} is in use by another process; wait for its end, or read beside it with --read-only");
+            return format!(
+                "{dir} is in use by another process, and one at a time can change a database; wait for its end (commands that only \
+                 read do not wait)"
+            );
         }
         larch::Error::NoExtractor { table, index, declaration, why } => {
             let declared = declaration.escape_ascii();

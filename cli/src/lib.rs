@@ -40,6 +40,7 @@ pub use commands::sql::{OpenBuilder, Query, QueryFormat, RunQuery, SqlExecutor, 
 pub use failure::Failure;
 pub use output::Output;
 
+pub use args::command;
 use args::{Command, IndexCommand, Measured};
 pub use places::{MachineOf, Stored};
 
@@ -86,6 +87,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
 
 /// As [`main`], in a binary with `additions`.
 pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
+    os::process::report_files_too_large();
     let Additions { query, sql_processes, machine_of, branching } = additions;
     if let Some(machine_of) = machine_of {
         places::set(machine_of);
@@ -126,11 +128,11 @@ pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
             IndexCommand::List(args) => commands::index::list(&common, args),
         },
         Command::Check(args) => commands::check::run(&common, &args),
-        Command::Repair(args) => commands::repair::run(&common, &args),
+        Command::Repair(args) => commands::repair::run(&args),
         Command::Checkpoint(args) => commands::checkpoint::run(&common, &args),
         Command::Backup(args) => commands::backup::run(&common, &args),
         Command::Backups(args) => commands::backup::list(&args),
-        Command::Restore(args) => commands::restore::run(&common, &args),
+        Command::Restore(args) => commands::restore::run(&args),
         Command::VerifyBackup(args) => commands::verify_backup::run(&args),
         Command::CompactionWorker(args) => commands::compaction_worker::run(&common, &args),
         Command::Branch(args) => commands::branch::branch(&args, branching),

@@ -2,7 +2,8 @@
 //! what was there before. It does not know what the commands do.
 
 use crate::args::Common;
-use crate::failure::Result;
+use crate::database;
+use crate::failure::{Failure, Result};
 use crate::places;
 use larch::{Database, Table, TableOptions};
 use os::{Disk, Machine};
@@ -19,12 +20,10 @@ const CURRENT: &str = "CURRENT";
 /// Runs `work` on a database, which is made if it is not there, and closes it. If `work` fails and has left no table in a database
 /// that was made for it, the database is removed.
 pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
-    common.refuse_read_only()?;
-    let builder = || common.builder(dir);
-    let (database, new) = match builder()?.create(false).open() {
-        Err(larch::Error::NotADatabase(_)) => {
+    let (database, new) = match database::open_to_write(dir, common) {
+        Err(Failure::Engine(larch::Error::NotADatabase(_))) => {
             let new = NewDirectory::look(dir);
-            (builder()?.create(true).open(), new)
+            (database::make(dir, common), new)
         }
         opened => (opened, None),
     };
@@ -32,7 +31,7 @@ pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database
         Ok(database) => database,
         Err(error) => {
             new.into_iter().for_each(|new| new.clear(None));
-            return Err(error.into());
+            return Err(error);
         }
     };
     let done = work(&database);

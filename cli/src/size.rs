@@ -5,24 +5,9 @@ mod tests;
 
 const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
 
-/// Reads `4096`, `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`; case does not matter.
+/// Reads `4096`, `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`, as the options of a target of `larch bench` are read.
 pub fn parse(text: &str) -> Result<u64, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let explain =
-        |why: &str| format!("{why}; write a whole number of bytes or a binary unit: 4096, 16KiB, 64MiB, 1GiB");
-    if number.is_empty() {
-        return Err(explain("a size starts with a digit"));
-    }
-    let unit = unit.trim_start().to_ascii_uppercase();
-    let shift = match unit.as_str() {
-        "" | "B" => 0,
-        other => match UNITS.iter().find(|(name, _)| other == *name || other == format!("{name}IB")) {
-            Some((_, shift)) => *shift,
-            None => return Err(explain(&format!("`{unit}` is not a unit of size"))),
-        },
-    };
-    number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift)).ok_or_else(|| explain("the size is too large"))
+    harness::target::parse_bytes(text)
 }
 
 /// As [`parse`], for settings that the engine keeps in 32 bits.

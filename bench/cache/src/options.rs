@@ -20,7 +20,7 @@ pub struct CacheTrace {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=20_000_000))]
     pub records: Option<u64>,
     /// Sizes of the cache to try [default: 0.5 %, 1 %, 5 % and 20 % of the pages of each trace]
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = size)]
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = harness::target::parse_bytes)]
     pub cache_sizes: Option<Vec<u64>>,
     /// Replays the traces of this file instead of recording some
     #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "save"])]
@@ -47,8 +47,4 @@ impl CacheTrace {
         }
         Ok(())
     }
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    harness::target::parse_bytes(text).ok_or_else(|| "a size is like 4096, 64KiB, 256MiB or 1GiB".to_owned())
 }

@@ -167,7 +167,7 @@ pub fn io_kind(error: &io::Error) -> &'static str {
 
 /// Bytes as people read them: `64 MiB`, `100 B`. Exact.
 pub fn bytes_text(bytes: u64) -> String {
-    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+    for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes > 0 && bytes.is_multiple_of(1 << shift) {
             return format!("{} {unit}", bytes >> shift);
         }

@@ -132,10 +132,10 @@ impl Options {
         text.parse().map_err(|_| self.bad(name, &text, "a whole number"))
     }
 
-    /// Bytes: `4096`, `64KiB`, `256MiB`, `1GiB`.
+    /// Bytes, as [`parse_bytes`] reads them.
     pub fn bytes(&mut self, name: &'static str, default: u64) -> Result<u64, Failure> {
         let Some(text) = self.text(name) else { return Ok(default) };
-        parse_bytes(&text).ok_or_else(|| self.bad(name, &text, "a size, like 4096, 64KiB, 256MiB or 1GiB"))
+        parse_bytes(&text).map_err(|_| self.bad(name, &text, "a size, like 4096, 64KiB, 256MiB or 1TiB"))
     }
 
     /// Refuses options that the store did not take.
@@ -157,16 +157,28 @@ impl Options {
     }
 }
 
-/// Bytes from text: a number, perhaps with `KiB`, `MiB` or `GiB` (`K`, `M`, `G` mean the same).
-pub fn parse_bytes(text: &str) -> Option<u64> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+/// Bytes from text, in every option of `larch`: a number, perhaps with a binary unit: `4096`, `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`,
+/// `2TiB`; case does not matter.
+///
+/// # Errors
+///
+/// It is no size. The text says how one is written.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
-    let shift = match unit {
+    let explain =
+        |why: &str| format!("{why}; write a whole number of bytes or a binary unit: 4096, 16KiB, 64MiB, 1GiB, 2TiB");
+    if number.is_empty() {
+        return Err(explain("a size starts with a digit"));
+    }
+    let unit = unit.trim_start().to_ascii_uppercase();
+    let shift = match unit.as_str() {
         "" | "B" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return None,
+        other => match UNITS.iter().find(|(name, _)| other == *name || other == format!("{name}IB")) {
+            Some((_, shift)) => *shift,
+            None => return Err(explain(&format!("`{unit}` is not a unit of size"))),
+        },
     };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+    number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift)).ok_or_else(|| explain("the size is too large"))
 }

@@ -58,7 +58,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
             "{state} in {}, {}, {} ({}), read in {}",
             size::of(report.files, "file"),
             size::of(report.pages, "page"),
-            size::of(report.rows, "row"),
+            size::of(report.rows, "version"),
             size::bytes(report.bytes),
             size::seconds(time)
         ))?;

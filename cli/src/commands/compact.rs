@@ -28,9 +28,7 @@ struct Report {
 pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let tables = database::tables(&database, &args.dir, args.table.as_deref())?;
-    let stats = |tables: &[Table]| -> Result<Vec<Stats>> {
-        tables.iter().map(|table| Ok(Stats::new(table.name(), &table.stats()?))).collect()
-    };
+    let stats = |tables: &[Table]| -> Result<Vec<Stats>> { tables.iter().map(Stats::of).collect() };
     let clock = Machine::real().clock;
     let (started, before) = (clock.now(), stats(&tables)?);
     let cancel = interrupt::cancels();

@@ -70,7 +70,6 @@ struct Step {
 
 /// Runs the command.
 pub fn run(common: &Common, args: &Demo) -> Result<()> {
-    common.refuse_read_only()?;
     let disk = Machine::real().disk;
     let look = |error| Failure::Input(format!("{error}; choose another directory"));
     let is_vacant = !disk.exists(&args.dir).map_err(look)? || disk.list(&args.dir).map_err(look)?.is_empty();
@@ -95,7 +94,7 @@ pub fn run(common: &Common, args: &Demo) -> Result<()> {
         steps.push(make(common, args)?);
     }
     let mut watch = Stopwatch::start();
-    let database = database::open(&args.dir, common)?;
+    let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, TABLE)?;
     steps.push(watch.step(OPEN, 1, &database));
     read_at_random(&table, args.rows, "reading at random")?;
@@ -112,7 +111,7 @@ pub fn run(common: &Common, args: &Demo) -> Result<()> {
         made,
         cache_bytes: common.cache,
         write_buffer_bytes: common.write_buffer,
-        stats: Stats::new(TABLE, &table.stats()?),
+        stats: Stats::of(&table)?,
         steps,
         cache: Cache::of(&database),
         peak_memory_bytes: os::process::memory().peak_resident_bytes,

@@ -22,6 +22,8 @@ struct Report<'r> {
     files: u64,
     bytes: u64,
     copied_bytes: u64,
+    /// Bytes of files that got second names and were not verified.
+    unread_bytes: u64,
     /// Missing if there were no files.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
@@ -58,6 +60,7 @@ pub fn run(common: &Common, args: &Ingest) -> Result<()> {
         files: done.files,
         bytes: done.bytes,
         copied_bytes: done.copied_bytes,
+        unread_bytes: done.unread_bytes,
         version: done.version.map(|version| version.0),
         not_removed: done.not_removed.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect(),
         seconds: time.as_secs_f64(),
@@ -78,6 +81,14 @@ pub fn run(common: &Common, args: &Ingest) -> Result<()> {
         size::bytes(report.copied_bytes),
         size::seconds(time)
     ))?;
+    if report.unread_bytes > 0 {
+        output.line(format!(
+            "{} of it was not read, and would be taken in damaged, too; larch check {} {} reads it, and --verify does so before",
+            size::bytes(report.unread_bytes),
+            args.dir.display(),
+            args.table
+        ))?;
+    }
     for left in &report.not_removed {
         output.line(format!("the table has its files, and it could not be removed: {left}"))?;
     }

@@ -68,9 +68,9 @@ impl Report<'_> {
             output.json(self)?;
         } else {
             let Self { table, new, .. } = self;
-            let (rows, files) = (size::of(self.rows, "row"), size::of(self.files, "file"));
+            let (versions, files) = (size::of(self.rows, "version"), size::of(self.files, "file"));
             let bytes = size::bytes(self.file_bytes);
-            output.line(format!("{new}: {how} {table}, {rows} in {files} of {bytes} that {who}"))?;
+            output.line(format!("{new}: {how} {table}, {versions} in {files} of {bytes} that {who}"))?;
         }
         output.finish()
     }

@@ -8,7 +8,8 @@ use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::output::Output;
 use crate::size;
-use larch::TableStats;
+use larch::{RangeStats, Table, TableStats};
+use range::Interval;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::ops::Bound;
@@ -18,12 +19,18 @@ use std::ops::Bound;
 pub struct Stats {
     /// Name of the table.
     pub table: String,
-    /// Rows in files; a key in several files counts in each.
-    pub rows: u64,
+    /// Rows there are, in files or not, between two numbers.
+    pub rows: Interval,
+    /// Versions in files; a key in several files counts in each.
+    pub stored_rows: u64,
     /// Of these, those that say that a key was deleted.
     pub erased_rows: u64,
-    /// Older versions of rows.
+    /// Older versions of rows, which files have beside these.
     pub history_rows: u64,
+    /// Versions that are not in files yet.
+    pub memory_rows: u64,
+    /// Their memory.
+    pub memory_bytes: u64,
     /// Bytes of keys and values as they were written.
     pub user_bytes: u64,
     /// Data pages, of the first group where there are groups.
@@ -92,16 +99,24 @@ pub struct Level {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Their rows.
+    /// The versions in them.
     pub rows: u64,
 }
 
 impl Stats {
-    /// Takes the engine's numbers.
-    pub fn new(table: &str, stats: &TableStats) -> Self {
+    /// What the engine knows of a table.
+    pub fn of(table: &Table) -> Result<Self> {
+        Ok(Self::new(table.name(), &table.stats()?, &table.range_stats(..)?))
+    }
+
+    /// Takes the engine's numbers: of the files, and of the range of all keys.
+    fn new(table: &str, stats: &TableStats, all: &RangeStats) -> Self {
         Self {
             table: table.to_string(),
-            rows: stats.rows,
+            rows: all.rows.into(),
+            stored_rows: stats.rows,
+            memory_rows: all.memory_rows,
+            memory_bytes: all.memory_bytes,
             erased_rows: stats.erased_rows,
             history_rows: stats.history_rows,
             user_bytes: stats.user_bytes,
@@ -197,7 +212,7 @@ pub fn run(common: &Common, args: &args::Stats) -> Result<()> {
             range::run(&table, args, &mut output)?;
             continue;
         }
-        let stats = Stats::new(table.name(), &table.stats()?);
+        let stats = Stats::of(&table)?;
         if args.json {
             output.json(&stats)?;
         } else {
@@ -223,7 +238,13 @@ pub fn keys_between(layout: &Layout, from: Option<&OsStr>, to: Option<&OsStr>) -
 fn print(stats: &Stats, line: &mut dyn FnMut(String) -> Result<()>) -> Result<()> {
     line(format!("table {}", stats.table))?;
     let mut row = |name: &str, text: String| line(format!("  {name:<14}{text}"));
-    row("rows", format!("{}, {} of keys and values", size::count(stats.rows), size::bytes(stats.user_bytes)))?;
+    let user_bytes = format!("{} of keys and values", size::bytes(stats.user_bytes));
+    if stats.rows.is_exactly(stats.stored_rows) {
+        row("rows", format!("{}, {user_bytes}", size::count(stats.stored_rows)))?;
+    } else {
+        row("rows", stats.rows.to_string())?;
+        row("in files", format!("{}, {user_bytes}", size::of(stats.stored_rows, "version")))?;
+    }
     if stats.erased_rows > 0 {
         row("of these", format!("{} of deletion", size::of(stats.erased_rows, "mark")))?;
     }
@@ -240,8 +261,8 @@ fn print(stats: &Stats, line: &mut dyn FnMut(String) -> Result<()>) -> Result<()
         row("filters", size::bytes(stats.filter_bytes))?;
     }
     if stats.history_rows > 0 {
-        let rows = size::of(stats.history_rows, "older row");
-        row("history", format!("{}, {rows}", size::bytes(stats.history_bytes + stats.group_history_bytes)))?;
+        let versions = size::of(stats.history_rows, "older version");
+        row("history", format!("{}, {versions}", size::bytes(stats.history_bytes + stats.group_history_bytes)))?;
     }
     if stats.value_bytes > 0 {
         row("large values", size::bytes(stats.value_bytes))?;
@@ -256,7 +277,11 @@ fn print(stats: &Stats, line: &mut dyn FnMut(String) -> Result<()>) -> Result<()
     for level in stats.levels.iter().filter(|level| level.files > 0) {
         let name = format!("  level {}", level.level);
         let files = size::of(level.files, "file");
-        row(&name, format!("{files}, {}, {}", size::bytes(level.bytes), size::of(level.rows, "row")))?;
+        row(&name, format!("{files}, {}, {}", size::bytes(level.bytes), size::of(level.rows, "version")))?;
+    }
+    if stats.memory_rows > 0 {
+        let versions = size::of(stats.memory_rows, "version");
+        row("not in files", format!("{versions}, {}", size::bytes(stats.memory_bytes)))?;
     }
     if let Some(cached) = stats.cached() {
         row("in memory", cached)?;

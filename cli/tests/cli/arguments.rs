@@ -1,6 +1,6 @@
 //! Wrong arguments are usage errors that say what to write.
 
-use crate::session::Session;
+use crate::session::{Ran, Session};
 use std::io::{Read as _, Write as _};
 
 #[test]
@@ -83,19 +83,83 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
     session.run(&["import", "db", "t", "rows.tsv", "--page", "100"]).fails(2, &["a page of 100 bytes"]);
 }
 
+/// Commands that read table `t` of `db`, and what they print of a row that is in the log of a process that writes.
+const READERS: [(&[&str], &str); 14] = [
+    (&["get", "db", "t", "b"], "2\n"),
+    (&["scan", "db", "t"], "b\t2\n"),
+    (&["nth", "db", "t", "1"], "b\t2\n"),
+    (&["sample", "db", "t", "9"], "\n"),
+    (&["tables", "db"], "t: "),
+    (&["stats", "db", "t", "--exact"], "rows          2, counted\n"),
+    (&["stats", "db", "t"], "table t\n"),
+    (&["metrics", "db"], "{"),
+    (&["explain", "db", "t", "get", "b"], "answer   found, 1 byte of value"),
+    (&["explain", "db", "t", "scan"], "answer   2 rows"),
+    (&["split", "db", "t", "--parts", "2"], "(the end)"),
+    (&["check", "db"], "no damage"),
+    (&["index", "check", "db"], ""),
+    (&["dump", "db", "t"], ""),
+];
+
 #[test]
-fn a_database_in_use_says_how_to_read_it() {
+fn a_command_that_reads_needs_no_lock_and_sees_what_a_writer_has_committed() {
     let session = Session::with(&["--format", "tsv"], "a\t1\n");
     let mut child = session.start(&["load", "db", "t"]);
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(b"b\t2\n").expect("larch reads");
     let mut stdout = child.stdout.take().expect("it was asked for");
     stdout.read_exact(&mut [0; 2]).expect("larch answers");
-    session.run(&["scan", "db", "t"]).fails(3, &["db is in use by another process", "--read-only"]);
-    assert_eq!(session.scan(&["--read-only"]), "a\t1\n");
+    for (args, part) in READERS {
+        let printed = session.run(args).ok();
+        assert!(printed.contains(part), "{args:?}: {printed}");
+    }
+    assert_eq!(session.scan(&["--read-only"]), "a\t1\n", "what is in files");
+    let advice = "commands that only read do not wait";
+    session.run(&["put", "db", "t", "c", "3"]).fails(3, &["db is in use by another process", advice]);
     drop(stdin);
     assert!(child.wait().expect("it was started").success());
     assert_eq!(session.scan(&["--read-only"]), "a\t1\nb\t2\n");
+}
+
+#[test]
+fn what_a_scan_prints_is_loaded_into_the_same_database() {
+    let session = Session::new();
+    for round in 0..5 {
+        let rows: String = (0..2_000).map(|row| format!("old{row}\tx\nnew{row}\tx\n")).collect();
+        session.run_with(&["load", "db", "t", "--batch", "500"], rows).ok();
+        let pipe = r#""$0" scan db t --prefix old --keys | "$0" load db t --delete --batch 300"#;
+        session.run_under(&["sh", "-c", pipe], &[], "").ok();
+        let left = session.scan(&["--keys"]);
+        assert_eq!((left.lines().count(), left.contains("old")), (2_000, false), "round {round}");
+    }
+    session.is_sound();
+}
+
+#[test]
+fn a_database_that_may_not_be_written_is_read() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\n");
+    let mut child = session.start(&["load", "db", "t"]);
+    let mut stdin = child.stdin.take().expect("it was asked for");
+    stdin.write_all(b"b\t2\n").expect("larch reads");
+    let mut stdout = child.stdout.take().expect("it was asked for");
+    stdout.read_exact(&mut [0; 2]).expect("larch answers");
+    // The row is in the log for ever.
+    child.kill().expect("it runs until it is killed");
+    child.wait().expect("it was started");
+    let before = session.names_in("db");
+    for (args, part) in READERS {
+        // A file system that is mounted for reading; root may do anything in others.
+        let mount = r#"mount --bind db db && mount -o remount,bind,ro db && exec "$0" "$@""#;
+        let ran = session.run_under(&["unshare", "--mount", "--map-root-user", "sh", "-c", mount], args, "");
+        if ran.err.starts_with("unshare: ") || ran.err.starts_with("mount: ") {
+            println!("this machine allows no mounts: {}", ran.err);
+            return;
+        }
+        let printed = ran.ok();
+        assert!(printed.contains(part), "{args:?}: {printed}");
+    }
+    assert_eq!(session.names_in("db"), before, "nothing is written");
+    assert_eq!(session.scan(&[]), "a\t1\nb\t2\n");
 }
 
 #[test]
@@ -121,4 +185,52 @@ fn a_binary_without_a_query_engine_says_how_to_get_one() {
     session.run(&["sql", "db"]).fails(2, &["<STATEMENTS>"]);
     session.run(&["sql-scheduler"]).fails(2, &["this binary answers no queries of others", "cargo x sql --ballista"]);
     session.run(&["sql-executor", "--threads", "2"]).fails(2, &["cargo x sql --ballista"]);
+}
+
+#[test]
+fn a_database_is_made_among_no_other_files() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\n");
+    session.file("home/notes.txt", "mine");
+    session.file("rows.tsv", "a\t1\n");
+    for args in [
+        &["put", "home", "t", "k", "v"][..],
+        &["create-table", "home", "t"],
+        &["import", "home", "t", "rows.tsv"],
+        &["load", "home", "t"],
+    ] {
+        session.run(args).fails(2, &["home has no database, and holds other files (notes.txt)"]);
+    }
+    assert_eq!(session.names_in("home"), ["notes.txt"]);
+    // What the creation of a database that was not finished leaves is no other file.
+    session.file("half/MANIFEST-00000001", "");
+    session.file("half/LOCK", "");
+    session.run(&["put", "half", "t", "k", "v"]).ok();
+    std::fs::create_dir(session.path("empty")).expect("a test can make a directory");
+    session.run(&["put", "empty", "t", "k", "v"]).ok();
+}
+
+#[test]
+fn nothing_is_made_within_a_database() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\n");
+    session.file("rows.tsv", "a\t1\n");
+    session.run(&["backup", "db", "kept"]).ok();
+    for args in [
+        &["checkpoint", "db", "db/copy"][..],
+        &["checkpoint", "db", "./db/sub/../copy"],
+        &["backup", "db", "db/kept"],
+        &["restore", "kept", "db/again"],
+        &["restore", "kept", "kept/again"],
+        &["build-files", "rows.tsv", "--out", "db/built"],
+        &["repair", "db", "db/saved"],
+        &["put", "db/inner", "t", "k", "v"],
+    ] {
+        session.run(args).fails(2, &["lies in", "name a directory outside of it"]);
+    }
+    let mut inside = session.command(&["checkpoint", ".", "copy"]);
+    let ran = Ran::new(inside.current_dir(session.path("db")).output().expect("larch was built"));
+    ran.fails(2, &["name a directory outside of it"]);
+    // What is left of a damaged database may not be enough to be recognized.
+    std::fs::remove_file(session.path("db/CURRENT")).expect("it is there");
+    session.run(&["repair", "db", "db/saved"]).fails(2, &["db/saved lies in db"]);
+    session.run(&["repair", "db", "saved"]).ok();
 }

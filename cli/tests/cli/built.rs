@@ -97,3 +97,22 @@ fn what_is_wrong_with_built_files_is_said_and_changes_nothing() {
     build(&session, rows(0..20, "new"), "b");
     session.run(&["ingest", "db", "t", "b"]).fails(2, &["the ingest does not keep the indexes of table t, i"]);
 }
+
+#[test]
+fn an_ingest_says_what_it_has_not_read() {
+    let session = Session::new();
+    session.file("rows.tsv", (0..3_000).map(|row| format!("{row:04}\tvalue of {row}\n")).collect::<String>());
+    session.run(&["build-files", "rows.tsv", "--out", "built"]).ok();
+    let names = session.names_in("built");
+    let sst = names.iter().find(|name| name.ends_with(".sst")).expect("there are rows");
+    session.spoil(&format!("built/{sst}"), 100);
+    session.run(&["ingest", "safe", "t", "built", "--verify"]).fails(3, &[sst.as_str()]);
+    let said = session.run(&["ingest", "db", "t", "built"]).ok();
+    assert!(said.contains("was not read, and would be taken in damaged, too; larch check db t reads it"), "{said}");
+    assert_eq!(session.run(&["check", "db", "t"]).code, Some(1));
+    let sound = Session::new();
+    sound.file("rows.tsv", "a\t1\n");
+    sound.run(&["build-files", "rows.tsv", "--out", "built"]).ok();
+    let said = sound.run(&["ingest", "db", "t", "built", "--verify"]).ok();
+    assert!(!said.contains("not read"), "{said}");
+}

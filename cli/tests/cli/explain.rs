@@ -90,6 +90,21 @@ fn groups_that_are_not_read_are_not_touched() {
 }
 
 #[test]
+fn the_index_that_was_asked_for_is_read() {
+    // With small pages the tree has two levels, and the flat list is one page whatever the number of rows.
+    let session = numbers(&["--index", "both", "--page", "512", "--node", "512"]);
+    let indexes_read = |kind: &str| {
+        let report = report(&session, &["get", "002500", "--read-index", kind]);
+        assert_eq!(report["answer"].as_str(), Some("found"));
+        (read_of(&report, "index"), read_of(&report, "flat index"))
+    };
+    assert_eq!(indexes_read("flat"), (0, 1));
+    let (nodes, flat) = indexes_read("btree");
+    assert!(nodes > 1 && flat == 0, "{nodes} nodes of the tree and {flat} flat lists");
+    assert_eq!(session.run(&["get", "db", "t", "002500", "--read-index", "flat"]).ok(), "some text\tmore of it\n");
+}
+
+#[test]
 fn a_read_that_cannot_be_is_not_explained() {
     let session = numbers(&["--key", "1:int"]);
     session.run(&["explain", "db", "t", "get", "x"]).fails(2, &["\"x\" is not a whole number"]);

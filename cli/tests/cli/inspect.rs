@@ -19,7 +19,30 @@ fn stats_count_rows() {
     let stats = session.run(&["stats", "db", "t"]).ok();
     assert!(stats.starts_with("table t\n  rows          2, 4 B of keys and values\n"), "{stats}");
     let stats = session.run(&["stats", "db", "--json"]).ok();
-    assert!(stats.starts_with("{\"table\":\"t\",\"rows\":2,\"erased_rows\":0,"), "{stats}");
+    assert!(
+        stats.starts_with("{\"table\":\"t\",\"rows\":{\"low\":2,\"high\":2},\"stored_rows\":2,\"erased_rows\":0,"),
+        "{stats}"
+    );
+}
+
+#[test]
+fn stats_tell_rows_from_their_versions() {
+    let session = Session::new();
+    for value in ["1", "2", "3", "4", "5"] {
+        session.run(&["put", "db", "t", "k", value]).ok();
+    }
+    let text = session.run(&["stats", "db", "t"]).ok();
+    assert!(text.contains("\n  rows          1 to 5\n  in files      5 versions, "), "{text}");
+    assert!(text.contains(", 5 versions\n") && !text.contains(" rows\n"), "{text}");
+    session.run(&["delete", "db", "t", "k"]).ok();
+    let text = session.run(&["stats", "db", "t"]).ok();
+    assert!(text.contains("\n  rows          0 to 5\n  in files      6 versions, "), "{text}");
+    let exactly = session.run(&["stats", "db", "t", "--exact"]).ok();
+    assert!(exactly.contains("\n  rows          0, counted\n") && exactly.contains(", 6 versions\n"), "{exactly}");
+    session.run(&["compact", "db"]).ok();
+    session.run(&["put", "db", "t", "k", "6"]).ok();
+    let text = session.run(&["stats", "db", "t"]).ok();
+    assert!(text.contains("\n  rows          1, "), "{text}");
 }
 
 #[test]
@@ -48,7 +71,7 @@ fn compacting_keeps_every_row() {
 fn a_clone_has_the_rows_and_goes_its_own_way() {
     let session = Session::with(&["--format", "tsv"], "a\t1\nb\t2\n");
     let cloned = session.run(&["clone", "db", "t", "u"]).ok();
-    assert_eq!(cloned, "u: a clone of t, 2 rows in 1 file of 8.0 KiB that both see\n");
+    assert_eq!(cloned, "u: a clone of t, 2 versions in 1 file of 8.0 KiB that both see\n");
     session.run(&["delete", "db", "u", "a"]).ok();
     assert_eq!(session.scan(&[]), "a\t1\nb\t2\n");
     assert_eq!(session.run(&["scan", "db", "u"]).ok(), "b\t2\n");
@@ -70,7 +93,7 @@ fn rows_split_off_are_in_the_new_table_only() {
     let session = Session::with(&["--format", "tsv", "--key", "1:int"], &rows);
     let (left, right) = rows.split_at(rows.find("002000").expect("it is there"));
     let split = session.run(&["split-off", "db", "t", "2000", "u"]).ok();
-    assert!(split.starts_with("u: split off t, 1,000 rows in 1 file of "), "{split}");
+    assert!(split.starts_with("u: split off t, 1,000 versions in 1 file of "), "{split}");
     let numbers = |text: &str| text.lines().map(|line| line[..6].parse::<u32>().expect("a number")).collect::<Vec<_>>();
     let scanned = |table: &str| session.run(&["scan", "db", table, "--keys"]).ok();
     let scanned =

@@ -96,7 +96,7 @@ fn a_small_table_is_one_part() {
     assert!(text.contains("rows          0, counted\n"), "{text}");
     session.run(&["compact", "db", "t"]).ok();
     let text = session.run(&["stats", "db", "t", "--exact"]).ok();
-    assert_eq!(text, "table t\n  rows          0, counted\n  in files      0 B, 0 rows\n");
+    assert_eq!(text, "table t\n  rows          0, counted\n  in files      0 B, 0 versions\n");
     let split = session.run(&["split", "db", "t", "--parts", "8", "--json"]).ok();
     assert_eq!(json(&split)["parts"].as_array().map(Vec::len), Some(1), "{split}");
 }

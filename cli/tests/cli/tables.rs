@@ -18,7 +18,7 @@ fn a_table_is_made_renamed_and_dropped() {
 
     session.run_with(&["load", "db", "t", "--batch", "100"], raw(300)).ok();
     let told = session.run(&["rename-table", "db", "t", "u"]).ok();
-    assert!(told.starts_with("u: until now t, 300 rows in 1 file of "), "{told}");
+    assert!(told.starts_with("u: until now t, 300 versions in 1 file of "), "{told}");
     session.run(&["scan", "db", "t"]).fails(1, &["no table t in db; it has u"]);
     assert_eq!(session.run(&["scan", "db", "u"]).ok(), raw(300));
     let told = session.run(&["tables", "db"]).ok();

@@ -28,7 +28,7 @@ fn what_is_wrong_is_named() {
     let mut options = target.options().expect("good options");
     assert_eq!(
         options.bytes("cache", 0).expect_err("not a size").text,
-        "target `larch:?cash=1&cache=much`: option `cache` is `much` and should be a size, like 4096, 64KiB, 256MiB or 1GiB"
+        "target `larch:?cash=1&cache=much`: option `cache` is `much` and should be a size, like 4096, 64KiB, 256MiB or 1TiB"
     );
     assert_eq!(
         options.finish().expect_err("one is left").text,
@@ -52,11 +52,37 @@ fn a_password_that_would_be_cut_in_two_is_refused_and_not_shown() {
 }
 
 #[test]
-fn sizes_are_read() {
-    assert_eq!(parse_bytes("4096"), Some(4096));
-    assert_eq!(parse_bytes("64K"), Some(64 << 10));
-    assert_eq!(parse_bytes("3GiB"), Some(3 << 30));
-    for bad in ["", "KiB", "1.5M", "-1", "1 MiB", "1TiB", "99999999999G"] {
-        assert_eq!(parse_bytes(bad), None, "{bad}");
+fn sizes_are_binary() {
+    for (text, expected) in [
+        ("0", 0),
+        ("4096", 4096),
+        ("4096B", 4096),
+        ("16K", 16 << 10),
+        ("16KiB", 16 << 10),
+        ("16kib", 16 << 10),
+        ("64MiB", 64 << 20),
+        ("64 MiB", 64 << 20),
+        ("1GiB", 1 << 30),
+        ("2T", 2 << 40),
+        ("1TiB", 1 << 40),
+    ] {
+        assert_eq!(parse_bytes(text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_bad_size_says_what_to_write() {
+    for (text, part) in [
+        ("", "starts with a digit"),
+        ("MiB", "starts with a digit"),
+        ("-1", "starts with a digit"),
+        ("1.5GiB", "`.5GIB` is not a unit"),
+        ("64MB", "`MB` is not a unit"),
+        ("99999999999999999999", "too large"),
+        ("99999999999T", "too large"),
+    ] {
+        let error = parse_bytes(text).expect_err(text);
+        assert!(error.contains(part), "{text}: {error}");
+        assert!(error.contains("64MiB"), "{text}: {error}");
     }
 }

@@ -9,6 +9,7 @@ use crate::output::Output;
 use crate::size;
 use larch::{Bucket, Estimate, Metric, RangeStats, Resolution, Table};
 use serde::Serialize;
+use std::fmt;
 use std::ops::Bound;
 
 /// Buckets unless a number of them was asked for.
@@ -25,6 +26,19 @@ const KEY: usize = 40;
 pub struct Interval {
     low: u64,
     high: u64,
+}
+
+impl Interval {
+    /// Whether it is known to be this number.
+    pub fn is_exactly(self, number: u64) -> bool {
+        self.low == number && self.high == number
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&between(Estimate { low: self.low, high: self.high }))
+    }
 }
 
 impl From<Estimate> for Interval {
@@ -46,7 +60,7 @@ struct Report {
     rows: Interval,
     /// Rows there are, counted; if that was asked for.
     exact_rows: Option<u64>,
-    /// Rows in files; a key in several files counts in each.
+    /// Versions in files; a key in several files counts in each.
     stored_rows: Interval,
     /// Of these, those that say that a key was deleted.
     erased_rows: Interval,
@@ -60,7 +74,7 @@ struct Report {
     history_bytes: Interval,
     /// Levels that have files there.
     levels: Vec<Level>,
-    /// Keys not in files yet.
+    /// Versions that are not in files yet.
     memory_rows: u64,
     /// Their memory.
     memory_bytes: u64,
@@ -175,7 +189,7 @@ pub fn run(table: &Table, args: &Stats, output: &mut Output) -> Result<()> {
     if stats.erased_rows.high > 0 {
         row("of these", format!("{} deletions in files, hidden with what they delete", between(stats.erased_rows)))?;
     }
-    row("in files", format!("{}, {} rows", bytes_between(stats.file_bytes), between(stats.stored_rows)))?;
+    row("in files", format!("{}, {}", bytes_between(stats.file_bytes), versions(stats.stored_rows)))?;
     for group in &stats.groups {
         row("  group", format!("{}: {}", group.name, bytes_between(group.bytes)))?;
     }
@@ -184,11 +198,12 @@ pub fn run(table: &Table, args: &Stats, output: &mut Output) -> Result<()> {
     }
     for level in &stats.levels {
         let name = format!("  level {}", level.level);
-        let (files, rows) = (size::of(level.files, "file"), between(level.rows));
-        row(&name, format!("{files}, {}, {rows} rows", bytes_between(level.bytes)))?;
+        let (files, versions) = (size::of(level.files, "file"), versions(level.rows));
+        row(&name, format!("{files}, {}, {versions}", bytes_between(level.bytes)))?;
     }
     if stats.memory_rows > 0 {
-        row("in memory", format!("{}, {}", size::bytes(stats.memory_bytes), size::of(stats.memory_rows, "row")))?;
+        let versions = size::of(stats.memory_rows, "version");
+        row("not in files", format!("{versions}, {}", size::bytes(stats.memory_bytes)))?;
     }
     histogram_lines(&buckets, output)
 }
@@ -200,6 +215,11 @@ fn rows(stats: &RangeStats, exact: Option<u64>) -> String {
         (None, rows) if rows.is_exact() => format!("{}, exactly", size::count(rows.low)),
         (None, rows) => format!("{}, as far as indexes tell", between(rows)),
     }
+}
+
+/// How many versions there are.
+fn versions(number: Estimate) -> String {
+    if number.high == 1 { "1 version".to_owned() } else { format!("{} versions", between(number)) }
 }
 
 /// A number, or the two it lies between.

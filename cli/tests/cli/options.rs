@@ -1,0 +1,555 @@
+//! Every option of every command does something: each is tried, and what is seen differs from what is seen without it. The options are
+//! those that the program itself names, so an option that is new has to be tried here, too.
+
+use crate::session::{Ran, Session};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A line of a shell that works, for each command.
+const LINES: &[(&str, &str)] = &[
+    ("import", "larch import db new rows.tsv"),
+    ("build-files", "larch build-files rows.tsv --out made"),
+    ("ingest", "larch ingest db new built"),
+    ("get", "larch get db t 0002"),
+    ("put", "larch put db raw k v"),
+    ("load", "larch load db raw < few.tsv"),
+    ("delete", "larch delete db t 0002"),
+    ("delete-range", "larch delete-range db t --from 0300"),
+    ("scan", "larch scan db t"),
+    ("nth", "larch nth db t 3"),
+    ("sample", "larch sample db t 3 --seed 1"),
+    ("warm", "larch warm db t"),
+    ("tables", "larch tables db"),
+    ("create-table", "larch create-table db new"),
+    ("drop-table", "larch drop-table db t"),
+    ("rename-table", "larch rename-table db t new"),
+    ("stats", "larch stats db t"),
+    ("metrics", "larch metrics db | sed -n 1p"),
+    ("split", "larch split db t --parts 2"),
+    ("explain get", "larch explain db t get 0002"),
+    ("explain scan", "larch explain db t scan"),
+    ("compact", "larch compact db t"),
+    ("alter", "larch alter db t --filter-prefix 1"),
+    ("clone", "larch clone db t new"),
+    ("split-off", "larch split-off db t 0200 new"),
+    ("index create", "larch index create db t new --columns 2"),
+    ("index drop", "larch index drop db i by"),
+    ("index check", "larch index check db"),
+    ("index list", "larch index list db"),
+    ("check", "larch check db"),
+    ("repair", "larch repair db saved"),
+    ("checkpoint", "larch checkpoint db copy"),
+    ("backup", "larch backup db kept"),
+    ("backups", "larch backups kept"),
+    ("restore", "larch restore kept again"),
+    ("verify-backup", "larch verify-backup kept"),
+    ("follow", "larch follow db --lines 1"),
+    ("dump", "larch dump db t"),
+    ("demo", "larch demo d --rows 100 | grep -v read"),
+    ("plan", "larch plan --rows 1e9 --row-bytes 100"),
+];
+
+/// How tables that are made look, and what is said when they are changed.
+const OF_TABLES: &[(&str, &str)] = &[
+    ("--page", "4KiB"),
+    ("--node", "4KiB"),
+    ("--index", "flat"),
+    ("--compression", "zstd:1"),
+    ("--filters", "none"),
+    ("--filter-prefix", "3"),
+    ("--in-memory", "true"),
+];
+
+/// An option, and a line with it. It is compared with a second line; if that is empty, with the line of the command.
+const TRIED: &[(&str, &str, &str)] = &[
+    ("import --format", "larch import db new - --format tsv < rows.tsv", "larch import db new - < rows.tsv"),
+    ("import --header", "larch import db new rows.tsv --header", ""),
+    ("import --no-header", "larch import db new rows.csv --no-header", "larch import db new rows.csv"),
+    ("import --key", "larch import db new rows.tsv --key 2", ""),
+    ("import --groups", "larch import db new rows.tsv --groups 'hot:2;cold:*'", ""),
+    ("import --json", "larch import db new rows.tsv --json", ""),
+    ("build-files --out", "larch build-files rows.tsv --out elsewhere", ""),
+    ("build-files --like", "larch build-files rows.tsv --out made --like db g", ""),
+    (
+        "build-files --format",
+        "larch build-files - --format tsv --out made < rows.tsv",
+        "larch build-files - --out made < rows.tsv",
+    ),
+    ("build-files --header", "larch build-files rows.tsv --out made --header", ""),
+    (
+        "build-files --no-header",
+        "larch build-files rows.csv --out made --no-header",
+        "larch build-files rows.csv --out made",
+    ),
+    ("build-files --key", "larch build-files rows.tsv --out made --key 2", ""),
+    ("build-files --groups", "larch build-files rows.tsv --out made --groups 'hot:2;cold:*'", ""),
+    (
+        "build-files --write-buffer",
+        "larch build-files rows.tsv --out made --key 2 --write-buffer 1KiB",
+        "larch build-files rows.tsv --out made --key 2",
+    ),
+    (
+        "build-files --compat",
+        "larch build-files rows.tsv --out made --compression zstd --compat 0.1",
+        "larch build-files rows.tsv --out made --compression zstd",
+    ),
+    ("build-files --json", "larch build-files rows.tsv --out made --json", ""),
+    ("ingest --verify", "larch ingest db new built --verify", ""),
+    ("ingest --move", "larch ingest db new built --move", ""),
+    ("ingest --json", "larch ingest db new built --json", ""),
+    ("get --json", "larch get db t 0002 --json", ""),
+    ("get --groups", "larch get db g 0002 --groups hot", "larch get db g 0002"),
+    ("get --key-types", "larch get db bare '(1, \"a\")' --key-types 'u32, string'", "larch get db bare '(1, \"a\")'"),
+    (
+        "put --key-types",
+        "larch put db bare '(2, \"b\")' v --key-types 'u32, string' && larch scan db bare",
+        "larch put db bare '(2, \"b\")' v && larch scan db bare",
+    ),
+    (
+        "load --delete",
+        "larch load db t --delete < keys.txt && larch scan db t | head -3",
+        "larch load db raw < keys.txt",
+    ),
+    (
+        "load --batch",
+        "larch load db raw --batch 2 < few.tsv && larch follow db --lines 1",
+        "larch load db raw < few.tsv && larch follow db --lines 1",
+    ),
+    (
+        "load --key-types",
+        "larch load db bare --key-types 'u32, string' < tuples.tsv && larch scan db bare",
+        "larch load db bare < tuples.tsv && larch scan db bare",
+    ),
+    (
+        "load --format",
+        "larch scan db raw --format jsonl > raw.jsonl && larch load db copy --format jsonl < raw.jsonl && larch scan db copy",
+        "larch scan db raw --format jsonl > raw.jsonl && larch load db copy < raw.jsonl && larch scan db copy",
+    ),
+    (
+        "delete --key-types",
+        "larch delete db bare '(1, \"a\")' --key-types 'u32, string'",
+        "larch delete db bare '(1, \"a\")'",
+    ),
+    (
+        "delete-range --from",
+        "larch delete-range db t --to 0300 --from 0100 && larch scan db t",
+        "larch delete-range db t --to 0300 && larch scan db t",
+    ),
+    (
+        "delete-range --to",
+        "larch delete-range db t --from 0100 --to 0300 && larch scan db t",
+        "larch delete-range db t --from 0100 && larch scan db t",
+    ),
+    (
+        "delete-range --prefix",
+        "larch delete-range db t --from 0100 --prefix 01 && larch scan db t",
+        "larch delete-range db t --from 0100 && larch scan db t",
+    ),
+    (
+        "delete-range --key-types",
+        "larch delete-range db bare --prefix '(1)' --key-types 'u32, string' && larch scan db bare",
+        "larch delete-range db bare --prefix '(1)' && larch scan db bare",
+    ),
+    ("scan --by", "larch scan db i --by by", "larch scan db i"),
+    ("scan --from", "larch scan db t --from 0300", ""),
+    ("scan --to", "larch scan db t --to 0300", ""),
+    ("scan --prefix", "larch scan db t --prefix 00", ""),
+    ("scan --key-types", "larch scan db bare --key-types 'u32, string'", "larch scan db bare"),
+    ("scan --reverse", "larch scan db t --reverse", ""),
+    ("scan --limit", "larch scan db t --limit 1", ""),
+    ("scan --keys", "larch scan db t --keys", ""),
+    ("scan --groups", "larch scan db g --groups hot", "larch scan db g"),
+    ("scan --format", "larch scan db t --format jsonl", ""),
+    ("nth --from", "larch nth db t 3 --from 0300", ""),
+    ("nth --to", "larch nth db t 300 --to 0100", "larch nth db t 300"),
+    ("nth --prefix", "larch nth db t 3 --prefix 02", ""),
+    ("nth --key-types", "larch nth db bare 0 --key-types 'u32, string'", "larch nth db bare 0"),
+    ("nth --keys", "larch nth db t 3 --keys", ""),
+    ("nth --groups", "larch nth db g 3 --groups hot", "larch nth db g 3"),
+    ("nth --format", "larch nth db t 3 --format jsonl", ""),
+    ("sample --seed", "larch sample db t 3 --seed 2", ""),
+    ("sample --from", "larch sample db t 3 --seed 1 --from 0399", ""),
+    ("sample --to", "larch sample db t 3 --seed 1 --to 0002", ""),
+    ("sample --prefix", "larch sample db t 3 --seed 1 --prefix 0002", ""),
+    (
+        "sample --key-types",
+        "larch sample db bare 9 --seed 1 --key-types 'u32, string'",
+        "larch sample db bare 9 --seed 1",
+    ),
+    ("sample --keys", "larch sample db t 3 --seed 1 --keys", ""),
+    ("sample --groups", "larch sample db g 3 --seed 1 --groups hot", "larch sample db g 3 --seed 1"),
+    ("sample --format", "larch sample db t 3 --seed 1 --format jsonl", ""),
+    ("warm --from", "larch warm db t --from 0399", ""),
+    ("warm --to", "larch warm db t --to 0002", ""),
+    ("warm --prefix", "larch warm db t --prefix 0002", ""),
+    (
+        "warm --key-types",
+        "larch warm db bare --from '(0)' --key-types 'u32, string'",
+        "larch warm db bare --from '(0)'",
+    ),
+    ("warm --json", "larch warm db t --json", ""),
+    ("tables --json", "larch tables db --json", ""),
+    (
+        "create-table --key-types",
+        "larch create-table db new --key-types u32 && larch tables db new",
+        "larch create-table db new && larch tables db new",
+    ),
+    ("rename-table --json", "larch rename-table db t new --json", ""),
+    ("stats --from", "larch stats db t --from 0300", ""),
+    ("stats --to", "larch stats db t --to 0300", ""),
+    ("stats --buckets", "larch stats db t --buckets 3", ""),
+    ("stats --exact", "larch stats db t --exact", ""),
+    (
+        "stats --key-types",
+        "larch stats db bare --from '(0)' --exact --key-types 'u32, string'",
+        "larch stats db bare --from '(0)' --exact",
+    ),
+    ("stats --json", "larch stats db t --json", ""),
+    ("metrics --prometheus", "larch metrics db --prometheus | sed -n 1p", ""),
+    ("split --parts", "larch split db t --parts 4", ""),
+    ("split --from", "larch split db t --parts 2 --from 0300", ""),
+    ("split --to", "larch split db t --parts 2 --to 0100", ""),
+    (
+        "split --key-types",
+        "larch split db bare --parts 2 --from '(0)' --key-types 'u32, string' --json",
+        "larch split db bare --parts 2 --from '(0)' --json",
+    ),
+    ("split --json", "larch split db t --parts 2 --json", ""),
+    (
+        "explain get --key-types",
+        "larch explain db bare get '(1, \"a\")' --key-types 'u32, string'",
+        "larch explain db bare get '(1, \"a\")'",
+    ),
+    ("explain get --groups", "larch explain db g get 0002 --groups hot", "larch explain db g get 0002"),
+    ("explain get --json", "larch explain db t get 0002 --json", ""),
+    ("explain scan --by", "larch explain db i scan --by by", "larch explain db i scan"),
+    ("explain scan --from", "larch explain db t scan --from 0300", ""),
+    ("explain scan --to", "larch explain db t scan --to 0300", ""),
+    ("explain scan --prefix", "larch explain db t scan --prefix 03", ""),
+    (
+        "explain scan --key-types",
+        "larch explain db bare scan --from '(0)' --key-types 'u32, string'",
+        "larch explain db bare scan --from '(0)'",
+    ),
+    ("explain scan --reverse", "larch explain db t scan --limit 1 --reverse", "larch explain db t scan --limit 1"),
+    ("explain scan --limit", "larch explain db t scan --limit 1", ""),
+    ("explain scan --groups", "larch explain db g scan --groups hot", "larch explain db g scan"),
+    ("explain scan --json", "larch explain db t scan --json", ""),
+    ("compact --json", "larch compact db t --json", ""),
+    (
+        "alter --key-types",
+        "larch alter db bare --filter-prefix 1 --key-types 'u32, string' && larch tables db bare",
+        "larch alter db bare --filter-prefix 1 && larch tables db bare",
+    ),
+    ("alter --json", "larch alter db t --filter-prefix 1 --json", ""),
+    ("clone --json", "larch clone db t new --json", ""),
+    ("split-off --json", "larch split-off db t 0200 new --json", ""),
+    (
+        "split-off --key-types",
+        "larch split-off db bare '(0)' new --key-types 'u32, string' && larch scan db bare",
+        "larch split-off db bare '(0)' new && larch scan db bare",
+    ),
+    (
+        "index create --columns",
+        "larch index create db t new --columns 2 && larch index list db",
+        "larch index create db t new --columns 3 && larch index list db",
+    ),
+    (
+        "index create --unique",
+        "larch index create db i new 'value string' --unique",
+        "larch index create db i new 'value string'",
+    ),
+    ("index check --json", "larch index check db --json", ""),
+    ("index list --json", "larch index list db --json", ""),
+    ("check --json", "larch check db --json", ""),
+    ("repair --json", "larch repair db saved --json", ""),
+    ("checkpoint --json", "larch checkpoint db copy --json", ""),
+    ("backup --keep", "larch backup db kept --keep 1", ""),
+    ("backup --json", "larch backup db kept --json", ""),
+    ("backups --json", "larch backups kept --json", ""),
+    ("restore --backup", "larch restore kept again --backup 1", ""),
+    ("restore --json", "larch restore kept again --json", ""),
+    ("verify-backup --json", "larch verify-backup kept --json", ""),
+    ("follow --files", "larch follow db --lines 1 --files", ""),
+    ("follow --json", "larch follow db --lines 1 --json", ""),
+    ("dump --rows", "larch dump db t --rows", ""),
+    ("dump --pages", "larch dump db t --pages", ""),
+    ("demo --rows", "larch demo d --rows 200 | grep -v read", ""),
+    ("demo --recreate", "larch demo small --rows 200 --recreate", "larch demo small --rows 200"),
+    ("demo --json", "larch demo d --rows 100 --json", ""),
+    ("plan --rows", "larch plan --rows 1e8 --row-bytes 100", ""),
+    ("plan --row-bytes", "larch plan --rows 1e9 --row-bytes 1000", ""),
+    ("plan --key-bytes", "larch plan --rows 1e9 --row-bytes 100 --key-bytes 50", ""),
+    ("plan --separator-bytes", "larch plan --rows 1e9 --row-bytes 100 --separator-bytes 12", ""),
+    ("plan --page", "larch plan --rows 1e9 --row-bytes 100 --page 4KiB", ""),
+    ("plan --node", "larch plan --rows 1e9 --row-bytes 100 --node 4KiB", ""),
+    ("plan --file-bytes", "larch plan --rows 1e9 --row-bytes 100 --file-bytes 1GiB", ""),
+    ("plan --filters", "larch plan --rows 1e9 --row-bytes 100 --filters none", ""),
+    ("plan --json", "larch plan --rows 1e9 --row-bytes 100 --json", ""),
+];
+
+/// Options of how a database is opened, which many commands have: with a value, if they take one. The engine says with what it was opened
+/// where `--verbose` is given; what each does is seen by other tests.
+const OF_OPENING: &[(&str, &str)] = &[
+    ("--cache", "1MiB"),
+    ("--write-buffer", "1MiB"),
+    ("--durability", "buffered"),
+    ("--read-index", "flat"),
+    ("--read-only", ""),
+    ("--compaction-workers", ""),
+    ("--compat", "0.1"),
+];
+
+/// Options that are seen to do something by another test, because they need more than a line.
+const SEEN_ELSEWHERE: &[(&str, &str)] = &[
+    ("follow --lines", "follow::follow_ends_with_an_interrupt_and_after_its_lines"),
+    ("compaction-worker --jobs", "compaction_worker: it needs a writer that leaves work to it"),
+    ("compaction-worker --json", "compaction_worker: it needs a writer that leaves work to it"),
+    ("compaction-worker --cache", "nothing prints the memory of a merge; the engine's tests of memory see it"),
+];
+
+/// Commands of other binaries: the default one says so and does nothing.
+const OF_OTHER_BINARIES: [&str; 6] = ["sql", "sql-scheduler", "sql-executor", "branch", "branches", "drop-database"];
+
+/// All options of all commands, as `get --json`. Those of `bench` are those of its targets and workloads, see its own tests.
+fn all_options() -> BTreeSet<String> {
+    fn collect(command: &clap::Command, path: &str, all: &mut BTreeSet<String>) {
+        let below = command.get_subcommands().filter(|command| command.get_name() != "help");
+        let mut is_leaf = true;
+        for command in below {
+            is_leaf = false;
+            collect(command, format!("{path} {}", command.get_name()).trim(), all);
+        }
+        let shown = command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
+        for option in shown.filter(|option| is_leaf && !["help", "version"].contains(option)) {
+            all.insert(format!("{path} --{option}"));
+        }
+    }
+    let mut command = larch_cli::command();
+    command.build();
+    let mut all = BTreeSet::new();
+    for command in command.get_subcommands().filter(|command| !["bench", "help"].contains(&command.get_name())) {
+        collect(command, command.get_name(), &mut all);
+    }
+    all.retain(|option| !OF_OTHER_BINARIES.iter().any(|name| option.starts_with(&format!("{name} "))));
+    all
+}
+
+/// A directory with a database, backups, built files and inputs. A row of table `t` is in the log alone.
+fn template() -> Session {
+    let session = Session::new();
+    let rows: String = (0..400).map(|row| format!("{row:04}\tname {}\tcity {}\n", 400 - row, row % 7)).collect();
+    session.file("rows.csv", format!("id\tname\tcity\n{rows}").replace('\t', ","));
+    session.file("rows.tsv", rows);
+    session.file("few.tsv", "k1\tv1\nk2\tv2\nk3\tv3\n");
+    session.file("keys.txt", "0000\n0001\n");
+    session.file("tuples.tsv", "(3, \"c\")\tw\n");
+    for line in [
+        "larch import db t rows.tsv --index both --page 512 --node 512",
+        "larch import db g rows.tsv --groups 'hot:2;cold:*'",
+        "larch put db raw k0 v0",
+        "larch create-table db bare",
+        "larch put db bare '(1, \"a\")' v --key-types 'u32, string'",
+        "printf 'k1\\tb\\nk2\\ta\\nk3\\ta\\n' | larch load db i",
+        "larch index create db i by 'value string'",
+        "larch backup db kept",
+        "larch put db raw k1 v1",
+        "larch backup db kept",
+        "larch build-files few.tsv --out built",
+        "larch demo small --rows 100",
+    ] {
+        let ran = shell(&session, line);
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
+    }
+    let mut child = session.start(&["load", "db", "t"]);
+    child.stdin.as_mut().expect("it was asked for").write_all(b"9999\tlast\tlog\n").expect("larch reads");
+    child.stdout.as_mut().expect("it was asked for").read_exact(&mut [0; 5]).expect("larch answers");
+    child.kill().expect("it runs until it is killed");
+    child.wait().expect("it was started");
+    session
+}
+
+/// Runs a line of a shell in the directory of a session, with the program on the path.
+fn shell(session: &Session, line: &str) -> Ran {
+    let program = Path::new(env!("CARGO_BIN_EXE_larch")).parent().expect("it is in a directory");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new("bash");
+    command.args(["-c", line]).env("PATH", path).current_dir(session.path("")).stdin(Stdio::null());
+    Ran::new(command.output().expect("there is a shell"))
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a test can make a directory");
+    for entry in std::fs::read_dir(from).expect("a test can list its directory") {
+        let entry = entry.expect("a test can list its directory");
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).expect("a test can copy its files");
+        }
+    }
+}
+
+/// What is seen of a line: its exit code, what it prints but for times and memory, and the names of the files that it leaves.
+type Seen = (Option<i32>, String, Vec<String>);
+
+fn seen(template: &Session, line: &str) -> Seen {
+    let session = Session::new();
+    copy(&template.path(""), &session.path(""));
+    let ran = shell(&session, line);
+    let out = String::from_utf8_lossy(&ran.out).into_owned();
+    // Of what the engine does, only how it was opened is the same each time.
+    let is_kept = |told: &&str| !line.contains("--verbose") || told.contains("opened ") || ran.code != Some(0);
+    let err: String = ran.err.lines().filter(is_kept).flat_map(|told| [told, "\n"]).collect();
+    (ran.code, timeless(&out) + &timeless(&err), session.names())
+}
+
+/// A text without what differs from run to run.
+fn timeless(text: &str) -> String {
+    let is_timed = |piece: &str| ["second", "time", "peak", "_ms", "memory"].iter().any(|part| piece.contains(part));
+    let mut kept = String::new();
+    for line in text.lines() {
+        if line.starts_with('{') {
+            line.split_inclusive(',').filter(|piece| !is_timed(piece)).for_each(|piece| kept += piece);
+        } else {
+            let words: Vec<&str> = line.split(' ').collect();
+            for (at, word) in words.iter().enumerate() {
+                let unit = words.get(at + 1).map_or("", |unit| unit.trim_end_matches([',', ':', ';', ')']));
+                let is_measured =
+                    ["ms", "us", "s", "rows/s"].contains(&unit) || words[..at].ends_with(&["peak", "memory"]);
+                if !is_measured {
+                    kept += word;
+                    kept.push(' ');
+                }
+            }
+        }
+        kept.push('\n');
+    }
+    kept
+}
+
+#[test]
+fn every_option_of_every_command_does_something() {
+    let all = all_options();
+    let template = template();
+    let mut without: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut tried: BTreeSet<String> = SEEN_ELSEWHERE.iter().map(|(option, _)| (*option).to_owned()).collect();
+    let mut faults = Vec::new();
+    let mut try_one = |option: &str, with: &str, other: &str| {
+        tried.insert(option.to_owned());
+        let before = without.entry(other.to_owned()).or_insert_with(|| {
+            let first = seen(&template, other);
+            if !["--verbose", "demo", "explain", "metrics"].iter().any(|part| other.contains(part)) {
+                assert_eq!(seen(&template, other), first, "what {other} prints is not the same each time");
+            }
+            first
+        });
+        let after = seen(&template, with);
+        if *before == after || after.1.contains("unexpected argument") {
+            faults.push(format!("{option}\n  {other}\n    {before:?}\n  {with}\n    {after:?}"));
+        }
+    };
+    let line_of = |command: &str| LINES.iter().find(|(name, _)| *name == command).map(|(_, line)| *line);
+    for (option, with, other) in TRIED {
+        let command = option.split(" --").next().expect("it names a command");
+        let other = if other.is_empty() { line_of(command).expect("the command has a line") } else { *other };
+        try_one(option, with, other);
+    }
+    // Options of how tables are kept.
+    for (option, value) in OF_TABLES {
+        let made =
+            |command: &str, then: &str| format!("{} {option} {value}{then}", line_of(command).expect("it has one"));
+        for (command, then) in [
+            ("import", " && larch tables db new"),
+            ("create-table", " && larch tables db new"),
+            ("build-files", " && larch ingest db new made && larch tables db new"),
+        ] {
+            let other = format!("{}{then}", line_of(command).expect("it has one"));
+            try_one(&format!("{command} {option}"), &made(command, then), &other);
+        }
+        let [with, other] = [format!(" {option} {value}"), String::new()]
+            .map(|more| format!("larch alter db raw --key-types string{more} && larch tables db raw"));
+        try_one(&format!("alter {option}"), &with, &other);
+    }
+    // Options of how a database is opened.
+    for (command, line) in LINES.iter().filter(|(command, _)| *command != "build-files") {
+        let (line, rest) =
+            line.split_once(" |").map_or((*line, String::new()), |(line, rest)| (line, format!(" |{rest}")));
+        let has = |option: &str| all.contains(&format!("{command} {option}"));
+        let told = if has("--verbose") { format!("{line} --verbose") } else { line.to_owned() };
+        for (option, value) in OF_OPENING.iter().filter(|(option, _)| has(option)) {
+            try_one(
+                &format!("{command} {option}"),
+                &format!("{told} {option} {value}{rest}"),
+                &format!("{told}{rest}"),
+            );
+        }
+        if has("--verbose") {
+            try_one(&format!("{command} --verbose"), &format!("{told}{rest}"), &format!("{line}{rest}"));
+        }
+        if has("--follow") {
+            // It says what is so without it, and so cannot be said beside its opposite.
+            let files = format!("{line} --read-only");
+            try_one(&format!("{command} --follow"), &format!("{files} --follow"), &files);
+        }
+    }
+    let untried: Vec<&String> = all.difference(&tried).collect();
+    assert!(untried.is_empty(), "no line tries these options: {untried:?}");
+    let unknown: Vec<&String> = tried.difference(&all).collect();
+    assert!(unknown.is_empty(), "no command has these options: {unknown:?}");
+    assert!(faults.is_empty(), "{} options do nothing:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn an_option_that_would_do_nothing_is_refused_and_not_shown() {
+    let session = Session::new();
+    for (args, parts) in [
+        (
+            &["get", "db", "t", "k", "--durability", "buffered"][..],
+            &["`get` writes no rows", "leave --durability out"][..],
+        ),
+        (&["--write-buffer", "1MiB", "scan", "db", "t"], &["leave --write-buffer out"]),
+        (&["put", "db", "t", "k", "v", "--follow"], &["leave --follow out"]),
+        (&["index", "create", "db", "t", "i", "key", "--read-only"], &["leave --read-only out"]),
+        (&["index", "list", "db", "--compat", "0.1"], &["leave --compat out"]),
+        (&["backups", "kept", "--cache", "1MiB"], &["--cache changes nothing of what `backups` does"]),
+        (&["repair", "db", "new", "--cache", "1MiB"], &["--cache changes nothing"]),
+        (&["bench", "targets", "--cache", "1MiB"], &["--cache is no option of `bench`", "larch:DIR?cache=64MiB"]),
+        (&["bench", "ycsb", "--read-index", "flat"], &["--read-index is no option of `bench`"]),
+    ] {
+        session.run(args).fails(2, parts);
+    }
+    for (args, shown) in [
+        (&["bench", "--help"][..], &[][..]),
+        (&["bench", "ycsb", "--help"], &[]),
+        (&["bench", "kv", "--help"], &[]),
+        (&["bench", "rows", "run", "--help"], &["--compat"]),
+        (&["bench", "tpcc", "run", "--help"], &[]),
+        (&["bench", "experiment", "--help"], &[]),
+        (&["backups", "--help"], &[]),
+        (&["plan", "--help"], &["--cache", "--write-buffer"]),
+        (&["explain", "get", "--help"], &["--cache", "--read-index", "--read-only", "--follow", "--verbose"]),
+        (
+            &["put", "--help"],
+            &[
+                "--cache",
+                "--write-buffer",
+                "--durability",
+                "--read-index",
+                "--compaction-workers",
+                "--verbose",
+                "--compat",
+            ],
+        ),
+    ] {
+        let help = session.run(args).ok();
+        let options = OF_OPENING.iter().map(|(option, _)| *option).chain(["--verbose", "--follow"]);
+        for option in options {
+            let is_shown = help.lines().any(|line| line.trim_start().trim_start_matches("-v, ").starts_with(option));
+            assert_eq!(is_shown, shown.contains(&option), "{args:?} {option}: {help}");
+        }
+    }
+}
