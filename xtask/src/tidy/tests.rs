@@ -520,16 +520,17 @@ fn numbered_decisions_and_their_readme_are_fine() {
 #[test]
 fn a_tree_on_disk_is_read_without_what_git_ignores() {
     let root = std::env::temp_dir().join(format!("larch-tidy-{}", std::process::id()));
-    for folder in ["a/b", "target/debug", "a/corpus", "out/x", "a/out"] {
+    for folder in ["a/b", "target/debug", "a/corpus", "out/x", "a/out", "a/target"] {
         fs::create_dir_all(root.join(folder)).unwrap();
     }
     for (path, bytes) in [
-        (".gitignore", b"/out\n".as_slice()),
+        (".gitignore", b"/out\n/target\n".as_slice()),
         ("a/.gitignore", b"corpus/\n"),
         ("a/b/text.md", b"words"),
         ("a/b/golden.sst", b"\xff\xfe"),
         ("a/corpus/1", b"ignored"),
         ("a/out/kept", b""),
+        ("a/target/kept", b""),
         ("out/x/ignored", b""),
         ("target/debug/ignored", b""),
     ] {
@@ -540,7 +541,7 @@ fn a_tree_on_disk_is_read_without_what_git_ignores() {
     let tree = tree.unwrap();
     assert_eq!(
         tree.paths().collect::<Vec<_>>(),
-        [".gitignore", "a/.gitignore", "a/b/golden.sst", "a/b/text.md", "a/out/kept"]
+        [".gitignore", "a/.gitignore", "a/b/golden.sst", "a/b/text.md", "a/out/kept", "a/target/kept"]
     );
     assert_eq!(tree.text("a/b/text.md"), Some("words"));
     assert_eq!(tree.text("a/b/golden.sst"), None, "bytes that are not text have a name only");

@@ -17,7 +17,7 @@ impl Tree {
     /// Reads the folder `root`. An error names the path it happened at.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut files = BTreeMap::new();
-        read_folder(root, "", &[".git".to_owned(), "target".to_owned()], &mut files)?;
+        read_folder(root, "", &[".git".to_owned()], &mut files)?;
         Ok(Self { files })
     }
 
