@@ -14,13 +14,13 @@ use larch::{Backups, Commit, Database, Error, Event, Key, Result, Snapshot, Tabl
 use moves::{Move, Moved};
 use os::sim::{SimDisk, SimReads};
 use os::sync::Arc;
+use os::sync::atomic::{AtomicBool, Ordering};
 use os::{Disk, Machine};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use reader::{Reader, Rows, Seen, Wanted};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the database is on the simulated disk.
 pub const DIRECTORY: &str = "db";

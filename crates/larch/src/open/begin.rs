@@ -89,7 +89,11 @@ impl Beginning<'_> {
         let installed = core.install(&edits, fresh, |_| {});
         // If the outcome is unknown, the manifest may name the new log as the oldest.
         let may_be_named = matches!(installed, Err(Error::OutcomeUnknown { .. }));
-        installed.inspect_err(|_| if !may_be_named { self.remove_log(numbers.log) })?;
+        installed.inspect_err(|_| {
+            if !may_be_named {
+                self.remove_log(numbers.log)
+            }
+        })?;
         core.writes.sync.note_durable(newest);
         Ok(begun)
     }
