@@ -246,19 +246,19 @@ fn a_page_that_is_damaged_on_its_way_is_asked_for_again() {
         let mut reader = Process::new(&store, &clock, seed);
         reader.machine.reads = Arc::new(StoreReads::new(4, reader.machine.reads.clone(), clock.clone()));
         let db = reader.open_as(true).expect("there is no trouble");
-        store.set_trouble(StoreTrouble { damaged: 700, ..StoreTrouble::default() });
+        store.set_trouble(StoreTrouble { damaged: 1000, ..StoreTrouble::default() });
         let before = store.counts();
         let table = db.existing_table("t").expect("it is read").expect("it is there");
         if reads_ahead {
             assert_eq!(numbers(&db).expect("pages are asked for again").0, (0..300).collect::<Vec<u64>>());
         } else {
-            for number in 0..300_u64 {
-                let value = table.get(number.to_be_bytes()).expect("pages are asked for again");
-                assert_eq!(value.map(|value| value.len()), Some(500));
-            }
+            // Several pages at once: a single one is read by the thread that wants it.
+            let keys: Vec<[u8; 8]> = (0..300_u64).map(u64::to_be_bytes).collect();
+            let values = table.multi_get(&keys).expect("pages are asked for again");
+            assert!(values.iter().all(|value| value.as_ref().is_some_and(|value| value.len() == 500)));
         }
         let damaged = store.counts().troubles - before.troubles;
-        assert!(damaged > 5, "{damaged} answers were damaged");
+        assert!(damaged > 0, "every other answer is damaged");
         store.set_trouble(StoreTrouble::default());
     }
 }
