@@ -1,6 +1,7 @@
 //! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It does not know how a table
 //! is read, nor in which process.
 
+use crate::minus::{self, Minus};
 use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, Provide, Unwritable};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder;
@@ -11,6 +12,7 @@ use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{SchemaError, TableReference};
 use datafusion::error::DataFusionError;
+use datafusion::execution::FunctionRegistry as _;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -102,14 +104,15 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
     let context = context(query, &snapshot, elsewhere)?;
     let statements = DFParser::parse_sql(&query.statements).map_err(failure)?;
     let mut has_printed = false;
-    for statement in statements {
+    for mut statement in statements {
         if elsewhere.is_some() && matches!(statement, Statement::CopyTo(_)) {
             let why = "one process alone writes the rows of a query; leave --scheduler out for COPY";
             return Err(Failure::Usage(why.to_owned()).into());
         }
-        check_tables(&context, query, &statement)?;
-        let plan = context.state().statement_to_plan(statement).await.map_err(failure)?;
-        let answer = context.execute_logical_plan(plan).await.map_err(failure)?;
+        minus::mark(&mut statement);
+        let refused = |error: DataFusionError| refused(&context, query, &statement, error);
+        let plan = context.state().statement_to_plan(statement.clone()).await.map_err(refused)?;
+        let answer = context.execute_logical_plan(plan).await.map_err(refused)?;
         if !answer.schema().fields().is_empty() {
             let mut rows = answer.execute_stream().await.map_err(failure)?;
             let first = match rows.next().await.transpose() {
@@ -151,6 +154,7 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
         .with_table_factory(FORMAT.to_owned(), Arc::new(factory))
         .build();
     state.register_file_format(Arc::new(BuiltFormat), true).map_err(failure)?;
+    state.register_expr_planner(Arc::new(Minus)).map_err(failure)?;
     let state = match elsewhere {
         Some(elsewhere) => elsewhere.session(state).map_err(failure)?,
         None => state,
@@ -170,25 +174,28 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     Ok(context)
 }
 
-/// Refuses a statement about a table that is not there, as other commands do.
-fn check_tables(context: &SessionContext, query: &Query, statement: &Statement) -> Result<(), Failure> {
-    if matches!(statement, Statement::CreateExternalTable(_)) {
-        return Ok(());
-    }
-    for table in context.state().resolve_table_references(statement).map_err(failure)? {
+/// Why a statement is refused. If it is about a table that is not there, in the words of the other commands. DataFusion decides whether
+/// there is one: a name in a statement may also be that of a function, or of a table that the statement makes.
+fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
+    let state = context.state();
+    let words = error.find_root().strip_backtrace();
+    let catalog = &state.config_options().catalog;
+    for table in state.resolve_table_references(statement).unwrap_or_default() {
+        let whole = table.clone().resolve(&catalog.default_catalog, &catalog.default_schema);
+        let is_named = words.contains(&format!("table '{table}'")) || words.contains(&format!("table '{whole}'"));
         let is_ours = table.schema().is_none();
-        if is_ours && !context.table_exist(table.clone()).map_err(failure)? {
+        if is_named && is_ours && !context.table_exist(table.clone()).unwrap_or(true) {
             let names = query.database.tables();
             let others =
                 if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
             let directory = query.directory.display();
-            return Err(Failure::NotFound(format!(
+            return Failure::NotFound(format!(
                 "no table {} in {directory}; {others} (in SQL a name with capital letters stands in double quotes)",
                 table.table()
-            )));
+            ));
         }
     }
-    Ok(())
+    failure(error)
 }
 
 /// Prints the rows of an answer.

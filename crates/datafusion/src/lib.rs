@@ -15,6 +15,8 @@ mod error;
 mod factory;
 mod fill;
 mod key_set;
+#[cfg(feature = "cli")]
+mod minus;
 mod narrow;
 mod outline;
 mod read;

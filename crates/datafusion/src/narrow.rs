@@ -18,6 +18,7 @@ use datafusion::logical_expr::expr::{Between, InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use rows::{Declaration, FieldType, FieldValue, Kind};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 #[cfg(test)]
 mod tests;
@@ -171,7 +172,7 @@ impl<'c> KeyFields<'c> {
                 Some(OfField { field, values, is_exact: true })
             }
             Expr::InList(InList { expr, list, negated }) => {
-                let field = self.field(expr)?;
+                let (field, _) = self.seen(expr)?;
                 let mut values = Vec::with_capacity(list.len());
                 for value in list {
                     let Expr::Literal(value, _) = value else { return None };
@@ -216,19 +217,24 @@ impl<'c> KeyFields<'c> {
         Some(OfField { field, values, is_exact: true })
     }
 
+    /// The field that a column is, and the type that its values are cast to before they are compared.
+    fn seen<'e>(&self, column: &'e Expr) -> Option<(usize, Option<&'e DataType>)> {
+        match column {
+            Expr::Cast(cast) => Some((self.field(&cast.expr)?, Some(cast.field.data_type()))),
+            column => Some((self.field(column)?, None)),
+        }
+    }
+
     /// The values of a field for which the comparison is true.
     fn values(&self, column: &Expr, op: Operator, value: &ScalarValue) -> Option<(usize, KeySet)> {
-        let number = match column {
-            // A number as a wider one is the same number.
-            Expr::Cast(cast) => {
-                let number = self.field(&cast.expr)?;
-                is_wider(cast.field.data_type(), self.fields[number].field_type.kind).then_some(number)?
-            }
-            column => self.field(column)?,
-        };
+        let (number, cast) = self.seen(column)?;
         let field = &self.fields[number];
-        let operand = field.operand(value)?;
-        Some((number, field.compared(op, &operand)?))
+        let values = match cast {
+            Some(to) if !is_wider(to, field.field_type.kind) => field.compared_as(to, op, value)?,
+            // A number as a wider one is the same number.
+            _ => field.compared(op, &field.operand(value)?)?,
+        };
+        Some((number, values))
     }
 
     /// The strings that fit a pattern.
@@ -313,6 +319,49 @@ impl KeyField<'_> {
             Operator::GtEq => equal.union(greater).joined(),
             _ => return None,
         })
+    }
+
+    /// The bytes of the values for which a comparison is true once they are cast to numbers with fractions, as a query casts them that
+    /// compares `id` with 10.5. Such a cast keeps the order of the values, although it may make one number of several.
+    fn compared_as(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
+        if self.field_type.kind == Kind::F32 {
+            return self.compared_as_double(to, op, value);
+        }
+        let (first, after) = borders(to, self.field_type.kind, value)?;
+        let compared =
+            |op, number: i128| self.compared(op, &self.operand(&ScalarValue::Decimal128(Some(number), 38, 0))?);
+        match op {
+            Operator::Lt => compared(Operator::Lt, first),
+            Operator::LtEq => compared(Operator::Lt, after),
+            Operator::Gt => compared(Operator::GtEq, after),
+            Operator::GtEq => compared(Operator::GtEq, first),
+            Operator::Eq | Operator::NotEq if after == first + 1 => compared(op, first),
+            Operator::Eq => Some(compared(Operator::GtEq, first)?.intersection(&compared(Operator::Lt, after)?)),
+            Operator::NotEq => Some(compared(Operator::Lt, first)?.union(compared(Operator::GtEq, after)?).joined()),
+            _ => None,
+        }
+    }
+
+    /// The same for a field of 32-bit floating-point numbers that is compared with one of 64 bits.
+    fn compared_as_double(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
+        let (DataType::Float64, ScalarValue::Float64(Some(number))) = (to, value) else { return None };
+        if !is_plain(*number) {
+            return None;
+        }
+        let near = *number as f32;
+        let single = |number: f32| self.operand(&ScalarValue::Float32(Some(number)));
+        if f64::from(near) == *number {
+            return self.compared(op, &single(near)?);
+        }
+        // No value is equal. The least value above the constant; -0.0 is the zero of a key as well.
+        let above = if f64::from(near) > *number { near } else { near.next_up() } + 0.0;
+        match op {
+            Operator::Lt | Operator::LtEq => self.compared(Operator::Lt, &single(above)?),
+            Operator::Gt | Operator::GtEq => self.compared(Operator::GtEq, &single(above)?),
+            Operator::Eq => Some(KeySet::none()),
+            Operator::NotEq => Some(KeySet::of(vec![self.present()])),
+            _ => None,
+        }
     }
 
     /// A constant as the bytes of the field.
@@ -420,26 +469,71 @@ fn bytes(value: &ScalarValue) -> Option<&[u8]> {
     }
 }
 
+/// The first whole number that is not less than a constant once it is cast to `to`, and the first one that is greater. `None` if
+/// `kind` is not of whole numbers, or if a cast of its values does not keep their order.
+fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128)> {
+    let digits = digits(kind)?;
+    match (to, value) {
+        // Arrow casts with the same rounding, and compares in this order.
+        (DataType::Float64, ScalarValue::Float64(Some(value))) if is_plain(*value) => {
+            Some(borders_by(|number| (number as f64).total_cmp(value)))
+        }
+        (DataType::Float32, ScalarValue::Float32(Some(value))) if is_plain((*value).into()) => {
+            Some(borders_by(|number| (number as f32).total_cmp(value)))
+        }
+        (DataType::Decimal128(precision, scale @ 1..=18), ScalarValue::Decimal128(Some(value), _, value_scale))
+            if scale == value_scale && *precision >= digits + scale.unsigned_abs() =>
+        {
+            let one = 10_i128.pow(u32::from(scale.unsigned_abs()));
+            Some(borders_by(|number| (number * one).cmp(value)))
+        }
+        _ => None,
+    }
+}
+
+/// The first whole number for which `compare` does not say less, and the first one for which it says greater; one more than all whole
+/// numbers of 64 bits if there is none. It says less, then equal, then greater.
+fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
+    let first = |is_past: &dyn Fn(Ordering) -> bool| {
+        let (mut low, mut high) = (i128::from(i64::MIN), i128::from(u64::MAX) + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_past(compare(middle)) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    };
+    (first(&Ordering::is_ge), first(&Ordering::is_gt))
+}
+
+/// The most digits that a whole number of this kind has; `None` if it is another kind, or one of 128 bits.
+fn digits(kind: Kind) -> Option<u8> {
+    match kind {
+        Kind::U8 | Kind::I8 => Some(3),
+        Kind::U16 | Kind::I16 => Some(5),
+        Kind::U32 | Kind::I32 => Some(10),
+        Kind::U64 | Kind::I64 => Some(20),
+        _ => None,
+    }
+}
+
 /// Whether every whole number of `kind` is one of `to`, too.
 fn is_wider(to: &DataType, kind: Kind) -> bool {
     let bits = |kind: Kind| kind.width().unwrap_or(16) * 8;
-    let (is_natural, is_whole) = match kind {
-        Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64 => (true, true),
-        Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 => (false, true),
-        _ => (false, false),
-    };
-    is_whole
-        && match to {
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
-                is_natural && to.primitive_width().is_some_and(|width| width * 8 >= bits(kind))
-            }
-            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
-                to.primitive_width().is_some_and(|width| width * 8 >= bits(kind) + usize::from(is_natural))
-            }
-            // A whole number of 64 bits has at most 20 digits.
-            DataType::Decimal128(digits, 0) | DataType::Decimal256(digits, 0) => *digits >= 20,
-            _ => false,
+    let is_natural = matches!(kind, Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64);
+    digits(kind).is_some_and(|digits_of_kind| match to {
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            is_natural && to.primitive_width().is_some_and(|width| width * 8 >= bits(kind))
         }
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            to.primitive_width().is_some_and(|width| width * 8 >= bits(kind) + usize::from(is_natural))
+        }
+        DataType::Decimal128(digits, 0) | DataType::Decimal256(digits, 0) => *digits >= digits_of_kind,
+        _ => false,
+    })
 }
 
 /// The sides of all ORs at the top of a filter.

@@ -26,7 +26,7 @@ struct Universe {
 impl Universe {
     fn new(text: &str, of_columns: Vec<(&'static str, Vec<ScalarValue>)>, keys: Vec<Vec<u8>>) -> Self {
         let columns = columns(text);
-        let numbers: Vec<usize> = (0..of_columns.len()).collect();
+        let numbers: Vec<usize> = (0..columns.schema().fields().len()).collect();
         let mut filler = Filler::new(&columns, &numbers, &[], keys.len());
         for key in &keys {
             filler.push(key, &[]).expect("it is a key");
@@ -234,6 +234,98 @@ fn a_constant_outside_the_range_of_a_field_is_before_or_after_all_values() {
     check_fits(declared, &[wide.gt(lit(7_i64))], &[Exact], 1);
     let narrow = datafusion::logical_expr::cast(col("a"), DataType::Int8);
     check_fits(declared, &[narrow.gt(lit(7_i8))], &[Fit::Unused], 1);
+}
+
+/// All comparisons of a column, cast to the type of the constants, with each of them.
+fn comparisons(column: &str, constants: &[ScalarValue]) -> Vec<Expr> {
+    let seen = || datafusion::logical_expr::cast(col(column), constants[0].data_type());
+    let of = |constant: &ScalarValue| {
+        let constant = || lit(constant.clone());
+        let other = || lit(constants[constants.len() / 2].clone());
+        [
+            seen().eq(constant()),
+            seen().not_eq(constant()),
+            seen().lt(constant()),
+            seen().lt_eq(constant()),
+            seen().gt(constant()),
+            constant().lt_eq(seen()),
+            seen().between(constant(), other()),
+            seen().not_between(constant(), other()),
+            seen().in_list(vec![constant(), other()], false),
+            seen().in_list(vec![constant(), other()], true),
+        ]
+    };
+    constants.iter().flat_map(of).collect()
+}
+
+/// A number with a fraction is the constant, so the query engine casts the field.
+#[test]
+fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
+    let exact = 1_i64 << 53;
+    let wide = [i64::MIN, i64::MIN + 1, -exact - 1, -11, -10, -1, 0, 1, 3, 4, 10, 11];
+    let wide = [&wide[..], &[exact - 1, exact, exact + 1, exact + 2, exact + 3, i64::MAX - 1, i64::MAX]].concat();
+    let doubles = [0.0, 0.5, 3.0, 10.5, -10.5, 1e10, -1e30, 1e30, exact as f64, exact as f64 + 2.0, i64::MAX as f64];
+    let doubles = [&doubles[..], &[i64::MIN as f64, f64::INFINITY, f64::NEG_INFINITY]].concat();
+    let doubles: Vec<_> = doubles.into_iter().map(|number| ScalarValue::Float64(Some(number))).collect();
+    let singles: Vec<_> = [-1.5, 3.0, 16_777_216.0, 1e30].map(|number| ScalarValue::Float32(Some(number))).to_vec();
+    let decimals = |precision| {
+        [-105, -100, 0, 5, 30, 105, 99_999].map(|tenths| ScalarValue::Decimal128(Some(tenths), precision, 1)).to_vec()
+    };
+    for (declared, precision) in [("i64", 21), ("i64 desc", 38), ("i32", 11), ("u64", 21), ("u8", 4), ("i16? desc", 6)]
+    {
+        let declaration: Declaration = declared.parse().expect("a declaration");
+        let mut keys = Vec::new();
+        for number in &wide {
+            let value = match number {
+                0.. if declared.starts_with('u') => FieldValue::Unsigned(number.unsigned_abs().into()),
+                number => FieldValue::Signed((*number).into()),
+            };
+            let mut key = Vec::new();
+            if declaration.encode(&[value], &mut key).is_ok() {
+                keys.push(key);
+            }
+        }
+        assert!(keys.len() >= 5, "{declared}: {} keys", keys.len());
+        let universe = Universe::new(&format!("key.tuple(a {declared})"), Vec::new(), keys);
+        for constants in [doubles.clone(), singles.clone(), decimals(precision)] {
+            for filter in comparisons("a", &constants) {
+                assert_eq!(universe.check(std::slice::from_ref(&filter)), [Fit::Exact], "{declared}: {filter:?}");
+            }
+        }
+    }
+    // How the query engine compares -0.0 and what is no number depends on where it does so.
+    for number in [-0.0, f64::NAN] {
+        let seen = datafusion::logical_expr::cast(col("a"), DataType::Float64);
+        check_fits("key.tuple(a i64)", &[seen.eq(lit(number))], &[Fit::Unused], 1);
+    }
+    // A decimal without room for all values of the field would end the query with an error.
+    let narrow = datafusion::logical_expr::cast(col("a"), DataType::Decimal128(20, 1));
+    let constant = lit(ScalarValue::Decimal128(Some(5), 20, 1));
+    check_fits("key.tuple(a i64)", &[narrow.eq(constant)], &[Fit::Unused], 1);
+    // A value of a first field is one value, so the next field is used.
+    let three = datafusion::logical_expr::cast(col("a"), DataType::Float64).eq(lit(255.0_f64));
+    check_fits("key.tuple(a u32, b u32)", &[three, col("b").gt(lit(2_u32))], &[Fit::Exact, Fit::Exact], 1);
+}
+
+#[test]
+fn numbers_of_32_bits_are_compared_with_numbers_of_64() {
+    let numbers = [f32::NEG_INFINITY, f32::MIN, -1.5, -f32::MIN_POSITIVE, 0.0, f32::from_bits(1), 0.1, 1.5, f32::MAX];
+    let numbers = [&numbers[..], &[f32::INFINITY, f32::NAN]].concat();
+    for declared in ["f32", "f32 desc", "f32?"] {
+        let declaration: Declaration = declared.parse().expect("a declaration");
+        let key = |number: &f32| {
+            let mut key = Vec::new();
+            declaration.encode(&[FieldValue::F32(*number)], &mut key).expect("it fits");
+            key
+        };
+        let universe =
+            Universe::new(&format!("key.tuple(a {declared})"), Vec::new(), numbers.iter().map(key).collect());
+        let constants = [0.0, 0.1, f64::from(0.1_f32), 1.5, -1.5, 1e-300, -1e-300, 1e300, -1e300, f64::INFINITY];
+        let constants: Vec<_> = constants.into_iter().map(|number| ScalarValue::Float64(Some(number))).collect();
+        for filter in comparisons("a", &constants) {
+            assert_eq!(universe.check(std::slice::from_ref(&filter)), [Fit::Exact], "{declared}: {filter:?}");
+        }
+    }
 }
 
 #[test]

@@ -104,6 +104,44 @@ fn failures_have_the_codes_and_words_of_other_commands() {
 }
 
 #[test]
+fn statements_that_name_no_table_of_the_database_are_those_of_the_query_engine() {
+    let world = World::new("sql-names");
+    let csv = |sql: &str| world.succeeds(&["sql", "DIR", sql, "--format", "csv"]);
+    assert_eq!(csv("CREATE TABLE x AS SELECT id + 1 AS a FROM people; SELECT sum(a) AS s FROM x"), "s\n27\n");
+    assert_eq!(csv("CREATE VIEW v AS SELECT id FROM people WHERE id > 7; SELECT count(*) AS n FROM v"), "n\n2\n");
+    assert_eq!(csv("SELECT * FROM generate_series(1, 3)"), "value\n1\n2\n3\n");
+    assert_eq!(csv("SELECT count(*) AS n FROM people p, generate_series(8, 9) s(i) WHERE p.id = s.i"), "n\n2\n");
+    assert_eq!(csv("CREATE TABLE x AS SELECT 1 AS a; DROP TABLE x; DROP TABLE IF EXISTS x; SELECT 1 AS a"), "a\n1\n");
+    // A table of the database is not dropped by a query: only its name is forgotten until the command ends.
+    assert_eq!(csv("DROP TABLE people; SELECT count(*) AS n FROM events"), "n\n2\n");
+    assert_eq!(csv("SELECT count(*) AS n FROM people"), "n\n3\n");
+    world.fails(&["sql", "DIR", "CREATE TABLE x AS SELECT 1 FROM nobody"], 1, "no table nobody in db");
+    world.fails(&["sql", "DIR", "CREATE TABLE x AS SELECT nothing FROM people"], 2, "nothing");
+    world.fails(&["sql", "DIR", "DROP TABLE nobody"], 3, "nobody");
+    world.fails(&["sql", "DIR", "SELECT * FROM nothing_such(1)"], 2, "nothing_such");
+}
+
+#[test]
+fn a_minus_before_an_unsigned_number_gives_a_negative_one() {
+    let world = World::new("sql-minus");
+    let declared = "CREATE EXTERNAL TABLE e STORED AS LARCH LOCATION 'events' \
+        OPTIONS ('columns' 'key id string, value.json(n u32, o u64 \"$.n\", p u8 \"$.m\", q i32 \"$.n\")'); ";
+    let csv = |sql: &str| world.succeeds(&["sql", "DIR", &format!("{declared}{sql}"), "--format", "csv"]);
+    assert_eq!(csv("SELECT -n AS n, -o AS o, -q AS q FROM e WHERE -n < -1"), "n,o,q\n-300,-300,-300\n");
+    assert_eq!(
+        csv("SELECT -(n + 1) AS a, 5 - -n AS b, -sum(n) OVER () AS s FROM e WHERE id = 'a'"),
+        "a,b,s\n-2,6,-1\n"
+    );
+    assert_eq!(csv("SELECT id FROM e ORDER BY -o LIMIT 1"), "id\nb\n");
+    assert_eq!(csv("SELECT -max(n) AS n, count(-p) AS p FROM e GROUP BY -n HAVING -max(n) > -2"), "n,p\n-1,0\n");
+    assert_eq!(
+        csv("SELECT -9223372036854775807 AS a, -cast('1.5' AS double) AS b, - interval '1 day' < interval '0' AS c"),
+        "a,b,c\n-9223372036854775807,-1.5,true\n"
+    );
+    world.fails(&["sql", "DIR", "SELECT -id FROM events"], 2, "- cannot be used with Utf8View");
+}
+
+#[test]
 fn a_reader_that_has_enough_ends_the_query_quietly() {
     let world = World::new("sql-pipe");
     let sql =

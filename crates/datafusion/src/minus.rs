@@ -1,0 +1,78 @@
+//! A minus before an unsigned number, which DataFusion's planner of SQL refuses. Here the number is made a signed one first.
+//!
+//! The planner asks nobody about an operator with one side, but it does about one with two sides that it does not know. So a statement
+//! is given such an operator in place of each minus, and [`Minus`] plans it:
+//!
+//! ```text
+//! SELECT -a FROM t      SELECT NULL <minus> a FROM t      a signed: Negative(a)    a unsigned: Negative(Cast(a))
+//! ```
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, plan_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::type_coercion::{is_interval, is_signed_numeric, is_timestamp};
+use datafusion::logical_expr::{Expr, ExprSchemable, cast};
+use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::sqlparser::ast;
+use std::ops::ControlFlow;
+
+/// The operator; no text of SQL has it.
+const MINUS: &str = "- of the right side";
+
+/// Plans the operator.
+#[derive(Debug)]
+pub struct Minus;
+
+impl ExprPlanner for Minus {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        if expr.op != minus() {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let number = expr.right;
+        let of = number.get_type(schema)?;
+        let signed = match of {
+            DataType::UInt8 => DataType::Int16,
+            DataType::UInt16 => DataType::Int32,
+            DataType::UInt32 => DataType::Int64,
+            DataType::UInt64 => DataType::Decimal128(20, 0),
+            of if of.is_null() || is_signed_numeric(&of) || is_interval(&of) || is_timestamp(&of) => {
+                return Ok(PlannerResult::Planned(Expr::Negative(Box::new(number))));
+            }
+            of => return plan_err!("- cannot be used with {of}, as in -{number}; cast it to a number"),
+        };
+        Ok(PlannerResult::Planned(Expr::Negative(Box::new(cast(number, signed)))))
+    }
+}
+
+fn minus() -> ast::BinaryOperator {
+    ast::BinaryOperator::Custom(MINUS.to_owned())
+}
+
+/// Puts the operator in place of each minus that has one side. A constant keeps its own.
+pub fn mark(statement: &mut Statement) {
+    match statement {
+        Statement::Statement(statement) => mark_in(&mut **statement),
+        Statement::CopyTo(copy) => {
+            if let CopyToSource::Query(query) = &mut copy.source {
+                mark_in(&mut **query);
+            }
+        }
+        Statement::Explain(explain) => mark(&mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::Reset(_) => {}
+    }
+}
+
+fn mark_in(what: &mut impl ast::VisitMut) {
+    let ended = ast::visit_expressions_mut(what, |expr| {
+        if let ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr: number } = expr
+            && !matches!(**number, ast::Expr::Value(_) | ast::Expr::Interval(_))
+        {
+            let nothing = || Box::new(ast::Expr::Value(ast::Value::Null.into()));
+            let number = std::mem::replace(number, nothing());
+            *expr = ast::Expr::BinaryOp { left: nothing(), op: minus(), right: number };
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    debug_assert!(ended.is_continue(), "nothing ends it early");
+}
