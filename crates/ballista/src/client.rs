@@ -11,6 +11,19 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use larch_datafusion::Provide;
 use larch_datafusion::command::Elsewhere;
 use os::sync::Arc;
+use std::time::Duration;
+
+/// How long an executor that has rows for the client may send nothing, not even that it is there; twice this, because it is asked once.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// What Ballista says if an executor is lost: the scheduler has ended the query, rows cannot be fetched by another executor, or by
+/// the client.
+const LOST: [&str; 4] = [
+    "failed: Cancelled",
+    "has failed 1 times, most recent failure reason",
+    "FetchFailed(",
+    "Error connecting to Ballista scheduler or executor",
+];
 
 /// The executors of a scheduler, for queries about one database.
 #[derive(Clone, Debug)]
@@ -39,12 +52,22 @@ impl Elsewhere for Cluster {
         // It only sends, so it opens none.
         let databases = Databases::new(Arc::new(|place| exec_err!("{place} is not read by the process that asks")));
         let config = here.config().clone().with_ballista_logical_extension_codec(LogicalCodec::new(&databases));
+        // An executor that sends nothing any more is noticed while its rows are on their way.
+        let config = config.with_ballista_override_create_grpc_client_endpoint(Arc::new(|endpoint| {
+            let alive = endpoint.http2_keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
+            Ok(alive.keep_alive_while_idle(true).connect_timeout(ALIVE))
+        }));
         let here = SessionStateBuilder::new_from_existing(here).with_config(config).build();
         here.upgrade_for_ballista(format!("http://{}", self.scheduler))
     }
 
     fn have_moved_on(&self, error: &DataFusionError) -> bool {
         sent(error).is_some_and(|words| words.contains(MOVED_ON))
+    }
+
+    fn have_lost_one(&self, error: &DataFusionError) -> bool {
+        let words = error.to_string();
+        LOST.iter().any(|lost| words.contains(lost))
     }
 
     fn words_of(&self, error: &DataFusionError) -> Option<String> {

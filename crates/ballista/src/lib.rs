@@ -16,9 +16,11 @@
 
 mod codec;
 mod databases;
+mod executors;
 mod failure;
 mod place;
 mod scan;
+mod stages;
 mod unread;
 
 pub mod client;

@@ -2,21 +2,17 @@
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
 use crate::databases::{Databases, PAUSE};
+use crate::executors::{Executors, Scheduler, end_queries};
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::{BallistaError, Result};
-use ballista_core::extension::SessionConfigExt as _;
-use ballista_core::utils::default_session_builder;
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
-use datafusion::prelude::SessionConfig;
-use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// The seconds without a heartbeat after which an executor counts as lost. Other executors then run its tasks, and run those again whose
-/// results it had.
+/// The seconds without a heartbeat after which an executor counts as lost. The queries that run then end, and are asked again.
 const LOST_AFTER_SECONDS: u64 = 60;
 
 /// How often the scheduler looks for lost executors, in seconds.
@@ -55,15 +51,18 @@ pub async fn serve(
         min_ready_executors: executors,
         executor_timeout_seconds: LOST_AFTER_SECONDS,
         expire_dead_executor_interval_seconds: LOOK_SECONDS,
-        // A query that no executor is left for ends with an error, unless one comes meanwhile.
-        no_executors_grace_period_seconds: LOST_AFTER_SECONDS,
-        override_session_builder: Some(Arc::new(|config| default_session_builder(planned_once(config)))),
+        // A stage whose rows cannot be fetched is not begun anew, for the reason that `executors` says: the query ends.
+        stage_max_failures: 1,
+        override_session_builder: Some(Arc::new(crate::stages::session)),
         override_logical_codec: Some(LogicalCodec::new(&databases)),
         override_physical_codec: Some(PhysicalCodec::new(&databases)),
         ..SchedulerConfig::default()
     };
     let cluster = BallistaCluster::new_from_config(&config).await?;
-    let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(config)).await?;
+    let (executors, losses) = Executors::new(cluster.cluster_state());
+    let cluster = BallistaCluster::new(executors.clone(), cluster.job_state());
+    let scheduler: Scheduler = create_scheduler(cluster, Arc::new(config)).await?;
+    let ending = scheduler.clone();
     let watched = scheduler.clone();
     let ready = async move {
         say(Said::Listens(address));
@@ -78,12 +77,6 @@ pub async fn serve(
     tokio::select! {
         served = start_grpc_service_with_listener(listener, scheduler) => served,
         ended = ready => ended,
+        ended = end_queries(&ending, &executors, losses) => ended,
     }
-}
-
-/// A query is planned once, before it begins, whatever the client asks for. The other planner of Ballista 55 plans what is left of it
-/// again after each stage, and sides of joins beneath a stage that has ended change with it: such a stage then has as many
-/// partitions for its readers as the new plan has, and no longer as many as it has written, and rows are missing in the answer.
-fn planned_once(config: SessionConfig) -> SessionConfig {
-    config.with_ballista_adaptive_query_planner(false)
 }

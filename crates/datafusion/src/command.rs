@@ -41,6 +41,9 @@ pub trait Elsewhere {
     /// Whether a query failed because they show other rows by now than this process.
     fn have_moved_on(&self, error: &DataFusionError) -> bool;
 
+    /// Whether a query failed because one of them was lost. They give no wrong rows then, and may answer if they are asked again.
+    fn have_lost_one(&self, error: &DataFusionError) -> bool;
+
     /// What they say of a row or a database that they cannot read, without what is said around it.
     fn words_of(&self, error: &DataFusionError) -> Option<String>;
 }
@@ -114,17 +117,27 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
         let plan = context.state().statement_to_plan(statement.clone()).await.map_err(refused)?;
         let answer = context.execute_logical_plan(plan).await.map_err(refused)?;
         if !answer.schema().fields().is_empty() {
-            let mut rows = answer.execute_stream().await.map_err(failure)?;
-            let first = match rows.next().await.transpose() {
-                Ok(first) => first,
+            let mut attempts = ATTEMPTS;
+            let (first, rows) = loop {
+                let mut rows = answer.clone().execute_stream().await.map_err(failure)?;
+                let error = match rows.next().await.transpose() {
+                    Ok(first) => break (first, rows),
+                    Err(error) => error,
+                };
+                let Some(others) = elsewhere else { return Err(failure(error).into()) };
                 // All statements see the same rows, so once some were printed there is no way back.
-                Err(error) if !has_printed && elsewhere.is_some_and(|others| others.have_moved_on(&error)) => {
+                if !has_printed && others.have_moved_on(&error) {
                     return Err(Stopped::Early);
                 }
-                Err(error) => {
-                    let words = elsewhere.and_then(|others| others.words_of(&error));
-                    return Err(Stopped::Failed(words.map_or_else(|| failure(error), Failure::Input)));
+                let is_lost = others.have_lost_one(&error);
+                attempts -= 1;
+                if is_lost && attempts > 0 {
+                    continue;
                 }
+                let why = "the processes that answer queries were lost while they did so, or there is none; see that some run, \
+                    and ask again";
+                let words = if is_lost { Some(why.to_owned()) } else { others.words_of(&error) };
+                return Err(Stopped::Failed(words.map_or_else(|| failure(error), Failure::Input)));
             };
             has_printed = true;
             let schema = rows.schema();

@@ -40,24 +40,26 @@ fn fill_in(database: &Database) {
     database.flush().expect("it is flushed");
 }
 
-fn command(cluster: &Cluster, database: &Path, sql: &str) -> Command {
+/// Statements about both tables, which the executors answer.
+pub fn ask_with(cluster: &Cluster, database: &Path, sql: &str) -> Command {
     cluster.command(database, 8, &format!("{TABLES}{sql}"))
 }
 
 #[track_caller]
 fn ask(cluster: &Cluster, database: &Path, sql: &str) -> String {
-    answer(command(cluster, database, sql))
+    answer(ask_with(cluster, database, sql))
 }
 
 /// What one process answers.
 #[track_caller]
-fn alone(database: &Path, sql: &str) -> String {
+pub fn alone(database: &Path, sql: &str) -> String {
     let mut command = larch(&["sql", "--format", "csv"]);
     command.arg(database).arg(format!("{TABLES}{sql}"));
     answer(command)
 }
 
-fn filled(name: &str) -> (Scratch, PathBuf) {
+/// The tables in a directory.
+pub fn filled(name: &str) -> (Scratch, PathBuf) {
     let scratch = Scratch::new(name);
     let directory = scratch.path().join("db");
     fill(&directory).close().expect("it is closed");
@@ -151,14 +153,14 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
         assert!(told.contains(message), "{command:?}: {told}");
     };
     let cluster = Cluster::start();
-    fails(command(&cluster, &directory, "SELECT max(nobody) FROM orders"), 2, "nobody");
-    fails(command(&cluster, &scratch.path().join("nowhere"), "SELECT 1"), 3, "has no database");
+    fails(ask_with(&cluster, &directory, "SELECT max(nobody) FROM orders"), 2, "nobody");
+    fails(ask_with(&cluster, &scratch.path().join("nowhere"), "SELECT 1"), 3, "has no database");
     let wrong = "CREATE EXTERNAL TABLE wrong STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \
         'key.tuple(shop u16), value.json(city string)'); SELECT max(city) FROM wrong";
-    fails(command(&cluster, &directory, wrong), 3, "table shops, row (0)");
+    fails(ask_with(&cluster, &directory, wrong), 3, "table shops, row (0)");
     let copy = "COPY (SELECT id FROM orders) TO 'out' STORED AS LARCH OPTIONS ('columns' 'key.tuple(id u32)')";
-    fails(command(&cluster, &directory, copy), 2, "leave --scheduler out");
-    let mut follows = command(&cluster, &directory, "SELECT 1");
+    fails(ask_with(&cluster, &directory, copy), 2, "leave --scheduler out");
+    let mut follows = ask_with(&cluster, &directory, "SELECT 1");
     follows.arg("--follow");
     fails(follows, 2, "leave --follow or --scheduler out");
     // After all of that it still answers.
@@ -203,7 +205,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                 }
             }
         });
-        let outputs: Vec<_> = (0..5).map(|_| command(&cluster, &directory, sum).output()).collect();
+        let outputs: Vec<_> = (0..5).map(|_| ask_with(&cluster, &directory, sum).output()).collect();
         stop.store(true, Ordering::Relaxed);
         for output in outputs {
             let output = output.expect("the program starts");

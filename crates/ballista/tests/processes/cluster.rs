@@ -1,8 +1,9 @@
 //! Processes of `larch`, which end with the test, and what they answer.
 
+use kit::Scratch;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// The command `larch` with these arguments.
 pub fn larch(arguments: &[&str]) -> Command {
@@ -11,7 +12,7 @@ pub fn larch(arguments: &[&str]) -> Command {
     command
 }
 
-/// A process that ends with the pipe to its input, also if the test does not come to its end.
+/// A process that ends with the pipe to its input. It is killed if the test does not come to its end.
 pub struct Process {
     child: Child,
     input: Option<ChildStdin>,
@@ -19,8 +20,10 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn start(arguments: &[&str]) -> Self {
+    /// Its temporary files lie in `directory`.
+    pub fn start(arguments: &[&str], directory: &Path) -> Self {
         let mut command = larch(arguments);
+        command.env("TMPDIR", directory);
         command.arg("--stop-with-input").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let input = child.stdin.take();
@@ -35,6 +38,18 @@ impl Process {
         line.trim_end().to_owned()
     }
 
+    /// Sends it a signal, such as `STOP`.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(status.expect("the program starts").success());
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it is there");
+        self.child.wait().expect("it ends");
+    }
+
     /// Ends it, and gives what it has printed last.
     pub fn stop(mut self) -> String {
         drop(self.input.take());
@@ -47,8 +62,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        drop(self.input.take());
         // It may have ended before.
+        self.child.kill().ok();
         self.child.wait().ok();
     }
 }
@@ -56,19 +71,32 @@ impl Drop for Process {
 /// A scheduler with two executors.
 pub struct Cluster {
     scheduler: Process,
-    executors: [Process; 2],
+    pub executors: [Process; 2],
     pub address: String,
+    /// A directory for each executor, also if the executor does not live to remove its files.
+    scratch: [Scratch; 2],
 }
 
 impl Cluster {
     pub fn start() -> Self {
-        let mut scheduler = Process::start(&["sql-scheduler", "--listen", "127.0.0.1:0", "--executors", "2"]);
+        let scratch = [0, 1].map(|executor| Scratch::new(&format!("ballista-executor-{executor}")));
+        let scheduler = ["sql-scheduler", "--listen", "127.0.0.1:0", "--executors", "2"];
+        let mut scheduler = Process::start(&scheduler, scratch[0].path());
         let line = scheduler.line();
         let address = line.strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned();
-        let executor = || Process::start(&["sql-executor", "--scheduler", &address, "--threads", "1"]);
-        let executors = [executor(), executor()];
+        let executor = |scratch: &Scratch| {
+            Process::start(&["sql-executor", "--scheduler", &address, "--threads", "1"], scratch.path())
+        };
+        let executors = [executor(&scratch[0]), executor(&scratch[1])];
         assert_eq!(scheduler.line(), "2 executors are ready");
-        Self { scheduler, executors, address }
+        Self { scheduler, executors, address, scratch }
+    }
+
+    /// The rows that an executor has written for other processes, as files: `DIRECTORY/JOB/STAGE/…`.
+    pub fn written(&self, executor: usize) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        add_files(self.scratch[executor].path(), &mut files);
+        files
     }
 
     /// Statements that the executors answer, with scans cut into `threads` parts.
@@ -94,10 +122,25 @@ impl Cluster {
     }
 }
 
+/// The files in a directory and in those below it, in which others make and remove files meanwhile.
+fn add_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { add_files(&path, files) } else { files.push(path) }
+    }
+}
+
 /// What a command prints, which ends well.
 #[track_caller]
 pub fn answer(mut command: Command) -> String {
-    let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
+    answered(&command.output().expect("the program starts"))
+}
+
+/// What a command has printed, which has ended well.
+#[track_caller]
+pub fn answered(output: &Output) -> String {
+    let text = String::from_utf8(output.stdout.clone()).expect("text");
+    let last: Vec<&str> = text.lines().rev().take(4).collect();
+    assert!(output.status.success(), "{} after {last:?}", String::from_utf8_lossy(&output.stderr));
+    text
 }

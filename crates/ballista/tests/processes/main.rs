@@ -8,4 +8,7 @@
 
 mod answers;
 mod cluster;
+mod compared;
+mod joins;
+mod lost;
 mod tpch;

@@ -2,18 +2,15 @@
 //! answers in this process from the same rows in memory, with no code of Larch or Ballista.
 
 use crate::cluster::{Cluster, answer, larch};
+use crate::compared::{compare, expected, script};
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::csv::WriterBuilder;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::datasource::MemTable;
-use datafusion::prelude::SessionContext;
 use kit::Scratch;
 use larch::Database;
-use os::sync::Arc;
 use rows::Tuple;
 use std::fmt::Display;
 use std::path::Path;
-use tokio::runtime::Runtime;
 use tpchgen::generators as rows_of;
 use tpchgen::q_and_a::queries;
 
@@ -146,58 +143,11 @@ fn query(number: usize) -> String {
     statements.filter(|statement| !statement.starts_with("drop")).collect::<Vec<_>>().join(";\n")
 }
 
-/// What DataFusion answers from rows in memory: for each query its rows, sorted.
-fn expected(tables: &[Table], queries: &[String]) -> Vec<Vec<String>> {
-    let context = SessionContext::new();
-    for Table { name, schema, batches, .. } in tables {
-        let table = MemTable::try_new(schema.clone(), vec![batches.clone()]).expect("the rows fit");
-        context.register_table(*name, Arc::new(table)).expect("the name is free");
-    }
-    let runtime = Runtime::new().expect("threads");
-    let answer = |query: &String| {
-        let mut text = Vec::new();
-        for statement in query.split(';') {
-            let batches = runtime.block_on(async { context.sql(statement).await?.collect().await });
-            let batches = batches.unwrap_or_else(|error| panic!("{statement}: {error}"));
-            let mut writer = WriterBuilder::new().with_header(false).build(&mut text);
-            batches.iter().for_each(|batch| writer.write(batch).expect("it is text"));
-        }
-        sorted(std::str::from_utf8(&text).expect("it is text").lines())
-    };
-    queries.iter().map(answer).collect()
-}
-
-fn sorted<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<String> {
-    let mut lines: Vec<String> = lines.map(str::to_owned).collect();
-    lines.sort_unstable();
-    lines
-}
-
-/// Statements that print the number of each query before its answer.
-fn script(tables: &[Table], queries: &[String]) -> String {
-    let declared: String = tables.iter().map(Table::declared).collect();
-    let queries = queries.iter().enumerate().map(|(at, query)| format!("SELECT {at} AS query;\n{query};\n"));
-    declared + &queries.collect::<String>()
-}
-
-/// The rows of each query in what was printed, sorted. The first line of an answer has the names of its columns.
-fn answers(printed: &str) -> Vec<Vec<String>> {
-    let answers = printed.split("query\n").skip(1);
-    answers.map(|answer| sorted(answer.lines().skip(2))).collect()
-}
-
-#[track_caller]
-fn compare(told: &str, expected: &[Vec<String>], printed: &str) {
-    let answers = answers(printed);
-    assert_eq!(answers.len(), expected.len(), "{told}");
-    let wrong = |(number, (answer, expected)): (usize, (&Vec<String>, &Vec<String>))| {
-        let shown = |rows: &[String]| rows.iter().take(3).cloned().collect::<Vec<_>>();
-        let (few, many) = (shown(answer), shown(expected));
-        let counts = (answer.len(), expected.len());
-        (answer != expected).then(|| format!("query {}: {counts:?} rows, {few:?} for {many:?}", number + 1))
-    };
-    let wrong: Vec<String> = answers.iter().zip(expected).enumerate().filter_map(wrong).collect();
-    assert!(wrong.is_empty(), "{told}:\n{}", wrong.join("\n"));
+/// The tables as rows in memory.
+fn in_memory(tables: &[Table]) -> impl Iterator<Item = (&str, MemTable)> {
+    tables.iter().map(|Table { name, schema, batches, .. }| {
+        (*name, MemTable::try_new(schema.clone(), vec![batches.clone()]).expect("the rows fit"))
+    })
 }
 
 fn fill(tables: &[Table], directory: &Path) {
@@ -213,16 +163,17 @@ fn all_queries_of_tpch_have_the_answers_of_datafusion_over_rows_in_memory() {
     let tables = tables(0.01);
     fill(&tables, &directory);
     let queries: Vec<String> = (1..=22).map(query).collect();
-    let expected = expected(&tables, &queries);
+    let expected = expected(in_memory(&tables), &queries);
     assert!(expected.iter().all(|rows| !rows.is_empty()), "each query has rows");
-    let script = script(&tables, &queries);
+    let declared: String = tables.iter().map(Table::declared).collect();
+    let script = script(&declared, "", &queries);
     let mut alone = larch(&["sql", "--format", "csv"]);
     alone.arg(&directory).arg(&script);
-    compare("one process", &expected, &answer(alone));
+    compare("one process", &queries, &expected, &answer(alone));
     let cluster = Cluster::start();
     for threads in [1, 2, 3, 8] {
         let printed = answer(cluster.command(&directory, threads, &script));
-        compare(&format!("--threads {threads}"), &expected, &printed);
+        compare(&format!("--threads {threads}"), &queries, &expected, &printed);
     }
     cluster.stop();
 }
@@ -238,7 +189,7 @@ fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let query = "SELECT count(*) FROM partsupp, supplier, nation, region WHERE s_suppkey = ps_suppkey \
         AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey AND r_name = 'ASIA'";
     let queries = [query.to_owned()];
-    let expected = expected(&tables, &queries);
+    let expected = expected(in_memory(&tables), &queries);
     assert_eq!(expected, [["35920"]]);
     // Numbers of 32 bits beside keys of 64, so that the sides of joins are cast.
     let columns = [
@@ -256,9 +207,8 @@ fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let cluster = Cluster::start();
     for threads in [2, 6] {
         for asked in ["", "SET ballista.planner.adaptive.enabled = true;\n"] {
-            let script = format!("{declared}{asked}SELECT 0 AS query;\n{query}");
-            let printed = answer(cluster.command(&directory, threads, &script));
-            compare(&format!("--threads {threads} {asked}"), &expected, &printed);
+            let printed = answer(cluster.command(&directory, threads, &script(&declared, asked, &queries)));
+            compare(&format!("--threads {threads} {asked}"), &queries, &expected, &printed);
         }
     }
     cluster.stop();

@@ -1,0 +1,143 @@
+//! The executors that a scheduler knows, and the end of queries that have lost one.
+//!
+//! Ballista 55 begins stages anew whose rows were on an executor that is lost. It does not forget what those stages had given to the
+//! next one before, so these rows would come twice. So each query that runs while an executor is lost is ended before Ballista hears
+//! of the loss, and the client asks it again.
+
+use ballista_core::JobId;
+use ballista_core::error::Result;
+use ballista_core::serde::protobuf::ExecutorHeartbeat;
+use ballista_core::serde::scheduler::{ExecutorData, ExecutorMetadata};
+use ballista_scheduler::cluster::{BoundTask, ClusterState, ClusterStateEventStream, ExecutorSlot};
+use ballista_scheduler::config::TaskDistributionPolicy;
+use ballista_scheduler::scheduler_server::SchedulerServer;
+use ballista_scheduler::state::task_manager::JobInfoCache;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use futures::StreamExt as _;
+use futures::channel::{mpsc, oneshot};
+use os::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// A scheduler of plans in Ballista's own messages.
+pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+
+/// How long a query waits for the first executor, and how often it is looked whether there is one.
+const WAIT: Duration = Duration::from_secs(12);
+const LOOKS: u32 = 12;
+
+/// What Ballista remembers of executors, and who hears of it when one is lost.
+pub struct Executors {
+    known: Arc<dyn ClusterState>,
+    losses: mpsc::UnboundedSender<Loss>,
+}
+
+/// An executor is lost. The sender is used once the queries have ended.
+pub type Loss = oneshot::Sender<()>;
+
+impl Executors {
+    /// The executors in `known`, and the losses among them, which [`end_queries`] has to take.
+    pub fn new(known: Arc<dyn ClusterState>) -> (Arc<Self>, mpsc::UnboundedReceiver<Loss>) {
+        let (losses, taken) = mpsc::unbounded();
+        (Arc::new(Self { known, losses }), taken)
+    }
+}
+
+/// Ends the queries that run when an executor is lost, and those for which there is none.
+///
+/// # Errors
+///
+/// The scheduler has ended.
+pub async fn end_queries(
+    scheduler: &Scheduler,
+    executors: &Executors,
+    mut losses: mpsc::UnboundedReceiver<Loss>,
+) -> Result<()> {
+    let end_all = || async {
+        let running = scheduler.state.task_manager.get_running_job_cache();
+        for query in running.keys() {
+            scheduler.cancel_job(query.clone()).await?;
+        }
+        Result::Ok(())
+    };
+    let mut empty = 0;
+    loop {
+        // Ballista says when an executor is lost, and not for how long there was none.
+        match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
+            Ok(Some(loss)) => {
+                end_all().await?;
+                // Who waited for this has ended if it is not there any more.
+                loss.send(()).unwrap_or(());
+            }
+            Ok(None) => return Ok(()),
+            Err(_) if !executors.known.executor_heartbeats().is_empty() => empty = 0,
+            Err(_) if empty < LOOKS => empty += 1,
+            Err(_) => {
+                empty = 0;
+                end_all().await?;
+            }
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl ClusterState for Executors {
+    async fn init(&self) -> Result<()> {
+        self.known.init().await
+    }
+
+    async fn bind_schedulable_tasks(
+        &self,
+        distribution: TaskDistributionPolicy,
+        queries: Arc<HashMap<JobId, JobInfoCache>>,
+        executors: Option<HashSet<String>>,
+    ) -> Result<Vec<BoundTask>> {
+        self.known.bind_schedulable_tasks(distribution, queries, executors).await
+    }
+
+    async fn unbind_tasks(&self, slots: Vec<ExecutorSlot>) -> Result<()> {
+        self.known.unbind_tasks(slots).await
+    }
+
+    async fn register_executor(&self, executor: ExecutorMetadata, threads: ExecutorData) -> Result<()> {
+        self.known.register_executor(executor, threads).await
+    }
+
+    async fn save_executor_metadata(&self, executor: ExecutorMetadata) -> Result<()> {
+        self.known.save_executor_metadata(executor).await
+    }
+
+    async fn get_executor_metadata(&self, executor: &str) -> Result<ExecutorMetadata> {
+        self.known.get_executor_metadata(executor).await
+    }
+
+    async fn registered_executor_metadata(&self) -> Vec<ExecutorMetadata> {
+        self.known.registered_executor_metadata().await
+    }
+
+    async fn save_executor_heartbeat(&self, heartbeat: ExecutorHeartbeat) -> Result<()> {
+        self.known.save_executor_heartbeat(heartbeat).await
+    }
+
+    /// Ballista begins stages anew after this, so the queries end before.
+    async fn remove_executor(&self, executor: &str) -> Result<()> {
+        let (loss, ended) = oneshot::channel();
+        // If nobody takes it, then the scheduler ends, and all queries with it.
+        if self.losses.unbounded_send(loss).is_ok() {
+            ended.await.unwrap_or(());
+        }
+        self.known.remove_executor(executor).await
+    }
+
+    fn executor_heartbeats(&self) -> HashMap<String, ExecutorHeartbeat> {
+        self.known.executor_heartbeats()
+    }
+
+    fn get_executor_heartbeat(&self, executor: &str) -> Option<ExecutorHeartbeat> {
+        self.known.get_executor_heartbeat(executor)
+    }
+
+    async fn cluster_state_events(&self) -> Result<ClusterStateEventStream> {
+        self.known.cluster_state_events().await
+    }
+}

@@ -1,0 +1,87 @@
+//! An executor that is killed or paused while it works on a query. The query is begun anew with the others, or it ends with an error
+//! that says why. It does not hang, and no rows come twice. `docs/scale.md` says how long that takes.
+
+use crate::answers::{alone, ask_with, filled};
+use crate::cluster::{Cluster, answered};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Only a query that hangs takes as long: several times what `docs/scale.md` says.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+/// Joins rows of different executors, and comes to one row. The first two stages exchange the rows of both sides, and the third
+/// one joins them.
+const QUERY: &str = "SELECT count(*) AS n, sum(a.amount + b.amount) AS s FROM orders a JOIN orders b \
+    ON a.shop = b.shop AND a.id / 1000 = b.id / 1000";
+
+/// The sides of joins are exchanged and not sent to all.
+const EXCHANGED: &str = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0; \
+    SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0; \
+    SET ballista.optimizer.broadcast_join_threshold_bytes = 1; ";
+
+fn begin(cluster: &Cluster, database: &Path) -> Child {
+    let mut command = ask_with(cluster, database, &format!("{EXCHANGED}{QUERY}"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Waits until an executor has written files for so many partitions of a stage, or the query has ended.
+fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, query: &mut Child) {
+    let is_of_stage = |path: &std::path::PathBuf| path.iter().rev().nth(2).is_some_and(|name| name == stage);
+    while cluster.written(executor).iter().filter(|path| is_of_stage(path)).count() < partitions {
+        let ended = query.try_wait().expect("it can be asked");
+        assert!(ended.is_none(), "the query has ended before an executor was lost");
+        std::thread::yield_now();
+    }
+}
+
+/// What a query says at its end, which comes.
+fn end(query: Child) -> Output {
+    let id = query.id().to_string();
+    let (done, ended) = channel();
+    let waiting = std::thread::spawn(move || done.send(query.wait_with_output().expect("it can be read")));
+    let output = ended.recv_timeout(PATIENCE);
+    if matches!(output, Err(RecvTimeoutError::Timeout)) {
+        std::process::Command::new("kill").args(["-KILL", &id]).status().expect("the program starts");
+    }
+    waiting.join().expect("it does not panic").ok();
+    output.unwrap_or_else(|_| panic!("the query hangs after an executor was lost"))
+}
+
+#[test]
+fn a_query_has_its_answer_although_an_executor_is_killed_whose_rows_others_have_read_in_part() {
+    let (_scratch, directory) = filled("ballista-killed");
+    let expected = alone(&directory, QUERY);
+    let mut cluster = Cluster::start();
+    let mut query = begin(&cluster, &directory);
+    // The other one has joined the rows of some partitions, and needs rows of this one for more of them.
+    until(&cluster, 1, "3", 2, &mut query);
+    cluster.executors[0].kill();
+    assert_eq!(answered(&end(query)), expected);
+    // The next query does not miss it.
+    assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
+    // With none left there is an error, and no waiting without an end.
+    let mut query = begin(&cluster, &directory);
+    until(&cluster, 1, "1", 1, &mut query);
+    cluster.executors[1].kill();
+    let output = end(query);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("were lost while they did so, or there is none"), "{told}");
+}
+
+#[test]
+fn a_query_has_its_answer_although_an_executor_is_paused() {
+    let (_scratch, directory) = filled("ballista-paused");
+    let expected = alone(&directory, QUERY);
+    let cluster = Cluster::start();
+    let mut query = begin(&cluster, &directory);
+    until(&cluster, 0, "1", 1, &mut query);
+    cluster.executors[0].signal("STOP");
+    assert_eq!(answered(&end(query)), expected);
+    // Another one while it is paused, and one after it goes on.
+    assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
+    cluster.executors[0].signal("CONT");
+    assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
+}
