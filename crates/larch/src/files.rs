@@ -7,5 +7,6 @@ pub mod leftovers;
 pub mod listing;
 pub mod origin;
 pub mod output;
+pub mod place;
 pub mod scratch;
 pub mod sealed;

@@ -6,7 +6,8 @@ use super::keep::{self, KeyFilter};
 use super::kept_files::{KeptFiles, is_after};
 use crate::core::Core;
 use crate::error::Result;
-use crate::files::output::{self, Outputs};
+use crate::files::output::Outputs;
+use crate::files::place;
 use crate::manifest::{DbFile, Level, TableInfo};
 use crate::parts::MAX_GROUPS;
 use crate::read::frontier::{Frontier, Sorted};
@@ -40,7 +41,7 @@ pub struct MergePlan {
     /// Whether the outputs have rows of a transaction that has not committed.
     pub is_run: bool,
     /// Where the outputs are written, if that is not the directory of the database.
-    pub place: Option<output::Place>,
+    pub place: Option<place::Place>,
 }
 
 /// How a merge takes versions, see [`MergePlan::rewrite`].

@@ -9,7 +9,7 @@ use super::store::{Found, Store};
 use crate::cancel::Limit;
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::files::output::Place;
+use crate::files::place::Place;
 use crate::manifest::DbFile;
 use crate::manifest::db_file::sst_name;
 use os::sync::Arc;

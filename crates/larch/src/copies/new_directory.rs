@@ -17,7 +17,7 @@
 use super::outside::check_outside;
 use crate::error::{Error, Result};
 use crate::files::listing::{LOCK, is_of_database};
-use crate::files::output::Place;
+use crate::files::place::Place;
 use crate::manifest::log::{CURRENT, UNFINISHED, current_text};
 use os::sync::Arc;
 use os::{Access, Disk, Lock};

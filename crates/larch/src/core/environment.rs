@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::files::place::Place;
 use crate::files::scratch::Scratch;
 use crate::follow::lease::Leases;
 use crate::gauge::Gauge;
@@ -66,6 +67,15 @@ impl Environment {
             epoch,
             written: WriteCounts::default(),
             origin: ProcessOrigin::here(),
+        }
+    }
+
+    /// The directory of the database.
+    pub fn place(&self) -> Place {
+        Place {
+            disk: self.machine.disk.clone(),
+            directory: self.directory.clone(),
+            leftovers: self.opener.leftovers.clone(),
         }
     }
 

@@ -3,50 +3,24 @@
 //! installed (see `install.rs`).
 
 use crate::core::Core;
-use crate::core::environment::Environment;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
-use crate::files::leftovers::Leftovers;
 use crate::files::origin;
+use crate::files::place::Place;
 use crate::gauge::Holding;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::{Level, NewFile, TableInfo};
 use crate::parts::Slices;
 use os::sync::Arc;
-use os::{Access, Disk};
+use os::Access;
 use sst::{CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
 
 /// A file that ends at a border of the deeper level has at least this part of the length of others.
 const LEAST_SHARE: u64 = 4;
-
-/// Where new files are written: in the directory of the database, or in that of a copy of it, which may be on another disk.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The disk.
-    pub disk: Arc<dyn Disk>,
-    /// The directory.
-    pub directory: PathBuf,
-    /// Removes files there that failed work has left.
-    pub leftovers: Arc<Leftovers>,
-}
-
-impl Place {
-    /// The directory of the database of `env`.
-    pub fn of(env: &Environment) -> Self {
-        let disk = env.machine.disk.clone();
-        Self { disk, directory: env.directory.clone(), leftovers: env.opener.leftovers.clone() }
-    }
-
-    /// A directory that is filled from outside of a database. What failed work leaves there is not a matter of the database.
-    pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
-        Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }
-    }
-}
 
 /// Files being written for one table.
 pub struct Outputs {
@@ -117,7 +91,7 @@ impl NewFiles {
 impl Outputs {
     /// For files of about `file_bytes`. `bottom` says that no deeper level has keys in their range.
     pub fn new(core: &Arc<Core>, table: &Arc<TableInfo>, file_bytes: u64, bottom: bool) -> Self {
-        let place = Place::of(&core.env);
+        let place = core.env.place();
         Self {
             core: core.clone(),
             table: table.clone(),

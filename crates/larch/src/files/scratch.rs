@@ -12,7 +12,7 @@
 //! Thread safe.
 
 use super::leftovers::Leftovers;
-use super::output::Place;
+use super::place::Place;
 use crate::error::{Error, Result};
 use crate::manifest::db_file::{EarlyFiles, FileOpener};
 use os::process::ProcessOrigin;

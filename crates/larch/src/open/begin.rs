@@ -16,7 +16,7 @@ use crate::background::idle::IDLE_TIME;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::listing::ListedFile;
-use crate::files::output::{NewFiles, Place};
+use crate::files::output::NewFiles;
 use crate::log::record::Previous;
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog, TableId};
@@ -70,7 +70,7 @@ impl Beginning<'_> {
     /// file set; but after [`Error::OutcomeUnknown`] all that was written stays, and the next open finds out what of it counts.
     fn with_files(&self) -> Result<Begun> {
         let core = self.core;
-        let recovered = replay(core, &core.env.directory, self.listed, &Place::of(&core.env))?;
+        let recovered = replay(core, &core.env.directory, self.listed, &core.env.place())?;
         let (numbers, files, newest) = self.numbered(recovered.newest);
         let manifest = self.create_manifest(numbers.manifest, &files)?;
         let (writer, memory) = self.create_log(numbers.log, recovered.previous, newest, Vec::new())?;

@@ -4,7 +4,8 @@
 use crate::core::Core;
 use crate::error::Result;
 use crate::files::listing::ListedFile;
-use crate::files::output::{NewFiles, Place};
+use crate::files::output::NewFiles;
+use crate::files::place::Place;
 use crate::log::record::{KnownEnd, LogError, Previous, rewrite_tail};
 use crate::log::wal::{LogReader, chain, ends_too_early, named_end, oldest_is_missing};
 use crate::manifest::{FileSet, TableId};

@@ -12,7 +12,8 @@ use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::files::output::{NewFiles, Outputs, Place};
+use crate::files::output::{NewFiles, Outputs};
+use crate::files::place::Place;
 use crate::manifest::{Edit, FileSet, TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
@@ -107,7 +108,7 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let logs: Vec<u64> = sets.iter().map(|set| set.log).collect();
     let boundaries = core.views.boundaries_without(&logs);
     let info = &|table| core.views.table_info(table);
-    let (boundaries, place) = (&boundaries[..], &Place::of(&core.env));
+    let (boundaries, place) = (&boundaries[..], &core.env.place());
     let extract = Extract { info, boundaries, up_to: Version::MAX, is_run: false, place };
     let newest_first: Vec<&MemSet> = sets.iter().rev().map(|set| &**set).collect();
     let new = write_tables(core, &newest_first, &extract)?;
@@ -148,7 +149,7 @@ fn flushed_with(core: &Core, logs: &[u64]) -> Version {
 ///
 /// A file could not be written.
 pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
-    write_files_to(core, memory, boundaries, &Place::of(&core.env))
+    write_files_to(core, memory, boundaries, &core.env.place())
 }
 
 /// As [`write_files`], to `place`.

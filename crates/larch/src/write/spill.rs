@@ -21,7 +21,8 @@ use super::not_committed::{NotCommitted, outcome};
 use crate::compact::merge::{MergePlan, Rewrite, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::files::output::{NewFiles, Place};
+use crate::files::output::NewFiles;
+use crate::files::place::Place;
 use crate::manifest::db_file::FileOpener;
 use crate::manifest::{DbFile, Level, TableId, TableInfo};
 use crate::transaction::conflict::Conflict;
@@ -159,7 +160,7 @@ pub fn commit(
     let is_erases_only = writes.is_erases_only();
     let installed = loop {
         let new = with_reserve(core, is_erases_only, || {
-            merge(core, writes.runs(), &[through], Some(rewrite), Place::of(&core.env))
+            merge(core, writes.runs(), &[through], Some(rewrite), core.env.place())
         })?;
         let (ops, tables) = (writes.ops(), writes.tables());
         let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
