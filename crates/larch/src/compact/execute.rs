@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::error::Result;
 use crate::event::{CompactionReason, Event};
 use crate::files::fresh::FreshFiles;
-use crate::files::output::NewFiles;
+use crate::files::output::{NewFiles, Target};
 use crate::manifest::{Edit, Level, TableFiles};
 use crate::warm;
 use os::sync::Arc;
@@ -112,7 +112,7 @@ pub fn merge_work(
         kept: kept_files(work),
         rewrite: None,
         is_run: false,
-        place: None,
+        target: Target::Database,
     };
     merge_files(core, &work.table, plan, boundaries, go_on)
 }

@@ -6,8 +6,7 @@ use super::keep::{self, KeyFilter};
 use super::kept_files::{KeptFiles, is_after};
 use crate::core::Core;
 use crate::error::Result;
-use crate::files::output::Outputs;
-use crate::files::place;
+use crate::files::output::{Outputs, Target};
 use crate::manifest::{DbFile, Level, TableInfo};
 use crate::parts::MAX_GROUPS;
 use crate::read::frontier::{Frontier, Sorted};
@@ -40,8 +39,8 @@ pub struct MergePlan {
     pub rewrite: Option<Rewrite>,
     /// Whether the outputs have rows of a transaction that has not committed.
     pub is_run: bool,
-    /// Where the outputs are written, if that is not the directory of the database.
-    pub place: Option<place::Place>,
+    /// Where the outputs are written.
+    pub target: Target,
 }
 
 /// How a merge takes versions, see [`MergePlan::rewrite`].
@@ -97,11 +96,10 @@ pub fn merge_files(
     // A quarter of the rest is for what is read besides the data pages of the window: index nodes further ahead, and parts and
     // values of rows.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
-    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom).with_borders(plan.below).of_run(plan.is_run);
-    let outputs = match &plan.place {
-        Some(place) => outputs.at(place),
-        None => outputs,
-    };
+    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom)
+        .with_borders(plan.below)
+        .of_run(plan.is_run)
+        .to(&plan.target);
     let mut copier = VersionCopier { session: &session, outputs, groups, others: Vec::new(), parts: Vec::new() };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();

@@ -3,6 +3,7 @@
 //! installed (see `install.rs`).
 
 use crate::core::Core;
+use crate::core::environment::Environment;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
 use crate::files::origin;
@@ -11,10 +12,11 @@ use crate::gauge::Holding;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::{Level, NewFile, TableInfo};
 use crate::parts::Slices;
-use os::sync::Arc;
-use os::Access;
-use sst::{CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
+use os::sync::{Arc, Mutex};
+use os::{Access, File};
+use sst::{BuildOptions, CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 use std::io::ErrorKind;
+use std::path::PathBuf;
 
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
@@ -22,11 +24,69 @@ const MEASURE_BYTES: u64 = 64 << 10;
 /// A file that ends at a border of the deeper level has at least this part of the length of others.
 const LEAST_SHARE: u64 = 4;
 
+/// One file for the rows of several tables, each in a part of its own that is an SST. It is made when the first part begins. No manifest
+/// can name it.
+pub struct OneFile {
+    place: Place,
+    begun: Mutex<Option<BegunFile>>,
+}
+
+struct BegunFile {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    number: u64,
+    file_id: u64,
+    /// Where the next part begins.
+    end: u64,
+}
+
+impl OneFile {
+    /// A file at `place`.
+    pub fn at(place: &Place) -> Arc<Self> {
+        Arc::new(Self { place: place.clone(), begun: Mutex::default() })
+    }
+
+    /// Makes all parts readable by others and durable, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses.
+    pub fn sync(&self) -> Result<()> {
+        let begun = self.begun.lock();
+        let Some(begun) = &*begun else { return Ok(()) };
+        begun.file.sync().map_err(|error| Error::io("sync", &begun.path, error))
+    }
+}
+
+/// Where outputs go.
+#[derive(Clone)]
+pub enum Target {
+    /// Files in the directory of the database.
+    Database,
+    /// Files at a place.
+    Place(Place),
+    /// The next parts of a file.
+    One(Arc<OneFile>),
+}
+
+impl Target {
+    /// The place, of a database on `env`.
+    pub fn place(&self, env: &Environment) -> Place {
+        match self {
+            Self::Database => env.place(),
+            Self::Place(place) => place.clone(),
+            Self::One(one) => one.place.clone(),
+        }
+    }
+}
+
 /// Files being written for one table.
 pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     place: Place,
+    /// The file whose parts are written, if they are no files of their own.
+    one: Option<Arc<OneFile>>,
     file_bytes: u64,
     /// Files of a deeper level, in the order of their keys. A file ends where one of them begins, if it has a fair length by
     /// then, so that it overlaps few of them when it is merged into that level.
@@ -97,6 +157,7 @@ impl Outputs {
             table: table.clone(),
             fresh: FreshFiles::new(&place.leftovers),
             place,
+            one: None,
             file_bytes,
             below: Level::default(),
             passed_below: 0,
@@ -125,6 +186,15 @@ impl Outputs {
     /// The same files, written to `place`.
     pub fn at(self, place: &Place) -> Self {
         Self { fresh: FreshFiles::new(&place.leftovers), place: place.clone(), ..self }
+    }
+
+    /// The same files, written to `target`.
+    pub fn to(self, target: &Target) -> Self {
+        match target {
+            Target::Database => self,
+            Target::Place(place) => self.at(place),
+            Target::One(one) => Self { one: Some(one.clone()), ..self.at(&one.place) },
+        }
     }
 
     /// The same files, which also end where the files of the deeper level `below` begin.
@@ -286,10 +356,34 @@ impl Outputs {
     }
 
     fn create(&mut self) -> Result<OpenFile> {
+        if let Some(one) = self.one.clone() {
+            return self.create_part(&one);
+        }
         let (number, now) = {
             let _numbering = self.core.writes.numbering.read();
             (self.core.writes.new_number(), self.core.views.table_info(self.table.id))
         };
+        let (file, path) = self.create_file(number)?;
+        let file_id = self.core.env.machine.random.next_u64();
+        let builder = SstBuilder::new(file, path, file_id, self.build_options(now.as_ref()));
+        Ok(self.begin(builder, number))
+    }
+
+    /// The next part of `one`, whose file is created before the first.
+    fn create_part(&mut self, one: &OneFile) -> Result<OpenFile> {
+        let mut begun = one.begun.lock();
+        if begun.is_none() {
+            let number = self.core.writes.new_number();
+            let (file, path) = self.create_file(number)?;
+            let file_id = self.core.env.machine.random.next_u64();
+            *begun = Some(BegunFile { file, path, number, file_id, end: 0 });
+        }
+        let BegunFile { file, path, number, file_id, end } = begun.as_ref().expect("it was begun above");
+        let builder = SstBuilder::new(file.clone(), path.clone(), *file_id, self.build_options(None)).at_offset(*end);
+        Ok(self.begin(builder, *number))
+    }
+
+    fn create_file(&mut self, number: u64) -> Result<(Arc<dyn File>, PathBuf)> {
         self.core.writes.check_number(number)?;
         let path = self.place.directory.join(sst_name(number, self.core.env.epoch));
         let file = self.place.disk.open(&path, Access::CreateDirect);
@@ -297,17 +391,23 @@ impl Outputs {
         if !file.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
             self.fresh.add(path.clone());
         }
-        let file = file.map_err(|error| Error::io("create", &path, error))?;
-        let options = &now.as_ref().unwrap_or(&self.table).options;
+        Ok((file.map_err(|error| Error::io("create", &path, error))?, path))
+    }
+
+    /// How the table is stored `now`, or was when this began.
+    fn build_options(&self, now: Option<&Arc<TableInfo>>) -> BuildOptions {
+        let options = &now.unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
-        let options = options.build(filter, self.core.env.options.compat);
-        let builder = SstBuilder::new(file, path, self.core.env.machine.random.next_u64(), options);
+        options.build(filter, self.core.env.options.compat)
+    }
+
+    fn begin(&self, builder: SstBuilder, number: u64) -> OpenFile {
         let database = self.core.views.newest().files.database;
         let mut builder = builder.with_origin(origin::encode(database, &self.table, self.is_run));
         if self.writes_behind {
             builder = builder.with_writes_behind(Arc::clone(&self.core.env.machine.threads));
         }
-        Ok(OpenFile { builder, number, measure_at: 0 })
+        OpenFile { builder, number, measure_at: 0 }
     }
 
     /// Finishes the open file if a file that begins at `low` may follow it: if it has a fair length, and ends before `low` in
@@ -334,6 +434,9 @@ impl Outputs {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         self.cut_erase(&mut open.builder, cut)?;
         let meta = open.builder.finish()?;
+        if let Some(begun) = self.one.as_ref().map(|one| one.begun.lock()).as_deref_mut() {
+            begun.as_mut().expect("the part was begun").end = meta.file_bytes;
+        }
         self.written.push((open.number, meta));
         self.memory.set(written_bytes(&self.written) + self.fresh.memory_bytes());
         Ok(())
@@ -363,8 +466,10 @@ impl Outputs {
     pub fn finish(mut self, level: u8, version_offset: u64) -> Result<NewFiles> {
         self.write_erase()?;
         self.close(None)?;
-        let Place { disk, directory, .. } = &self.place;
-        disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        if self.one.is_none() {
+            let Place { disk, directory, .. } = &self.place;
+            disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        }
         let (table, epoch) = (self.table.id, self.core.env.epoch);
         let new = |(number, meta)| NewFile { table, level, number, epoch, version_offset, meta };
         Ok(NewFiles { files: self.written.into_iter().map(new).collect(), fresh: self.fresh })

@@ -163,11 +163,33 @@ impl FileOpener {
         if let Some(known) = self.known.get(&number).filter(|known| known.epoch == epoch) {
             return Arc::new(known.sliced(None));
         }
-        let file = self.cache.register_on(self.path(number, epoch), meta.file_id, &self.machine);
-        let on_disk =
-            DiskFile { file: file.clone(), leftovers: self.leftovers.clone(), obsolete: AtomicBool::new(false) };
-        let sst = Arc::new(Sst::new(file, meta, version_offset, self.prefer_flat));
-        let on_disk = Arc::new(on_disk);
+        let on_disk = self.register(number, epoch, meta.file_id);
+        self.open_on(on_disk, (number, epoch, version_offset), meta)
+    }
+
+    /// Opens the parts of one file, which no edit names.
+    pub fn open_parts(&self, parts: &[NewFile]) -> Vec<Arc<DbFile>> {
+        let Some(first) = parts.first() else { return Vec::new() };
+        let on_disk = self.register(first.number, first.epoch, first.meta.file_id);
+        let open = |part: &NewFile| {
+            let place = (part.number, part.epoch, part.version_offset);
+            self.open_on(on_disk.clone(), place, part.meta.clone())
+        };
+        parts.iter().map(open).collect()
+    }
+
+    fn register(&self, number: u64, epoch: u64, file_id: u64) -> Arc<DiskFile> {
+        let file = self.cache.register_on(self.path(number, epoch), file_id, &self.machine);
+        Arc::new(DiskFile { file, leftovers: self.leftovers.clone(), obsolete: AtomicBool::new(false) })
+    }
+
+    fn open_on(
+        &self,
+        on_disk: Arc<DiskFile>,
+        (number, epoch, version_offset): (u64, u64, u64),
+        meta: Meta,
+    ) -> Arc<DbFile> {
+        let sst = Arc::new(Sst::new(on_disk.file.clone(), meta, version_offset, self.prefer_flat));
         let [cut_through, hidden_bytes, self_hidden_bytes] = Default::default();
         Arc::new(DbFile { number, epoch, sst, cut_through, hidden_bytes, self_hidden_bytes, on_disk })
     }

@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::core::handle::TableHandle;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
-use crate::files::output::{NewFiles, Outputs};
+use crate::files::output::{NewFiles, Outputs, Target};
 use crate::files::scratch::ScratchPlace;
 use crate::gauge::Holding;
 use crate::manifest::db_file::FileOpener;
@@ -272,14 +272,14 @@ impl RowSorter {
     fn merge_group(&self, group: &[SortedRun], is_last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
         let core = self.core();
         let scratch = (!is_last).then(|| core.env.scratch.get()).transpose()?;
-        let (file_bytes, place) = match &scratch {
-            Some(scratch) => (u64::MAX, Some(scratch.place.clone())),
-            None => (final_file_bytes(core), None),
+        let (file_bytes, target) = match &scratch {
+            Some(scratch) => (u64::MAX, Target::Place(scratch.place.clone())),
+            None => (final_file_bytes(core), Target::Database),
         };
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
-        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, place };
+        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target };
         let merged = merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| {
             progress(done, total);
             !self.limit.is_over()

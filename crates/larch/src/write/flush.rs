@@ -12,7 +12,7 @@ use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::files::output::{NewFiles, Outputs};
+use crate::files::output::{NewFiles, Outputs, Target};
 use crate::files::place::Place;
 use crate::manifest::{Edit, FileSet, TableId, TableInfo};
 use crate::memtable::Memtable;
@@ -108,8 +108,8 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let logs: Vec<u64> = sets.iter().map(|set| set.log).collect();
     let boundaries = core.views.boundaries_without(&logs);
     let info = &|table| core.views.table_info(table);
-    let (boundaries, place) = (&boundaries[..], &core.env.place());
-    let extract = Extract { info, boundaries, up_to: Version::MAX, is_run: false, place };
+    let target = &Target::Database;
+    let extract = Extract { info, boundaries: &boundaries, up_to: Version::MAX, is_run: false, target };
     let newest_first: Vec<&MemSet> = sets.iter().rev().map(|set| &**set).collect();
     let new = write_tables(core, &newest_first, &extract)?;
     let (files, bytes) = (new.files.len() as u64, new.bytes());
@@ -159,7 +159,11 @@ pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) ->
 /// As [`write_files`].
 pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
-    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: false, place })
+    write_tables(
+        core,
+        &[memory],
+        &Extract { info, boundaries, up_to: Version::MAX, is_run: false, target: &Target::Place(place.clone()) },
+    )
 }
 
 /// As [`write_files`], to `place`, with what a reader at `at` sees of the tables in `files`. All commits up to this version are
@@ -175,17 +179,21 @@ pub fn write_version_to(
     place: &Place,
 ) -> Result<NewFiles> {
     let info = &|table| files.tables.get(&table).map(|table| table.info.clone());
-    write_tables(core, &[memory], &Extract { info, boundaries: &[at], up_to: at, is_run: false, place })
+    write_tables(
+        core,
+        &[memory],
+        &Extract { info, boundaries: &[at], up_to: at, is_run: false, target: &Target::Place(place.clone()) },
+    )
 }
 
-/// As [`write_files`], to `place`, with the rows of a transaction that has not committed.
+/// As [`write_files`], to `target`, with the rows of a transaction that has not committed.
 ///
 /// # Errors
 ///
 /// As [`write_files`].
-pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
+pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], target: &Target) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
-    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, place })
+    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target })
 }
 
 /// What is written of memtables, and where.
@@ -198,12 +206,12 @@ struct Extract<'a> {
     up_to: Version,
     /// Whether the rows are of a transaction that has not committed.
     is_run: bool,
-    place: &'a Place,
+    target: &'a Target,
 }
 
 /// Writes what `sets` have, the newest first, as if they were one.
 fn write_tables(core: &Arc<Core>, sets: &[&MemSet], extract: &Extract<'_>) -> Result<NewFiles> {
-    let mut all = NewFiles::none(extract.place);
+    let mut all = NewFiles::none(&extract.target.place(&core.env));
     let mut tables: BTreeMap<TableId, Vec<Arc<Memtable>>> = BTreeMap::new();
     for (table, memtable) in sets.iter().flat_map(|set| set.all()).filter(|(_, memtable)| !memtable.is_empty()) {
         tables.entry(table).or_default().push(memtable);
@@ -219,7 +227,7 @@ fn write_table(
     core: &Arc<Core>,
     table: &Arc<TableInfo>,
     memtables: &[Arc<Memtable>],
-    &Extract { boundaries, up_to, is_run, place, .. }: &Extract<'_>,
+    &Extract { boundaries, up_to, is_run, target, .. }: &Extract<'_>,
 ) -> Result<NewFiles> {
     let joined_erases = joined_erases(memtables);
     let mut erases = joined_erases.range_erases().map(|mut erase| {
@@ -227,7 +235,7 @@ fn write_table(
         let versions = keep::newest_of_each_stripe(boundaries, &erase.versions);
         RangeErase { keys: erase.keys.to_vecs(), versions }
     });
-    let mut outputs = Outputs::new(core, table, u64::MAX, false).of_run(is_run).at(place);
+    let mut outputs = Outputs::new(core, table, u64::MAX, false).of_run(is_run).to(target);
     let mut covers = CoverStream::new(|| Ok(erases.next()));
     let mut filter = KeyFilter::default();
     let mut key: Option<Vec<u8>> = None;

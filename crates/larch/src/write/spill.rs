@@ -8,7 +8,7 @@
 //!                                      run ────┘
 //! ```
 //!
-//! A run keeps what each savepoint in it saw. Eight runs that were merged equally often become one, so that a transaction of any size
+//! A run is one file, with a part for each table. It keeps what each savepoint in it saw. Eight runs that were merged equally often become one, so that a transaction of any size
 //! has a few dozen files. Its commit merges them all, and installs the outcome as a [large batch](super::large).
 //!
 //! The files are in no manifest: they go with the transaction, and after a crash the next open removes them.
@@ -21,8 +21,7 @@ use super::not_committed::{NotCommitted, outcome};
 use crate::compact::merge::{MergePlan, Rewrite, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::files::output::NewFiles;
-use crate::files::place::Place;
+use crate::files::output::{NewFiles, OneFile, Target};
 use crate::manifest::db_file::FileOpener;
 use crate::manifest::{DbFile, Level, TableId, TableInfo};
 use crate::transaction::conflict::Conflict;
@@ -64,7 +63,10 @@ fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -
     let (through, is_erases_only) = (writes.count(), writes.ops().is_erases_only());
     let files = with_reserve(core, is_erases_only, || {
         let scratch = core.env.scratch.get()?;
-        let new = write_run(core, &writes.memtables(), &boundaries(writes, savepoints, through), &scratch.place)?;
+        let one = OneFile::at(&scratch.place);
+        let target = Target::One(one.clone());
+        let new = write_run(core, &writes.memtables(), &boundaries(writes, savepoints, through), &target)?;
+        one.sync()?;
         check_not_dropped(core, writes)?;
         Ok(open(&scratch.opener, new))
     })?;
@@ -109,7 +111,9 @@ fn run_of(
     rewrite: Option<Rewrite>,
 ) -> Result<Vec<(TableId, Arc<DbFile>)>> {
     let scratch = core.env.scratch.get()?;
-    let new = merge(core, runs, boundaries, rewrite, scratch.place.clone())?;
+    let one = OneFile::at(&scratch.place);
+    let new = merge(core, runs, boundaries, rewrite, &Target::One(one.clone()))?;
+    one.sync()?;
     check_not_dropped(core, writes)?;
     Ok(open(&scratch.opener, new))
 }
@@ -160,7 +164,7 @@ pub fn commit(
     let is_erases_only = writes.is_erases_only();
     let installed = loop {
         let new = with_reserve(core, is_erases_only, || {
-            merge(core, writes.runs(), &[through], Some(rewrite), core.env.place())
+            merge(core, writes.runs(), &[through], Some(rewrite), &Target::Database)
         })?;
         let (ops, tables) = (writes.ops(), writes.tables());
         let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
@@ -184,34 +188,31 @@ fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Vec<Versi
     all
 }
 
+/// Opens the parts of one file.
 fn open(opener: &FileOpener, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
-    let files = new.files.iter().map(|file| {
-        let opened = opener.open(file.number, file.epoch, file.version_offset, file.meta.clone());
-        (file.table, opened)
-    });
-    let files = files.collect();
+    let opened = opener.open_parts(&new.files);
     new.fresh.take_paths();
-    files
+    new.files.iter().map(|file| file.table).zip(opened).collect()
 }
 
-/// Merges `runs`, oldest first, into one file at `place` for each table that is there still.
+/// Merges `runs`, oldest first, into one file, or part of one, for each table that is there still.
 fn merge(
     core: &Arc<Core>,
     runs: &[Run],
     boundaries: &[Version],
     rewrite: Option<Rewrite>,
-    place: Place,
+    target: &Target,
 ) -> Result<NewFiles> {
     let tables: BTreeSet<TableId> = runs.iter().flat_map(|run| &run.files).map(|(table, _)| *table).collect();
-    let mut all = NewFiles::none(&place);
+    let mut all = NewFiles::none(&target.place(&core.env));
     let is_run = rewrite.is_none_or(|rewrite| rewrite.into.is_none());
     let infos = tables.into_iter().filter_map(|table| core.views.table_info(table));
     for info in infos.collect::<Vec<Arc<TableInfo>>>() {
         let files = runs.iter().rev().filter_map(|run| run.file_of(info.id));
         let sources: Vec<Level> = files.map(|file| Arc::new(vec![file.clone()])).collect();
         let (below, kept) = (Level::default(), Default::default());
-        let (bottom, file_bytes, place) = (false, u64::MAX, Some(place.clone()));
-        let plan = MergePlan { sources, bottom, file_bytes, below, kept, rewrite, is_run, place };
+        let (bottom, file_bytes, target) = (false, u64::MAX, target.clone());
+        let plan = MergePlan { sources, bottom, file_bytes, below, kept, rewrite, is_run, target };
         let Some(merged) = merge_files(core, &info, plan, boundaries, &mut |_, _| true)? else {
             return Err(Error::WritesStopped("the database is closing".to_owned()));
         };

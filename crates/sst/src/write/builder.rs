@@ -94,6 +94,13 @@ impl SstBuilder {
         self
     }
 
+    /// Has it be a part of a larger file, from `offset` on, a multiple of a block, and up to the length that its meta says. Parts of one file
+    /// have one `file_id`. The caller syncs the file.
+    pub fn at_offset(mut self, offset: u64) -> Self {
+        self.writer.begin_at(offset);
+        self
+    }
+
     /// Has the file say in its footer where it comes from, in at most [`MAX_ORIGIN_BYTES`] that only the caller reads.
     /// It does not where [`BuildOptions::features`] do not allow it.
     pub fn with_origin(mut self, origin: Vec<u8>) -> Self {

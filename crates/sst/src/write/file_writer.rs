@@ -30,6 +30,8 @@ pub struct FileWriter {
     has_zstd: bool,
     /// Who writes full buffers; `None` if this thread does.
     behind: Option<WritesBehind>,
+    /// Whether others write to the file, too, and the caller syncs it.
+    is_part: bool,
 }
 
 impl FileWriter {
@@ -45,7 +47,14 @@ impl FileWriter {
             packer: Packer::default(),
             has_zstd: false,
             behind: None,
+            is_part: false,
         }
+    }
+
+    /// Begins at `offset`, behind what others have written. The caller syncs the file.
+    pub fn begin_at(&mut self, offset: u64) {
+        assert!(self.offset() == 0 && offset.is_multiple_of(BLOCK_BYTES as u64), "a part begins with a block");
+        (self.flushed, self.is_part) = (offset, true);
     }
 
     /// Has `threads` write full buffers while the next ones fill. It takes a second buffer.
@@ -127,13 +136,16 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes what is left and makes the file durable; its name is the caller's to make durable.
+    /// Writes what is left and makes the file durable, unless it is a part of one; its name is the caller's to make durable.
     pub fn finish(&mut self) -> Result<()> {
         if self.filled > 0 {
             self.flush()?;
         }
         if let Some(behind) = &self.behind {
             behind.finish().map_err(|error| Error::io("write", &self.path, error))?;
+        }
+        if self.is_part {
+            return Ok(());
         }
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
     }

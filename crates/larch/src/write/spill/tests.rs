@@ -260,3 +260,43 @@ fn a_repair_leaves_out_the_writes_of_a_transaction() {
     let db = Database::builder("repaired").machine(machine).open().expect("the disk works");
     assert_eq!(db.table("t").expect("the disk works").iter().count(), 1);
 }
+
+#[test]
+fn a_transaction_over_many_tables_has_a_file_for_each_run_and_not_for_each_table() {
+    const TABLES: u32 = 100;
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let tables: Vec<Table> = (0..TABLES).map(|i| db.table(&format!("t{i}")).expect("the disk works")).collect();
+    let before = ssts(&disk);
+    let mut tx = db.begin().expect("it is open");
+    let mut most = 0;
+    for row in 0..200 {
+        for (i, table) in (0..).zip(&tables) {
+            let mut value = key(i).to_vec();
+            value.resize(100, row as u8);
+            tx.insert(table, key(row), value).expect("the disk works");
+        }
+        most = most.max(ssts(&disk) - before);
+    }
+    assert!((2..40).contains(&most), "{most} files for {TABLES} tables");
+    // Every table has its own rows, in files and in memory, and loses those after a savepoint alone.
+    let savepoint = tx.savepoint();
+    for table in &tables {
+        (100..400).for_each(|row| tx.remove(table, key(row)).expect("the disk works"));
+    }
+    tx.rollback_to(&savepoint).expect("the disk works");
+    for (i, table) in (0..).zip(&tables) {
+        let rows: Vec<_> = tx.range(table, ..).map(|row| row.expect("the disk works")).collect();
+        assert_eq!(rows.len(), 200, "table {i}");
+        assert!(rows.iter().all(|(_, value)| value[..4] == key(i)), "table {i}");
+    }
+    tx.commit().expect("the disk works").expect("nobody else writes");
+    for (i, table) in (0..).zip(&tables) {
+        assert_eq!(
+            table.get(key(150)).expect("the disk works").map(|value| value[..4].to_vec()),
+            Some(key(i).to_vec())
+        );
+    }
+    assert!(ssts(&disk) - before <= TABLES as usize, "the runs are gone");
+    db.check(&mut |_| {}).expect("the database is whole");
+}
