@@ -109,12 +109,11 @@ fn a_command_that_reads_sees_every_commit_and_takes_nothing_from_the_writer() {
 fn logs_and_blocks_on_this_machine() {
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let directory = tempfile::tempdir().expect("there is room");
-    let near =
-        Near {
-            logs: Some(directory.path().join("logs")),
-            tier: Some((directory.path().join("tier"), 64 << 20)),
-            scratch: Some(directory.path().join("scratch")),
-        };
+    let near = Near {
+        logs: Some(directory.path().join("logs")),
+        tier: Some((directory.path().join("tier"), 64 << 20)),
+        scratch: Some(directory.path().join("scratch")),
+    };
     let connect = || {
         let place = Place::within(Arc::clone(&memory), "db");
         Connection::of_place(place, Patience::default(), &near).expect("the directories can be used")
