@@ -28,13 +28,13 @@ pub(crate) const EXCHANGE: &str = "workers";
 /// A file that every database has.
 const DATABASE: &str = "CURRENT";
 
-/// What is on a disk of this machine, in directories that belong to one database.
+/// What is on a disk of this machine.
 #[derive(Clone, Debug)]
 pub struct Local {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Logs: a commit that is synced is there, and in the store about two puts later. If another machine takes over, it does not have the
-    /// last commits; what it has is a prefix of all.
+    /// Logs, in a directory that belongs to one database: a commit that is synced is there, and in the store about two puts later. If
+    /// another machine takes over, it does not have the last commits; what it has is a prefix of all.
     pub logs: Option<PathBuf>,
     /// What a process writes and reads again for a while, see [`Disk::scratch`].
     pub scratch: Option<PathBuf>,

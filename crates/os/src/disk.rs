@@ -139,6 +139,14 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
+    /// As [`Disk::create_dir`], of a directory that no other user can read, where there are users. Its parents are as always.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::create_dir`].
+    fn create_private_dir(&self, directory: &Path) -> io::Result<()> {
+        self.create_dir(directory)
+    }
     /// Removes an empty directory. Durable only after `sync_dir` of its parent.
     ///
     /// # Errors

@@ -110,11 +110,10 @@ impl Connection {
             None => None,
         };
         let objects: Arc<dyn Store> = tier.clone().map_or(store.clone() as Arc<dyn Store>, |tier| tier);
-        let scratch = near.scratch.clone().unwrap_or_else(|| env::temp_dir().join("larch"));
         let local = Local {
             disk: real.disk.clone(),
             logs: near.logs.as_ref().map(|logs| logs.join(&own)),
-            scratch: Some(scratch.join(&own)),
+            scratch: Some(near.scratch.clone().unwrap_or_else(env::temp_dir)),
         };
         let disk = StoreDisk::with_local(objects, directory, outside, local);
         let reads = Arc::new(StoreReads::new(DEPTH, real.reads.clone(), real.clock.clone()));

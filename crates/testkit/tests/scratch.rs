@@ -10,7 +10,7 @@ use std::path::Path;
 use testkit::stored::{on_store, outside, small};
 
 const DIRECTORY: &str = "/db";
-const SCRATCH: &str = "/tmp/larch";
+const SCRATCH: &str = "/scratch";
 const ROWS: u32 = 5000;
 
 struct World {
@@ -100,21 +100,21 @@ fn a_large_transaction_on_a_store_puts_only_what_it_commits() {
 #[test]
 fn what_a_process_has_left_that_died_goes_with_the_next_use() {
     let world = World::new();
-    let left = Path::new(SCRATCH).join("0123456789abcdef");
+    let left = Path::new(SCRATCH).join("larch-0123456789abcdef");
     let near: &dyn Disk = &*world.near;
     near.create_dir(&left).expect("the disk works");
     near.create_with(&left.join("LOCK"), b"").expect("the disk works");
     near.create_with(&left.join("00000012-3.sst"), b"rows").expect("the disk works");
     // That of a process that lives, and a directory of somebody else.
-    let alive = Path::new(SCRATCH).join("fedcba9876543210");
+    let alive = Path::new(SCRATCH).join("larch-fedcba9876543210");
     near.create_dir(&alive).expect("the disk works");
     let _lock = near.lock(&alive.join("LOCK")).expect("the disk works");
-    near.create_dir(&Path::new(SCRATCH).join("other")).expect("the disk works");
+    near.create_dir(&Path::new(SCRATCH).join("larch-other")).expect("the disk works");
     let db = world.open();
     import(&db).expect("there is no trouble");
     let exists = |path: &Path| near.exists(path).expect("the disk works");
     assert_eq!((exists(&left), exists(&alive)), (false, true));
-    assert!(exists(&Path::new(SCRATCH).join("other")));
+    assert!(exists(&Path::new(SCRATCH).join("larch-other")));
 }
 
 #[test]

@@ -3,11 +3,12 @@
 //! is a directory on a disk of this machine, so that these bytes do not cross the network twice. It does not know what the files are.
 //!
 //! ```text
-//! SCRATCH/0123456789abcdef/LOCK             held as long as the database is open here
-//! SCRATCH/0123456789abcdef/00000012-3.sst
+//! SCRATCH/larch-0123456789abcdef/LOCK             held as long as the database is open here
+//! SCRATCH/larch-0123456789abcdef/00000012-3.sst
 //! ```
 //!
-//! The first use makes the directory, and removes those of processes that have died.
+//! The first use makes the directory, which only this user can read, and removes those of processes that have died. SCRATCH may be shared
+//! with other databases, users and programs.
 //!
 //! Thread safe.
 
@@ -22,6 +23,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 const LOCK: &str = "LOCK";
+const PREFIX: &str = "larch-";
 
 /// How often making a directory is tried. Each try fails only if another process has taken it for one that was left.
 const ATTEMPTS: u32 = 100;
@@ -114,9 +116,9 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
     disk.create_dir(parent)?;
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        let directory = parent.join(format!("{:016x}", machine.random.next_u64()));
+        let directory = parent.join(format!("{PREFIX}{:016x}", machine.random.next_u64()));
         let lock_path = directory.join(LOCK);
-        let locked = disk.create_dir(&directory).and_then(|()| disk.lock(&lock_path));
+        let locked = disk.create_private_dir(&directory).and_then(|()| disk.lock(&lock_path));
         match locked.and_then(|lock| Ok((lock, disk.exists(&lock_path)?))) {
             Ok((lock, true)) => {
                 let own = OwnDirectory { disk: disk.clone(), directory, origin: ProcessOrigin::here(), lock };
@@ -137,7 +139,8 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
 
 /// Removes the directories in `parent`, other than `own`, whose locks nobody holds. What cannot be removed stays for the next process.
 fn remove_left(disk: &dyn Disk, parent: &Path, own: &Path) {
-    let is_one = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = |number: &str| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_one = |name: &str| name.strip_prefix(PREFIX).is_some_and(is_number);
     for entry in disk.list(parent).unwrap_or_default().into_iter().filter(|entry| is_one(&entry.name)) {
         let directory = parent.join(entry.name);
         if directory != own

@@ -48,6 +48,10 @@ impl Disk for RealDisk {
         Place::named(directory).create_dir()
     }
 
+    fn create_private_dir(&self, directory: &Path) -> io::Result<()> {
+        Place::named(directory).create_private_dir()
+    }
+
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         Place::named(directory).remove_dir().map_err(|error| cannot("remove directory", directory, error))
     }

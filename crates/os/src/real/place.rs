@@ -150,12 +150,21 @@ impl<'p> Place<'p> {
 
     /// Makes the directory and those that it is in, durably.
     pub(super) fn create_dir(&self) -> io::Result<()> {
+        self.make_dir(0o777)
+    }
+
+    /// As [`Place::create_dir`]; a directory that is new is this user's alone.
+    pub(super) fn create_private_dir(&self) -> io::Result<()> {
+        self.make_dir(0o700)
+    }
+
+    fn make_dir(&self, mode: u32) -> io::Result<()> {
         if self.is_dir() {
             return Ok(());
         }
         let parent = self.parent();
         parent.create_dir()?;
-        match rustix::fs::mkdirat(self.base, self.name(), Mode::from_raw_mode(0o777)) {
+        match rustix::fs::mkdirat(self.base, self.name(), Mode::from_raw_mode(mode)) {
             Ok(()) => parent.sync_dir().map_err(|error| cannot("sync directory", parent.path, error)),
             // Another process created it meanwhile.
             Err(_) if self.is_dir() => Ok(()),

@@ -372,3 +372,16 @@ fn a_second_name_keeps_the_file_and_a_copy_does_not_change_with_it() {
         assert_eq!(RealDisk.read_all(&three).expect("it was copied"), b"bytes");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_private_directory_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::new("private");
+    let private = scratch.path("parent").join("private");
+    for what in ["it is made with its parent", "it is there already"] {
+        RealDisk.create_private_dir(&private).expect(what);
+        let mode = fs::metadata(&private).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+}
