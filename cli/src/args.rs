@@ -217,7 +217,7 @@ impl Cli {
     }
 }
 
-/// The command line: every command with its options. The options in [`Common`] can stand before a command or after it. They are shown in
+/// The command line: every command with its options. The options in `Common` can stand before a command or after it. They are shown in
 /// the help of the commands that they change something for, and are refused by the others.
 pub fn command() -> clap::Command {
     let command = Cli::command();
