@@ -6,6 +6,7 @@ use os::Disk;
 use os::sim::{SimClock, SimDisk, SimStore};
 use os::store::StoreReads;
 use os::sync::Arc;
+use std::io::ErrorKind;
 use std::path::Path;
 use testkit::stored::{on_store, outside, small};
 
@@ -127,4 +128,32 @@ fn an_import_whose_scratch_is_full_says_where_and_may_be_done_again() {
     world.near.set_capacity(u64::MAX);
     assert_eq!(import(&db).expect("there is room").rows, u64::from(ROWS));
     assert_eq!(db.table("t").expect("it is there").iter().count(), ROWS as usize);
+}
+
+#[test]
+fn a_directory_that_others_have_removed_is_made_anew() {
+    let world = World::new();
+    let db = world.open();
+    import(&db).expect("there is no trouble");
+    world.near.remove_directory(SCRATCH);
+    assert_eq!(import(&db).expect("another one is made").rows, u64::from(ROWS));
+    assert_eq!(world.scratch_entries(), 1);
+    drop(db);
+    assert_eq!(world.scratch_entries(), 0);
+}
+
+#[test]
+fn an_operation_that_fails_while_the_directory_is_made_leaves_nothing() {
+    let mut failed = 0;
+    for n in 1..12 {
+        let world = World::new();
+        let db = world.open();
+        world.near.fail_operation(n, ErrorKind::PermissionDenied);
+        failed += u32::from(import(&db).is_err());
+        world.near.clear_faults();
+        assert_eq!(import(&db).expect("the fault has passed").rows, u64::from(ROWS));
+        drop(db);
+        assert_eq!(world.scratch_entries(), 0, "operation {n}");
+    }
+    assert!(failed > 5, "{failed} imports failed");
 }

@@ -48,7 +48,7 @@ pub struct ScratchPlace {
     /// Whether they can become files of the database as they are.
     pub is_database: bool,
     /// Of the directory on another disk.
-    _own: Option<OwnDirectory>,
+    own: Option<OwnDirectory>,
 }
 
 /// A directory that goes with this value.
@@ -77,20 +77,20 @@ impl Scratch {
         let beside = || {
             let (disk, directory) = (machine.disk.clone(), directory.to_owned());
             let place = Place { disk, directory, leftovers: opener.leftovers.clone() };
-            Arc::new(ScratchPlace { place, opener: opener.clone(), is_database: true, _own: None })
+            Arc::new(ScratchPlace { place, opener: opener.clone(), is_database: true, own: None })
         };
         let made = Mutex::new(near.is_none().then(beside));
         Self { machine: machine.clone(), near, opener: opener.clone(), made }
     }
 
-    /// The directory, which is there.
+    /// The directory, which is there. If another program has removed it, such as one that cleans up what is old, it is another one.
     ///
     /// # Errors
     ///
     /// It cannot be made.
     pub fn get(&self) -> Result<Arc<ScratchPlace>> {
         let mut made = self.made.lock();
-        if let Some(place) = &*made {
+        if let Some(place) = made.as_ref().filter(|place| place.is_there()) {
             return Ok(place.clone());
         }
         let (disk, parent) = self.near.as_ref().expect("without another disk it is made at once");
@@ -106,8 +106,15 @@ impl Scratch {
             ..self.opener.clone()
         };
         let place = Place { disk: disk.clone(), directory, leftovers };
-        let place = Arc::new(ScratchPlace { place, opener, is_database: false, _own: Some(own) });
+        let place = Arc::new(ScratchPlace { place, opener, is_database: false, own: Some(own) });
         Ok(made.insert(place).clone())
+    }
+}
+
+impl ScratchPlace {
+    /// Whether files can be made in it. The directory of the database has a lock that is asked where it is written.
+    fn is_there(&self) -> bool {
+        self.own.as_ref().is_none_or(|own| own.disk.exists(&own.directory.join(LOCK)).unwrap_or(true))
     }
 }
 
@@ -129,6 +136,8 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
             Ok((_, false)) => {}
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
             Err(error) => {
+                // The name is of this call alone. The lock is free again here, or was not taken.
+                disk.remove(&lock_path).ok();
                 disk.remove_dir(&directory).ok();
                 return Err(error);
             }
