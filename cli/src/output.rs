@@ -240,8 +240,8 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// Ends a line. A CR in front of a line end is a part of it to whoever reads the line. So a line of TSV that ends in a CR of
-    /// its own gets another one; where there are escapes, it has `\r` there.
+    /// Ends a line. A reader of lines takes a CR before LF as a part of the line end. So a line of TSV whose last byte is a CR gets a
+    /// second one. With escapes the CR is printed as `\r`, and nothing is added.
     fn end(&self, line: &mut Vec<u8>) {
         if !self.layout.escapes() && line.last() == Some(&b'\r') {
             line.push(b'\r');

@@ -2,6 +2,7 @@
 
 use crate::session::{Ran, Session};
 use std::io::{Read as _, Write as _};
+use std::process::{Child, ChildStdin};
 
 #[test]
 fn wrong_arguments_exit_with_2() {
@@ -101,14 +102,22 @@ const READERS: [(&[&str], &str); 14] = [
     (&["dump", "db", "t"], ""),
 ];
 
-#[test]
-fn a_command_that_reads_needs_no_lock_and_sees_what_a_writer_has_committed() {
+/// A database with a row in files, and a process that has committed a second one, which is in the log, and waits for more.
+fn with_writer() -> (Session, Child, ChildStdin) {
     let session = Session::with(&["--format", "tsv"], "a\t1\n");
     let mut child = session.start(&["load", "db", "t"]);
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(b"b\t2\n").expect("larch reads");
     let mut stdout = child.stdout.take().expect("it was asked for");
     stdout.read_exact(&mut [0; 2]).expect("larch answers");
+    // It prints more at its end.
+    child.stdout = Some(stdout);
+    (session, child, stdin)
+}
+
+#[test]
+fn a_command_that_reads_needs_no_lock_and_sees_what_a_writer_has_committed() {
+    let (session, mut child, stdin) = with_writer();
     for (args, part) in READERS {
         let printed = session.run(args).ok();
         assert!(printed.contains(part), "{args:?}: {printed}");
@@ -137,12 +146,7 @@ fn what_a_scan_prints_is_loaded_into_the_same_database() {
 
 #[test]
 fn a_database_that_may_not_be_written_is_read() {
-    let session = Session::with(&["--format", "tsv"], "a\t1\n");
-    let mut child = session.start(&["load", "db", "t"]);
-    let mut stdin = child.stdin.take().expect("it was asked for");
-    stdin.write_all(b"b\t2\n").expect("larch reads");
-    let mut stdout = child.stdout.take().expect("it was asked for");
-    stdout.read_exact(&mut [0; 2]).expect("larch answers");
+    let (session, mut child, _stdin) = with_writer();
     // The row is in the log for ever.
     child.kill().expect("it runs until it is killed");
     child.wait().expect("it was started");

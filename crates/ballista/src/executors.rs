@@ -122,7 +122,7 @@ impl ClusterState for Executors {
     /// Ballista begins stages anew after this, so the queries end before.
     async fn remove_executor(&self, executor: &str) -> Result<()> {
         let (loss, ended) = oneshot::channel();
-        // If nobody takes it, then the scheduler ends, and all queries with it.
+        // The send fails only while the scheduler ends, and then all its queries end, too.
         if self.losses.unbounded_send(loss).is_ok() {
             ended.await.unwrap_or(());
         }

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Only a query that hangs takes as long: several times what `docs/scale.md` says.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// Joins rows of different executors, and comes to one row. The first two stages exchange the rows of both sides, and the third
-/// one joins them.
+/// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and the third stage joins
+/// them.
 const QUERY: &str = "SELECT count(*) AS n, sum(a.amount + b.amount) AS s FROM orders a JOIN orders b \
     ON a.shop = b.shop AND a.id / 1000 = b.id / 1000";
 
@@ -26,7 +26,7 @@ fn begin(cluster: &Cluster, database: &Path) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Waits until an executor has written files for so many partitions of a stage, or the query has ended.
+/// Waits until `executor` has written the files of so many `partitions` of `stage`. It panics if the query ends before that.
 fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, query: &mut Child) {
     let is_of_stage = |path: &std::path::PathBuf| path.iter().rev().nth(2).is_some_and(|name| name == stage);
     while cluster.written(executor).iter().filter(|path| is_of_stage(path)).count() < partitions {

@@ -8,9 +8,9 @@
 //! * what range erases in newer files hide and a slice does not leave out, as [`cut`](super::cut) has measured it,
 //! * what its own range erases hide, if a merge will drop these,
 //! * older versions of its rows that no reader can read any more,
-//! * what rows and erases in newer files hide. This is an estimate: each of these rows hides one row of average length in each deeper
-//!   level, as far as there are so many. Rows that are new and hide nothing count as well. But a table is rewritten for them only once
-//!   it has grown by a fifth, and then they lie in the same files.
+//! * what rows and erases in newer files hide. This is an estimate: each of these rows is taken to hide one row of average length in each
+//!   deeper level, and at most as many rows as the level has. A new row that hides nothing counts, too. But the table is compacted for such
+//!   rows only once it has grown by a fifth, and after that they hide nothing.
 //!
 //! A row has no limit of its length, so all of this is counted in bytes, of which values outside of pages are a part.
 
@@ -23,7 +23,7 @@ use os::sync::atomic::Ordering;
 use sst::{KeyRange, Version};
 use std::collections::HashMap;
 
-/// A table at rest is compacted if it wastes so many bytes. It is what a cut is worth, too.
+/// A table at rest is compacted if its files waste at least so many bytes.
 const MIN_BYTES: u64 = 256 << 10;
 
 /// And if this is one in this many bytes of its files, so that the files have at most a quarter more than what readers see.

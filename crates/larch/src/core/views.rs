@@ -112,7 +112,8 @@ impl Views {
         self.boundaries_without(&[])
     }
 
-    /// The same if the memtables of `logs` are flushed together, so that nobody is shown some of them without the others.
+    /// As [`Views::boundaries`], for a flush that writes the memtables of all `logs` at once: no reader sees some of them without the
+    /// others.
     pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
         let newest = *boundaries.last().expect("the newest version is one");

@@ -38,7 +38,7 @@ impl IndexKeys for Begin {
     }
 }
 
-/// A minute in which nobody uses the database.
+/// Lets a minute pass, in which only background work uses the database.
 fn rest(machine: &Machine, db: &Database) {
     for _ in 0..60 {
         machine.clock.sleep(Duration::from_secs(1));

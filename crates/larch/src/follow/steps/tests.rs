@@ -2,6 +2,8 @@
 
 use crate::options::{Durability, Follow, LevelOptions};
 use crate::{Database, Readable as _};
+use os::sim::SimDisk;
+use os::sync::Arc;
 use os::{Access, Disk as _, Machine};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -39,6 +41,28 @@ fn write(db: &Database, random: &mut Xoshiro256PlusPlus, rows: &mut Rows) {
     }
 }
 
+/// A writer that has made ten steps, and its follower.
+struct Begun {
+    random: Xoshiro256PlusPlus,
+    disk: Arc<SimDisk>,
+    writer: Database,
+    follower: Database,
+    /// What the writer shows.
+    rows: Rows,
+}
+
+impl Begun {
+    fn of(seed: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (machine, disk) = Machine::simulated(seed);
+        let writer = builder(&machine).open().expect("the disk works");
+        let mut rows = Rows::new();
+        (0..10).for_each(|_| write(&writer, &mut random, &mut rows));
+        let follower = builder(&machine).follow(Follow::Commits).open().expect("the disk works");
+        Self { random, disk, writer, follower, rows }
+    }
+}
+
 fn seen(db: &Database) -> (Version, Rows) {
     let snapshot = db.snapshot();
     let mut all = Rows::new();
@@ -56,12 +80,7 @@ fn seen(db: &Database) -> (Version, Rows) {
 fn whatever_is_looked_at_and_shown_first_a_follower_shows_a_prefix() {
     for seed in 0..300 {
         println!("seed {seed}");
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let (machine, _) = Machine::simulated(seed);
-        let writer = builder(&machine).open().expect("the disk works");
-        let mut rows = Rows::new();
-        (0..10).for_each(|_| write(&writer, &mut random, &mut rows));
-        let follower = builder(&machine).follow(Follow::Commits).open().expect("the disk works");
+        let Begun { mut random, writer, follower, mut rows, .. } = Begun::of(seed);
         let following = follower.core().following.get().expect("it follows");
         let mut history = BTreeMap::from([(writer.version(), rows.clone())]);
         for _ in 0..200 {
@@ -86,12 +105,7 @@ fn whatever_is_looked_at_and_shown_first_a_follower_shows_a_prefix() {
 fn whatever_errors_pass_a_follower_shows_a_prefix_and_never_an_older_one() {
     for seed in 0..300 {
         println!("seed {seed}");
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let (machine, disk) = Machine::simulated(seed);
-        let writer = builder(&machine).open().expect("the disk works");
-        let mut rows = Rows::new();
-        (0..10).for_each(|_| write(&writer, &mut random, &mut rows));
-        let follower = builder(&machine).follow(Follow::Commits).open().expect("the disk works");
+        let Begun { mut random, disk, writer, follower, mut rows } = Begun::of(seed);
         let following = follower.core().following.get().expect("it follows");
         let mut history = BTreeMap::from([(writer.version(), rows.clone())]);
         let mut newest = Version(0);
