@@ -955,7 +955,8 @@ impl Database {
 
     /// Writes all rows in memory to files, so that the next open has no log to read, and gives up this handle. The
     /// database is closed when the last handle is dropped. Dropping the last handle without this call is safe, too: the
-    /// commits stay in the log.
+    /// commits stay in the log. If the disk has no room for the files, all commits are made durable in the log, and the close
+    /// succeeds: the next open reads the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -969,11 +970,14 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::flush`]. Commits that were durable stay durable.
+    /// As [`Database::flush`], but for a full disk, and as [`Database::sync`]. Commits that were durable stay durable.
     pub fn close(self) -> Result<()> {
         if self.core().env.options.read_only {
             return Ok(());
         }
-        self.flush()
+        match self.flush() {
+            Err(error) if error.is_disk_full() => self.sync(),
+            flushed => flushed,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Opening a database for writing on a disk without room.
 
 use crate::memtable::set::MemSet;
-use crate::{Database, Table};
+use crate::{Database, Durability, Table};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};
@@ -92,6 +92,27 @@ fn a_full_disk_opens_for_reads_erases_and_drops_whatever_room_is_left() {
             assert_eq!(rows(&db, "t").len(), left.len() + 1, "room {room}");
             assert!(db.existing_table("u").expect("the disk works").is_none());
             db.check(&mut |_| {}).expect("the database is whole");
+        }
+    }
+}
+
+#[test]
+fn a_change_on_a_full_disk_ends_with_a_close_that_succeeds_and_keeps_it() {
+    for durability in [Durability::Synced, Durability::Buffered] {
+        for room in (0..4000).step_by(197).chain((4000..100_000).step_by(10_007)) {
+            let disk = with_rows(false);
+            disk.set_capacity(disk.used_bytes() + room);
+            let db = open(&disk);
+            let before = rows(&db, "t");
+            let mut batch = db.batch().durability(durability);
+            batch.remove(&db.table("t").expect("it is there"), before[0].0.clone());
+            batch.commit().unwrap_or_else(|error| panic!("an erase, room {room}: {error}"));
+            db.drop_table("u").unwrap_or_else(|error| panic!("a dropped table, room {room}: {error}"));
+            db.close().unwrap_or_else(|error| panic!("a close, room {room}: {error}"));
+            disk.crash_keeping_nothing();
+            let db = open(&disk);
+            assert_eq!(rows(&db, "t"), before[1..], "room {room}");
+            assert!(db.existing_table("u").expect("the disk works").is_none(), "room {room}");
         }
     }
 }
