@@ -35,6 +35,7 @@ The project's own commands.
   cargo x test    all tests, after installing what they need of the machine
   cargo x ci      everything the build server checks, in its order
   cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
+  cargo x house   each crate in figures: rooms, floors, circles, lines, public names; cargo x house CRATE…: its imports
   cargo x package the libraries as they would be published, each built from its package
   cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml
   cargo x semver  fails if the tree breaks programs for the last release and its version may not; --list says what it
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test::run(&root()),
         ["ci"] => ci::run(&root()),
+        ["house", places @ ..] => tidy::house(&root(), places),
         ["tidy"] => tidy::run(&root()),
         ["package"] => package::run(&root()),
         ["deny"] => deny::run(&root()),

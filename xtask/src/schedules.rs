@@ -18,7 +18,7 @@ const SHUTTLE: Library = Library {
         "--package larch-os --lib real::threads::schedules",
         "--package larch-pages --lib file::open_files::schedules",
         "--package larch-pages --test shuttle",
-        "--package larch-db --lib wal::sync::schedules",
+        "--package larch-db --lib log::sync::schedules",
         "--package larch-db --lib memtable::skip_list::schedules",
         "--package larch-db --lib visible::schedules",
         "--package larch-db --lib levels_lock::schedules",
@@ -28,7 +28,7 @@ const SHUTTLE: Library = Library {
 const LOOM: Library = Library {
     name: "loom",
     tests: &[
-        "--package larch-db --lib wal::sync::schedules",
+        "--package larch-db --lib log::sync::schedules",
         "--package larch-db --lib memtable::skip_list::schedules",
         "--package larch-db --lib visible::schedules",
         "--release --package larch-pages --lib frame::tests",

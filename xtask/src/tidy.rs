@@ -6,6 +6,9 @@ mod circles;
 mod decisions;
 mod dependencies;
 mod faults;
+mod floors;
+mod house;
+mod imports;
 mod links;
 mod locks;
 mod manifest;
@@ -34,12 +37,13 @@ struct Finding {
 /// A rule: looks at the whole tree, answers with what it found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     modules::files_are_reachable,
     sources::files_say_what_they_are,
     dependencies::point_downward,
     locks::locks_fit_the_manifests,
     circles::no_file_imports_in_a_circle,
+    floors::imports_go_down,
     sources::no_leftovers,
     sources::atomics_come_from_os,
     links::links_lead_to_files,
@@ -75,6 +79,20 @@ pub fn run(root: &Path) -> ExitCode {
     } else {
         eprintln!("tidy: {} to mend", findings.len());
         ExitCode::FAILURE
+    }
+}
+
+/// Prints the rooms of each crate as figures or, of a crate that `places` names, who imports what of whom.
+pub fn house(root: &Path, places: &[&str]) -> ExitCode {
+    match Tree::read(root).map_err(|error| error.to_string()).and_then(|tree| house::shown(&tree, places)) {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("house: {why}");
+            ExitCode::FAILURE
+        }
     }
 }
 

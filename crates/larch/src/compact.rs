@@ -4,36 +4,28 @@
 //! Compactions share the lock of levels (`Writes::levels`). Each claims the levels and keys that it changes before it begins, so
 //! that those beside each other never meet (decision 56). One thread at a time chooses.
 
-pub mod claim;
 pub mod cut;
-pub mod erases;
 pub mod execute;
-pub mod keep;
-pub mod kept_files;
-pub mod level0;
-pub mod levels_lock;
-pub mod merge;
-pub mod pick;
-pub mod picks;
-pub mod waste;
-pub mod work;
+pub mod offering;
+pub mod result;
 
-use self::level0::Now;
-use self::levels_lock::SharedLevels;
-use self::pick::Pick;
-use self::picks::Claimed;
-use crate::cancel::Limit;
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::table::{TableId, TableInfo};
 use crate::core::{Core, StopOnPanic};
-use crate::error::{Error, Result};
-use crate::manifest::{TableId, TableInfo};
-use crate::read::View;
-use crate::workers::offering::{self, Merger};
-use crate::workers::offers::Place;
+use crate::levels::level0::{self, Now};
+use crate::levels::levels_lock::SharedLevels;
+use crate::levels::offers::Place;
+use crate::levels::pick::{self, Pick};
+use crate::levels::picks::Claimed;
+use crate::levels::waste;
+use crate::view::View;
+use offering::Merger;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 
 /// The name of the work in the error about a cancelled compaction.
-const WORK: &str = "the compaction";
+pub const WORK: &str = "the compaction";
 
 /// The job that compacts while there is something to compact.
 #[derive(Debug)]
@@ -244,20 +236,18 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     outcome
 }
 
-/// Merges everything a table has into its deepest level, unless `limit` ends it before. `progress` receives the bytes that
+/// Merges everything that a table has in files into its deepest level, unless `limit` ends it before. `progress` receives the bytes that
 /// were read and the bytes to read in all.
 ///
 /// # Errors
 ///
-/// Why writes are refused; why the flush before it or the compaction failed; that `limit` has ended it.
+/// Why writes are refused; why the compaction failed; that `limit` has ended it.
 pub fn compact_table(
     core: &Arc<Core>,
     table: TableId,
     limit: &Limit,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<()> {
-    limit.check(WORK)?;
-    crate::write::flush::flush_all(core)?;
     let outcome = {
         let _levels = core.own_levels();
         limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))

@@ -15,11 +15,8 @@
 //! - What two directories share is never written again: only SSTs are.
 
 mod beside;
-pub mod copied_file;
 pub(crate) mod list;
 mod moment;
-pub mod new_directory;
-pub mod outside;
 mod store;
 
 pub mod backup;

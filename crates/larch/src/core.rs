@@ -6,32 +6,45 @@
 //! exception: an import, a large batch and a shared table wait for flushes under `levels` and `writer`. This is safe because a flush takes only
 //! `manifest` and `numbering`.
 
+pub mod ahead;
+pub mod background;
 pub mod environment;
+pub mod files_only;
+pub mod fill;
+pub mod following;
 pub mod handle;
+pub mod install;
+pub mod log_tail;
+pub mod pace;
+pub mod registry;
+pub mod reserve;
+pub mod scratch;
 pub mod snapshots;
 pub mod views;
 pub mod visible;
+pub mod waiting;
+pub mod writer;
 pub mod writes;
 
-use crate::background::{Background, BackgroundClose};
-use crate::compact::levels_lock::OwnedLevels;
-use crate::error::{Error, Result};
-use crate::event::Event;
-use crate::follow::following::Following;
-use crate::indexes::registry::Registry;
-use crate::log::record::LogError;
-use crate::options::{Follow, Options};
-use crate::read::View;
-use crate::warm::state;
-use crate::write::reserve::Reserve;
-use crate::write::writer::{NotAppended, Unsynced, Writer, log_path};
+use crate::base::error::{Error, Result};
+use crate::base::event::Event;
+use crate::base::options::{Follow, Options};
+use crate::base::record::LogError;
+use crate::levels::levels_lock::OwnedLevels;
+use crate::levels::offers::exchange::Exchange;
+use crate::view::View;
+use background::{Background, BackgroundClose};
 use environment::Environment;
+use following::Following;
 use os::sync::{Mutex, OnceLock};
 use os::{Clock, Lock};
+use registry::Registry;
+use reserve::Reserve;
 use sst::Version;
 use std::time::Duration;
 use views::{Shows, Views};
 use visible::Broken;
+use writer::{NotAppended, Unsynced, Writer, log_path};
 use writes::Writes;
 
 /// An open database.
@@ -52,6 +65,8 @@ pub struct Core {
     /// Held while the database is open for writing; released after everything that touches its files.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
+    /// What the close does besides, once no background work runs any more.
+    pub at_close: OnceLock<fn(&Core)>,
     /// Set if the close goes on after the last handle is gone. Ends after the lock.
     pub closing: Mutex<Option<BackgroundClose>>,
 }
@@ -102,6 +117,7 @@ impl Core {
             background: Background::default(),
             following: OnceLock::new(),
             lock,
+            at_close: OnceLock::new(),
             closing: Mutex::new(None),
         }
     }
@@ -217,7 +233,15 @@ impl Core {
     /// On a machine without threads, where nothing happens while a caller waits: takes back what workers are to do.
     pub fn take_back_without_threads(&self) {
         if !self.env.machine.threads.are_real() {
-            self.writes.offers.withdraw_all(&self.env);
+            self.withdraw_offers();
+        }
+    }
+
+    /// Takes back what workers are to do, unless that is for another process to say.
+    pub fn withdraw_offers(&self) {
+        if self.env.check_origin().is_ok() {
+            let exchange = Exchange { disk: &*self.env.machine.disk, database: &self.env.directory };
+            self.writes.offers.withdraw_all(exchange, self.env.machine.clock.now());
         }
     }
 
@@ -233,13 +257,12 @@ impl Core {
 impl Drop for Core {
     /// Ends the close that the last handle began. No background work runs any more.
     fn drop(&mut self) {
-        self.writes.offers.withdraw_all(&self.env);
+        self.withdraw_offers();
         if !self.background.is_closing() || self.check_writable().is_err() {
             return;
         }
-        if self.env.options.warm_from_last && !self.env.options.read_only {
-            // Best effort: losing it costs only time.
-            state::save(&self.env, &self.views.newest()).ok();
+        if let Some(at_close) = self.at_close.get() {
+            at_close(self);
         }
         if let Some(writer) = self.writes.writer.lock().as_mut() {
             // The log is complete without the proof, which only helps to recognize later damage.

@@ -1,12 +1,11 @@
-//! Writes new files, installs them in the database, and removes files that nothing needs any more. It does not know what the
-//! rows in them mean.
+//! Writes files of a database, from rows or from other files, and copies files. It does not know when that is done, or how new
+//! files are installed.
 
-pub mod fresh;
-pub mod install;
-pub mod leftovers;
-pub mod listing;
-pub mod origin;
+pub mod copied_file;
+pub mod erases;
+pub mod keep;
+pub mod kept_files;
+pub mod merge;
+pub mod new_directory;
 pub mod output;
-pub mod place;
-pub mod scratch;
-pub mod sealed;
+pub mod outside;

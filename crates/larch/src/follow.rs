@@ -8,10 +8,6 @@
 //!
 //! Writer and follower exchange nothing but files in the directory `followers`, see `docs/format/followers.md`.
 
-pub mod following;
 pub mod jobs;
-pub mod lease;
-pub mod log_tail;
-pub mod position;
 pub mod replaced;
 pub mod steps;

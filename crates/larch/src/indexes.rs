@@ -3,10 +3,7 @@
 //!
 //! The entries of an index are the rows of a table of its own. So they are flushed, merged, read and checked as all rows are.
 
-pub mod build;
 pub mod check;
 pub mod entry;
-pub mod keys;
 pub mod maintain;
 pub mod read;
-pub mod registry;

@@ -2,9 +2,6 @@
 //! does not know how data is written.
 
 pub mod check;
-pub mod damage;
 pub mod dump;
-pub mod explain;
 pub mod metrics;
-pub mod problem;
 pub mod scrub;

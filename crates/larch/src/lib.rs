@@ -79,36 +79,29 @@
 //! table.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
-mod background;
-mod bounds;
-mod built;
-mod cancel;
+mod base;
 mod compact;
 mod copies;
 mod core;
-mod error;
-mod event;
 mod files;
 mod follow;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
 mod handle;
+mod import;
 mod indexes;
 mod inspect;
-mod key_head;
+mod levels;
 mod log;
 mod manifest;
 mod memtable;
 mod open;
-mod options;
-mod parts;
 mod read;
-mod release;
 mod repair;
 mod stats;
-mod tables;
 mod transaction;
+mod view;
 mod warm;
 mod workers;
 mod write;
@@ -118,25 +111,34 @@ pub mod bill {
     pub use os::store::{Bill, Cost, Counts, Price, Requests};
 }
 
-pub use background::trouble::{FailedWork, Trouble};
+pub use core::background::trouble::{FailedWork, Trouble};
 use pages::gauge;
 
-pub use bounds::IntoKeyRange;
-pub use built::builder::FileBuilder;
-pub use built::directory::BuiltFiles;
-pub use built::ingest::{IngestOptions, IngestReport};
-pub use cancel::Cancel;
+pub use base::bounds::IntoKeyRange;
+pub use base::cancel::Cancel;
+pub use base::conflict::Conflict;
+pub use base::error::{Error, Result};
+pub use base::event::{CompactionReason, Event, EventLevel, StallReason};
+pub use base::extractors::IndexKeys;
+pub use base::options::{Durability, Filters, Follow, LevelOptions, TableOptions};
+pub use base::record::LogError;
+pub use base::release::Release;
 pub use copies::backup::BackupReport;
 pub use copies::backups::{BackupInfo, BackupProblem, Backups, VerifyReport};
 pub use copies::checkpoint::CheckpointReport;
-pub use error::{Error, Result};
-pub use event::{CompactionReason, Event, EventLevel, StallReason};
-pub use files::listing::is_file_of_database;
+pub use core::background::problem::Problem;
+pub use core::background::warmth::Warmed;
 pub use handle::batch::Batch;
 pub use handle::cache::Cache;
 pub use handle::commit::Commit;
 pub use handle::database::{Builder, Database};
+pub use handle::expected::{Expected, Unmet};
+pub use handle::explain::{
+    Explained, ExplainedByIndex, ExplainedFile, ExplainedLevel, ExplainedPages, ExplainedStore, Explanation, PageFound,
+    PageVisit, Verdict,
+};
 pub use handle::index::Index;
+pub use handle::index_build::BuildProgress;
 pub use handle::indexes::IndexOptions;
 pub use handle::readable::Readable;
 pub use handle::selected::Selected;
@@ -146,38 +148,30 @@ pub use handle::statistics::Statistics;
 pub use handle::table::Table;
 pub use handle::transaction::{Isolation, Savepoint, Transaction, TransactionOptions};
 pub use handle::until::Until;
-pub use indexes::build::BuildProgress;
+pub use import::Import;
+pub use import::built::builder::FileBuilder;
+pub use import::built::directory::BuiltFiles;
+pub use import::built::ingest::{IngestOptions, IngestReport};
+pub use import::sort::ImportReport;
 pub use indexes::check::{IndexCheck, IndexProblem};
 pub use indexes::entry::IndexEntry;
-pub use indexes::keys::IndexKeys;
 pub use indexes::read::{Entries, IndexRow, RangeBy, ScanBy};
 pub use inspect::check::{CheckProgress, CheckReport};
 pub use inspect::dump::{dump, dump_on};
-pub use inspect::explain::{
-    Explained, ExplainedByIndex, ExplainedFile, ExplainedLevel, ExplainedPages, ExplainedStore, Explanation, PageFound,
-    PageVisit, Verdict,
-};
 pub use inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
-pub use inspect::problem::Problem;
-pub use log::record::LogError;
-pub use options::{Durability, Filters, Follow, LevelOptions, TableOptions};
+pub use manifest::directory::listing::is_file_of_database;
 pub use os::Machine;
 pub use os::real::ThreadPool;
 pub use os::sim::SimDisk;
 pub use pages::{Admit, CacheUsage, PageKind, Reason};
 pub use read::{
-    Content, Cursor, InlineParts, Key, PartCursor, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowBatch,
-    RowRef, Scan, Tried, Value,
+    Content, Cursor, InlineParts, PartCursor, PartRange, PartScan, Range, Reader, RowBatch, RowRef, Scan, Tried,
 };
-pub use release::Release;
 pub use repair::{Loss, RepairReport, repair, repair_on};
 pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version, successor};
 pub use stats::shape::Resolution;
 pub use stats::types::{RangeGroup, RangeLevel, RangeStats};
-pub use tables::import::Import;
-pub use tables::sort::ImportReport;
-pub use transaction::conflict::Conflict;
-pub use transaction::expected::{Expected, Unmet};
-pub use warm::loader::Warmed;
+pub use view::precharge::Prefetched;
+pub use view::value::{Key, Parts, Value};
 pub use workers::worker::{CompactedJob, CompactionWorker};

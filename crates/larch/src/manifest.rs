@@ -2,12 +2,14 @@
 //! them. Only this folder makes file sets. It does not know what is in the files.
 
 pub mod db_file;
+pub mod directory;
 pub mod edit;
 pub mod file_set;
 pub mod level_bounds;
 pub mod log;
+pub mod new_files;
+pub mod origin;
 pub mod table_files;
-pub mod table_info;
 pub mod tables;
 pub mod tail;
 
@@ -16,5 +18,4 @@ pub use edit::{Edit, NewFile};
 pub use file_set::FileSet;
 pub use log::ManifestLog;
 pub use table_files::{Level, TableFiles};
-pub use table_info::{IndexInfo, IndexState, LEVELS, TableId, TableInfo};
 pub use tail::ManifestTail;

@@ -8,7 +8,7 @@
 //! - Nothing is removed. But a row hides an earlier one with the same key and version, because one batch may write a key twice.
 //! - When a reader asks at a version, every commit up to this version has been applied. So what a reader sees at a version does
 //!   not change, even if more commits are applied meanwhile.
-//! - At equal versions a put wins over a range erase; see [`crate::write::batch::BatchOps::resolve`].
+//! - At equal versions a put wins over a range erase; see [`crate::base::ops::BatchOps::resolve`].
 //!
 //! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads meanwhile.
 //! Looking up a row takes no lock and allocates nothing, and the filter of the set denies most absent keys (decision 68). Asking for

@@ -2,27 +2,30 @@
 //! SST, and does not know how a log is read.
 
 mod begin;
-pub mod recovery;
+pub mod idle;
+pub mod jobs;
 
-use crate::background::{BackgroundClose, jobs};
-use crate::built::list::LIST;
-use crate::copies::outside::check_outside;
+use crate::base::error::{Error, Result};
+use crate::base::event::Event;
+use crate::base::options::{Follow, Options};
+use crate::base::table::{IndexInfo, IndexState, TableId};
 use crate::core::Core;
+use crate::core::background::BackgroundClose;
 use crate::core::environment::Environment;
-use crate::error::{Error, Result};
-use crate::event::Event;
-use crate::files::leftovers::Leftovers;
-use crate::files::listing::{LOCK, ListedFile, list};
+use crate::core::files_only::{hold, opener, show_files};
+use crate::core::writer::log_path;
+use crate::files::outside::check_outside;
 use crate::follow;
-use crate::follow::lease::Lease;
-use crate::manifest::db_file::{EarlyFiles, FileOpener, number_distance, sst_name};
+use crate::levels::offers::exchange::Exchange;
+use crate::manifest::db_file::{FileOpener, sst_name};
+use crate::manifest::directory::lease::Lease;
+use crate::manifest::directory::listing::{ListedFile, list};
+use crate::manifest::directory::names::{LIST, LOCK};
 use crate::manifest::log::manifest_name;
-use crate::manifest::{Edit, FileSet, IndexInfo, IndexState, ManifestLog, ManifestTail, TableId};
-use crate::options::{Follow, Options};
-use crate::read::View;
-use crate::workers::exchange::Exchange;
+use crate::manifest::{Edit, FileSet, ManifestLog, ManifestTail};
+use crate::view::View;
+use crate::warm::state;
 use crate::write::flush;
-use crate::write::writer::log_path;
 use begin::{Beginning, Begun};
 use os::sync::Arc;
 use os::{Lock, Machine};
@@ -68,20 +71,6 @@ pub fn open(
     }
 }
 
-/// `machine` with a disk on which `directory`, if it is there, stays the one that it is now, wherever it is moved and whatever comes
-/// to its old place.
-///
-/// # Errors
-///
-/// What the disk refuses.
-pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
-    match os::hold(&machine.disk, directory) {
-        Ok(disk) => Ok(Machine { disk, ..machine.clone() }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(machine.clone()),
-        Err(error) => Err(Error::io("open", directory, error)),
-    }
-}
-
 /// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not visible, unless
 /// the database is to follow its writer.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
@@ -107,6 +96,14 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache:
     Ok(core)
 }
 
+/// Saves which pages are in memory, if the next open is to load them.
+fn save_warm_state(core: &Core) {
+    if core.env.options.warm_from_last {
+        // Best effort: losing it costs only time.
+        state::save(&core.env, &core.views.newest()).ok();
+    }
+}
+
 /// How many files the tables of a database have.
 fn file_count(core: &Core) -> u64 {
     core.views.newest().files.tables.values().map(|table| table.files().count() as u64).sum()
@@ -128,64 +125,6 @@ fn open_follower(
     core.begin_to_follow(follow, lease, manifest)?;
     follow::jobs::begin(&core);
     Ok(core)
-}
-
-/// A database that shows these files, and has neither lock nor log nor threads.
-pub fn show_files(
-    machine: Machine,
-    directory: PathBuf,
-    options: Options,
-    opener: FileOpener,
-    files: FileSet,
-) -> Arc<Core> {
-    let visible = files.flushed_version;
-    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
-    let env = Environment::new(machine, directory, options, opener, view.files.epoch);
-    Arc::new(Core::new(env, None, view, visible))
-}
-
-/// A database without tables, files, log and lock in `directory`, in which files for other databases can be built.
-///
-/// # Errors
-///
-/// [`Error::BadOptions`], [`Error::NoThreads`].
-pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Result<Arc<Core>> {
-    options.check()?;
-    machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
-    let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
-    let opener = opener(&machine, &directory, &options, cache);
-    // Names of files that are built apart differ: a copy of one over another would change a file that a database shares with it.
-    let mut files = FileSet::new(machine.random.next_u64());
-    files.next_number = number_distance(machine.random.next_u64());
-    Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
-}
-
-/// Opens the files of the database in `directory`.
-pub fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc<PageCache>) -> FileOpener {
-    FileOpener {
-        directory: directory.to_owned(),
-        machine: machine.clone(),
-        cache,
-        prefer_flat: options.prefer_flat_index,
-        early: EarlyFiles::default(),
-        known: Arc::default(),
-        leftovers: Leftovers::new(machine.disk.clone()),
-    }
-}
-
-/// Opens the newest files of the database of `core`, which is open read-only, once more: with numbers for new files that none of
-/// them has, and for readers of the release that the database was written for.
-///
-/// # Errors
-///
-/// The manifest cannot be read.
-pub fn open_beside(core: &Core) -> Result<Arc<Core>> {
-    let (env, view) = (&core.env, core.views.newest());
-    let opener = env.opener.knowing(view.files.files_by_number());
-    let files = ManifestTail::open(&env.machine, &env.directory, &opener)?.into_files();
-    let written_for = files.written_for.as_ref().and_then(|release| release.parse().ok());
-    let options = Options { compat: written_for.unwrap_or(env.options.compat), ..env.options.clone() };
-    Ok(show_files(env.machine.clone(), env.directory.clone(), options, opener, files))
 }
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
@@ -246,6 +185,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
         time: core.env.machine.clock.now() - begin_time,
     });
     jobs::begin(&core);
+    core.at_close.set(save_warm_state).expect("a database is opened once");
     if core.views.newest().memory.len() > 1 {
         // The first try is made here, so that a process that ends soon does not leave all to the next one.
         flush::attempt(&core);

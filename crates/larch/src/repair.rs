@@ -17,10 +17,10 @@ mod save;
 
 pub use report::{Loss, RepairReport};
 
-use crate::copies::outside::check_outside_of;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::files::outside::check_outside_of;
 use crate::handle::database::Database;
-use crate::tables::define::check_new_name;
+use crate::write::define::check_new_name;
 use damaged::DamagedDatabase;
 use os::Machine;
 use save::save_table;

@@ -6,7 +6,6 @@ pub mod heat;
 pub mod install;
 pub mod job;
 pub mod loader;
-pub mod requests;
 pub mod state;
 
 #[cfg(test)]

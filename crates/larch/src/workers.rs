@@ -19,13 +19,7 @@
 //! A worker may die at any point: then its beats end, and the writer takes the job back and merges itself, or offers the merge again.
 //! If the writer dies, its jobs are void: the next writer has another epoch, which is part of their names.
 
-pub mod alive;
 pub mod beat;
-pub mod exchange;
-pub mod job;
-pub mod offering;
-pub mod offers;
-pub mod result;
 pub mod worker;
 
 #[cfg(all(test, not(any(loom, shuttle))))]

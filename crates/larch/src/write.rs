@@ -1,10 +1,9 @@
 //! The way of writes: batches become commits, commits become rows in memory, and memory becomes files of level 0. It does not
-//! know the levels below.
+//! know how files are merged into the levels below.
 
-pub mod ahead;
-pub mod batch;
+pub mod change;
 pub mod commit;
-pub mod fill;
+pub mod define;
 pub mod flush;
 pub mod indexed;
 mod joined;
@@ -12,10 +11,8 @@ pub mod large;
 pub mod limits;
 pub mod log_job;
 pub mod not_committed;
-pub mod pace;
-pub mod reserve;
+pub mod recovery;
 pub mod room;
 pub mod spill;
-pub mod stall;
 pub mod sync_job;
-pub mod writer;
+pub mod validation;

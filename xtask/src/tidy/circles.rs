@@ -1,234 +1,151 @@
-//! Finds files of a crate that import each other in a circle: none of them can be read or tested without the others.
+//! Finds files and folders of a crate that import each other in a circle: none of them can be read or tested without the others.
 //!
-//! A file imports another if it names something that the other defines. A name that a module only hands on (`pub use`)
-//! counts for the file that defines it, so that a folder may gather the names of its files. Tests do not count.
+//! A folder counts with the file of its name: `read/` with `read.rs`. Within the folder, in the engine's own crates, this file is one
+//! more of its files. Elsewhere it may hold what the files of its folder share, as may the root of a crate.
 
 use super::Finding;
+use super::imports::{Crate, Names};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use syn::visit::{self, Visit};
 
-/// Crates without circles.
-const CRATES: [&str; 5] = ["crates/larch", "crates/os", "crates/pages", "crates/rows", "crates/sst"];
+/// Crates in which a file that has a folder of its name imports from that folder, or is imported by it, and not both.
+const STRICT: [&str; 6] = ["crates/larch", "crates/objects", "crates/os", "crates/pages", "crates/rows", "crates/sst"];
 
-/// Names of modules from the crate's root down, or of an item in one.
-type Names = Vec<String>;
+/// Crates with circles of files or folders that are still to be untied.
+const KNOTTED: [&str; 17] = [
+    "crates/os",
+    "crates/objects",
+    "crates/pages",
+    "crates/sst",
+    "crates/remote",
+    "crates/datafusion",
+    "crates/ballista",
+    "crates/testkit",
+    "bench/cache",
+    "bench/experiments",
+    "bench/harness",
+    "bench/index",
+    "bench/kv",
+    "bench/stores/postgres",
+    "bench/suite",
+    "bench/tpcc",
+    "cli",
+];
 
-/// In no crate listed here do files import each other in a circle.
+/// For each thing those that it imports.
+pub type Edges<T> = BTreeMap<T, BTreeSet<T>>;
+
+/// In no crate do files import each other in a circle, or folders.
 pub fn no_file_imports_in_a_circle(tree: &Tree) -> Vec<Finding> {
-    CRATES.iter().flat_map(|folder| circles_in(tree, &format!("{folder}/src/"))).collect()
+    let sources = sources(tree);
+    let is_untied = |src: &&String| !KNOTTED.iter().any(|crate_| src.strip_suffix("/src/") == Some(crate_));
+    sources.iter().filter(is_untied).flat_map(|src| circles_in(tree, src)).collect()
+}
+
+/// The folders of sources of all packages, each with `/` at its end.
+pub fn sources(tree: &Tree) -> Vec<String> {
+    let packages =
+        tree.packages().map(|package| if package.is_empty() { "src/".to_owned() } else { format!("{package}/src/") });
+    packages.filter(|src| tree.has_folder(src.trim_end_matches('/'))).collect()
 }
 
 fn circles_in(tree: &Tree, src: &str) -> Vec<Finding> {
-    let mut crate_ = Crate::default();
-    for (path, text) in tree.texts(".rs").filter(|(path, _)| path.starts_with(src) && !path.contains("/tests")) {
-        let names = module_of(&path[src.len()..]);
-        match syn::parse_file(text) {
-            Ok(file) => crate_.add(path, names, &file),
-            Err(error) => return vec![Finding::new(path, 1, format!("it cannot be parsed: {error}"))],
-        }
-    }
-    let edges = crate_.edges();
-    let mut done: BTreeSet<&Names> = BTreeSet::new();
+    let crate_ = match Crate::read(tree, src) {
+        Ok(crate_) => crate_,
+        Err(finding) => return vec![finding],
+    };
+    let imports = crate_.imports();
+    let files: Edges<&Names> = imports.iter().map(|(&from, to)| (from, to.keys().copied().collect())).collect();
     let mut findings = Vec::new();
-    for file in crate_.files.keys() {
-        if done.contains(file) {
-            continue;
-        }
-        if let Some(circle) = shortest_circle(file, &edges) {
+    if STRICT.iter().any(|crate_| src.strip_suffix("/src/") == Some(crate_)) {
+        for circle in circles(&files) {
             let shown: Vec<&str> = circle.iter().chain(circle.first()).map(|file| &*crate_.files[*file]).collect();
             let what = format!("files import each other in a circle: {}", shown.join(" -> "));
-            findings.push(Finding::new(&crate_.files[file], 1, what));
-            done.extend(circle);
+            findings.push(Finding::new(shown[0], 1, what));
+        }
+    }
+    let folders = crate_.files.keys().flat_map(|file| (0..file.len()).map(|length| &file[..length]));
+    for folder in folders.collect::<BTreeSet<&[String]>>() {
+        for circle in circles(&edges_in(folder, &files)) {
+            let shown: Vec<String> =
+                circle.iter().chain(circle.first()).map(|room| format!("{src}{}", room.join("/"))).collect();
+            let what = format!("files or folders import each other in a circle: {}", shown.join(" -> "));
+            findings.push(Finding::new(&shown[0], 1, what));
         }
     }
     findings
 }
 
-/// `read/point.rs` is `read::point`; `lib.rs` is the root.
-fn module_of(path: &str) -> Names {
-    let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
-    if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() }
+/// What the files and folders that lie directly in `folder` import from each other.
+fn edges_in<'n>(folder: &[String], files: &Edges<&'n Names>) -> Edges<&'n [String]> {
+    let room =
+        |file: &'n Names| (file.len() > folder.len() && file.starts_with(folder)).then(|| &file[..=folder.len()]);
+    let mut edges = Edges::new();
+    for (from, to) in files.iter().flat_map(|(from, to)| to.iter().map(move |to| (*from, *to))) {
+        if let (Some(from), Some(to)) = (room(from), room(to))
+            && from != to
+        {
+            edges.entry(from).or_insert_with(BTreeSet::new).insert(to);
+        }
+    }
+    edges
+}
+
+/// A shortest circle through each thing that is in one, but none through a thing that an earlier circle has.
+fn circles<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
+    let mut done = BTreeSet::new();
+    let mut circles = Vec::new();
+    for &start in edges.keys() {
+        if !done.contains(&start)
+            && let Some(circle) = shortest_circle(start, edges)
+        {
+            done.extend(circle.iter().copied());
+            circles.push(circle);
+        }
+    }
+    circles
 }
 
 /// A way from `start` over `edges` back to it.
-fn shortest_circle<'e>(start: &'e Names, edges: &BTreeMap<&'e Names, BTreeSet<&'e Names>>) -> Option<Vec<&'e Names>> {
-    let mut came_from: BTreeMap<&Names, &Names> = BTreeMap::new();
+fn shortest_circle<T: Ord + Copy>(start: T, edges: &Edges<T>) -> Option<Vec<T>> {
+    let mut came_from: BTreeMap<T, T> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
-    while let Some(file) = queue.pop_front() {
-        for &next in edges.get(file).into_iter().flatten() {
+    while let Some(at) = queue.pop_front() {
+        for &next in edges.get(&at).into_iter().flatten() {
             if next == start {
-                let mut circle = vec![file];
-                while let Some(before) = came_from.get(circle[circle.len() - 1]) {
+                let mut circle = vec![at];
+                while let Some(&before) = came_from.get(&circle[circle.len() - 1]) {
                     circle.push(before);
                 }
                 circle.reverse();
                 return Some(circle);
             }
-            if !came_from.contains_key(next) {
-                came_from.insert(next, file);
+            came_from.entry(next).or_insert_with(|| {
                 queue.push_back(next);
-            }
+                at
+            });
         }
     }
     None
 }
 
-/// What the files of a crate define and name.
-#[derive(Default)]
-struct Crate {
-    /// Paths of files by their modules.
-    files: BTreeMap<Names, String>,
-    /// Names that a module has from elsewhere, with where they are from.
-    imported: BTreeMap<(Names, String), Names>,
-    /// Modules, and what is named in them.
-    named: Vec<(Names, Names)>,
-}
-
-impl Crate {
-    fn add(&mut self, path: &str, module: Names, file: &syn::File) {
-        self.files.insert(module.clone(), path.to_owned());
-        Reader { crate_: self, module }.visit_file(file);
-    }
-
-    /// The file that defines what `names` leads to, and that file's module.
-    fn file_of(&self, mut names: Names) -> Option<&Names> {
-        // Each name may be handed on by several modules in turn.
-        for _ in 0..16 {
-            let at = (0..=names.len()).rev().find(|&length| self.files.contains_key(&names[..length]))?;
-            let further = names.get(at).and_then(|name| self.imported.get(&(names[..at].to_vec(), name.clone())));
-            match further {
-                Some(from) => names = from.iter().chain(&names[at + 1..]).cloned().collect(),
-                None => return self.files.get_key_value(&names[..at]).map(|(module, _)| module),
-            }
+/// The largest sets of things that all reach each other, of two or more things each.
+pub fn knots<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
+    let reached = |start: T| {
+        let (mut reached, mut queue) = (BTreeSet::new(), vec![start]);
+        while let Some(at) = queue.pop() {
+            queue.extend(edges.get(&at).into_iter().flatten().filter(|next| reached.insert(**next)));
         }
-        None
-    }
-
-    /// For each file those it imports.
-    fn edges(&self) -> BTreeMap<&Names, BTreeSet<&Names>> {
-        let mut edges: BTreeMap<&Names, BTreeSet<&Names>> = BTreeMap::new();
-        for (module, names) in &self.named {
-            if let (Some(from), Some(to)) = (self.file_of(module.clone()), self.file_of(names.clone()))
-                && from != to
-            {
-                edges.entry(from).or_default().insert(to);
-            }
-        }
-        edges
-    }
-}
-
-/// Reads the items of one module.
-struct Reader<'c> {
-    crate_: &'c mut Crate,
-    module: Names,
-}
-
-impl Reader<'_> {
-    /// A path as it is written, from the crate's root; `None` if it leads out of the crate.
-    fn rooted(&self, path: &[String]) -> Option<Names> {
-        let (first, rest) = path.split_first()?;
-        let mut names = match first.as_str() {
-            "crate" => Vec::new(),
-            "self" => self.module.clone(),
-            "super" => {
-                let outer = Reader { crate_: &mut Crate::default(), module: self.module.split_last()?.1.to_vec() };
-                // Several `super` in a row go up one after the other.
-                let rest: Names = std::iter::once("self".to_owned()).chain(rest.iter().cloned()).collect();
-                return match rest.get(1).map(String::as_str) {
-                    Some("super") => outer.rooted(&rest[1..]),
-                    _ => outer.rooted(&rest),
-                };
-            }
-            // A module declared here, or a name from elsewhere.
-            _ => self.module.iter().chain([first]).cloned().collect(),
-        };
-        names.extend(rest.iter().cloned());
-        Some(names)
-    }
-
-    /// Notes the names of a `use`; `before` is what its tree stands under.
-    fn take_use(&mut self, tree: &syn::UseTree, before: &mut Names, is_public: bool) {
-        let (name, bound) = match tree {
-            syn::UseTree::Path(path) => {
-                before.push(path.ident.to_string());
-                self.take_use(&path.tree, before, is_public);
-                before.pop();
-                return;
-            }
-            syn::UseTree::Group(group) => {
-                group.items.iter().for_each(|item| self.take_use(item, before, is_public));
-                return;
-            }
-            syn::UseTree::Glob(_) => (None, None),
-            syn::UseTree::Name(name) => (Some(name.ident.to_string()), Some(name.ident.to_string())),
-            syn::UseTree::Rename(rename) => (Some(rename.ident.to_string()), Some(rename.rename.to_string())),
-        };
-        let mut path = before.clone();
-        let is_module_itself = name.as_deref() == Some("self");
-        path.extend(name.filter(|_| !is_module_itself));
-        let Some(names) = self.rooted(&path) else { return };
-        let bound = if is_module_itself { before.last().cloned() } else { bound };
-        match bound {
-            Some(bound) if self.rooted(std::slice::from_ref(&bound)).as_ref() != Some(&names) => {
-                self.crate_.imported.insert((self.module.clone(), bound.clone()), names.clone());
-                // What is handed on is not used here, and a module is not used by naming it.
-                if !is_public && !self.crate_.files.contains_key(&names) && bound.starts_with(char::is_uppercase) {
-                    self.crate_.named.push((self.module.clone(), names));
-                }
-            }
-            Some(_) => {}
-            None => self.crate_.named.push((self.module.clone(), names)),
+        reached
+    };
+    let reached: BTreeMap<T, BTreeSet<T>> = edges.keys().map(|&at| (at, reached(at))).collect();
+    let reach = |from: &T, to: &T| reached.get(from).is_some_and(|reached| reached.contains(to));
+    let mut knots: Vec<Vec<T>> = Vec::new();
+    for at in edges.keys().filter(|at| reach(at, at)) {
+        match knots.iter_mut().find(|knot| reach(&knot[0], at) && reach(at, &knot[0])) {
+            Some(knot) => knot.push(*at),
+            None => knots.push(vec![*at]),
         }
     }
-}
-
-/// Whether an item is compiled for tests or documentation only.
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
-        let syn::Meta::List(list) = &attribute.meta else { return false };
-        let condition = list.tokens.to_string();
-        ["test", "doc", "all (test"].iter().any(|start| condition.starts_with(start))
-    })
-}
-
-impl<'f> Visit<'f> for Reader<'_> {
-    fn visit_item(&mut self, item: &'f syn::Item) {
-        let attributes = match item {
-            syn::Item::Mod(item) => &item.attrs,
-            syn::Item::Use(item) => &item.attrs,
-            syn::Item::Fn(item) => &item.attrs,
-            syn::Item::Impl(item) => &item.attrs,
-            syn::Item::Struct(item) => &item.attrs,
-            _ => &Vec::new(),
-        };
-        if is_for_tests(attributes) {
-            return;
-        }
-        match item {
-            syn::Item::Use(item) => {
-                let is_public = !matches!(item.vis, syn::Visibility::Inherited);
-                self.take_use(&item.tree, &mut Vec::new(), is_public);
-            }
-            syn::Item::Mod(item) => {
-                self.module.push(item.ident.to_string());
-                visit::visit_item_mod(self, item);
-                self.module.pop();
-            }
-            _ => visit::visit_item(self, item),
-        }
-    }
-
-    fn visit_path(&mut self, path: &'f syn::Path) {
-        let names: Names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        if let Some(names) = self.rooted(&names) {
-            self.crate_.named.push((self.module.clone(), names));
-        }
-        visit::visit_path(self, path);
-    }
-
-    fn visit_attribute(&mut self, _: &'f syn::Attribute) {}
-
-    fn visit_visibility(&mut self, _: &'f syn::Visibility) {}
+    knots
 }

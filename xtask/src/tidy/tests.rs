@@ -612,6 +612,8 @@ fn files_that_import_each_other_are_found_with_the_way_around() {
     check(
         circles::no_file_imports_in_a_circle,
         r##"
+== crates/larch/Cargo.toml
+[package]
 == crates/larch/src/lib.rs
 mod a;
 mod b;
@@ -631,8 +633,79 @@ pub struct C;
 impl C { fn a(&self) -> Option<Box<crate::a::A>> { None } }
 "##,
         "\
+crates/larch/src/a:1: files or folders import each other in a circle: crates/larch/src/a -> crates/larch/src/b -> \
+crates/larch/src/c -> crates/larch/src/a
 crates/larch/src/a.rs:1: files import each other in a circle: crates/larch/src/a.rs -> crates/larch/src/b/deep.rs -> \
 crates/larch/src/c.rs -> crates/larch/src/a.rs",
+    );
+}
+
+#[test]
+fn folders_do_not_import_each_other() {
+    check(
+        circles::no_file_imports_in_a_circle,
+        r##"
+== crates/rows/Cargo.toml
+[package]
+name = "rows"
+== crates/rows/src/main.rs
+mod a;
+mod b;
+pub struct Shared;
+== crates/rows/src/a.rs
+pub mod deep;
+pub mod other;
+== crates/rows/src/a/deep.rs
+use crate::b::B;
+use crate::Shared;
+pub struct A(B, Shared);
+== crates/rows/src/a/other.rs
+pub struct Other;
+== crates/rows/src/b.rs
+use crate::a::other::Other;
+pub struct B(Other);
+"##,
+        "crates/rows/src/a:1: files or folders import each other in a circle: crates/rows/src/a -> crates/rows/src/b -> crates/rows/src/a",
+    );
+}
+
+#[test]
+fn imports_go_from_higher_floors_to_lower_ones() {
+    check(
+        floors::imports_go_down,
+        r##"
+== docs/floors.md
+## crates/larch
+
+| floor | rooms | what they are |
+|---|---|---|
+| 2 | `top`, `gone` | what is above |
+| 1 | `ground`, `beside` | what is below |
+== crates/larch/src/lib.rs
+mod top;
+mod ground;
+mod beside;
+mod new;
+use top::Top;
+== crates/larch/src/top.rs
+use crate::ground::Ground;
+pub struct Top(Ground);
+== crates/larch/src/ground.rs
+pub mod deep;
+pub struct Ground;
+== crates/larch/src/ground/deep.rs
+pub struct Deep(super::Ground, crate::top::Top);
+== crates/larch/src/beside.rs
+use crate::ground::Ground;
+pub struct Beside(Ground);
+== crates/larch/src/new.rs
+pub struct New;
+"##,
+        "\
+crates/larch/src/beside.rs:1: it imports Ground of crates/larch/src/ground.rs, which is not on a lower floor: see docs/floors.md
+crates/larch/src/ground/deep.rs:1: it imports Top of crates/larch/src/top.rs, which is not on a lower floor: see docs/floors.md
+docs/floors.md:1: `crates/larch` has no `gone`
+docs/floors.md:1: `new` of `crates/larch` has no floor",
     );
 }
 
@@ -641,6 +714,8 @@ fn names_that_are_handed_on_and_tests_make_no_circle() {
     check(
         circles::no_file_imports_in_a_circle,
         r##"
+== crates/larch/Cargo.toml
+[package]
 == crates/larch/src/lib.rs
 pub use a::A;
 mod a;
@@ -656,7 +731,7 @@ pub use value::Value;
 == crates/larch/src/read/row.rs
 use super::Value;
 pub struct Row(Value);
-== crates/larch/src/read/value.rs
+== crates/larch/src/view/value.rs
 pub struct Value;
 #[cfg(test)]
 mod tests {

@@ -6,9 +6,9 @@
 //! versions. So if no reader is older than the erase, no reader sees anything that older sources have in its range. The
 //! erase itself stays where it is until a merge at the bottom drops it.
 
+use crate::base::error::Result;
 use crate::core::Core;
-use crate::error::Result;
-use crate::files::fresh::FreshFiles;
+use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::edit::MAX_RANGES;
 use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;

@@ -3,15 +3,16 @@
 //!
 //! The caller shares the lock of levels and claims what the pick changes, or has the lock alone.
 
-use super::kept_files::KeptFiles;
-use super::merge::{MergePlan, MergeResult, merge_files};
-use super::pick::Pick;
-use super::work::MergeWork;
+use crate::base::error::Result;
+use crate::base::event::{CompactionReason, Event};
 use crate::core::Core;
-use crate::error::Result;
-use crate::event::{CompactionReason, Event};
-use crate::files::fresh::FreshFiles;
-use crate::files::output::{NewFiles, Target};
+use crate::files::kept_files::KeptFiles;
+use crate::files::merge::{MergePlan, MergeResult, merge_files};
+use crate::files::output::Target;
+use crate::levels::pick::Pick;
+use crate::levels::work::MergeWork;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::new_files::NewFiles;
 use crate::manifest::{Edit, Level, TableFiles};
 use crate::warm;
 use os::sync::Arc;

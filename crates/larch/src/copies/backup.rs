@@ -1,17 +1,17 @@
 //! Makes a backup: of the files of a moment, only those are copied that no earlier backup has. It does not know how backups are
 //! restored, nor where they lie.
 
-use super::copied_file::{Content, copy_whole, read_file};
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
-use super::outside::check_outside;
 use super::store::{Found, Store};
-use crate::cancel::Limit;
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
 use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::files::place::Place;
+use crate::files::copied_file::{Content, copy_whole, read_file};
+use crate::files::outside::check_outside;
 use crate::manifest::DbFile;
 use crate::manifest::db_file::sst_name;
+use crate::manifest::directory::place::Place;
 use os::sync::Arc;
 use os::{Disk, Lock};
 use sst::Version;

@@ -1,13 +1,13 @@
 //! The backups in a directory, as programs use them: which there are, restoring one, verifying all, removing old ones. It does not
 //! know how one is made.
 
-use super::copied_file::{Content, copy_whole, read_file};
 use super::list::BackupList;
-use super::new_directory::NewDirectory;
-use super::outside::check_outside_of;
 use super::store::{Found, Store};
-use crate::cancel::{Cancel, Limit};
-use crate::error::{Error, Result};
+use crate::base::cancel::{Cancel, Limit};
+use crate::base::error::{Error, Result};
+use crate::files::copied_file::{Content, copy_whole, read_file};
+use crate::files::new_directory::NewDirectory;
+use crate::files::outside::check_outside_of;
 use os::Machine;
 use sst::Version;
 use std::collections::{BTreeMap, BTreeSet};

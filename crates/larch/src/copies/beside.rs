@@ -5,12 +5,12 @@
 //! logs are opened between two looks at the manifest, and if it has changed meanwhile, all begins again. As long as it has not,
 //! the commits in the logs come after those in its files, and are on its tables.
 
+use crate::base::error::{Error, Result};
 use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::files::listing::{ListedFile, list};
+use crate::core::files_only::open_beside;
+use crate::core::writer::log_path;
 use crate::manifest::ManifestLog;
-use crate::open::open_beside;
-use crate::write::writer::log_path;
+use crate::manifest::directory::listing::{ListedFile, list};
 use os::sync::Arc;
 use os::{Access, File};
 use std::path::PathBuf;

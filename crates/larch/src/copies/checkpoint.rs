@@ -1,12 +1,12 @@
 //! A checkpoint: a copy in another directory of the same machine, which shares files with the database. It does not know how the
 //! moment is found that it shows.
 
-use super::copied_file::{copy_whole, share_file};
 use super::moment::{Moment, Written};
-use super::new_directory::NewDirectory;
-use crate::cancel::Limit;
+use crate::base::cancel::Limit;
+use crate::base::error::Result;
 use crate::core::Core;
-use crate::error::Result;
+use crate::files::copied_file::{copy_whole, share_file};
+use crate::files::new_directory::NewDirectory;
 use crate::manifest::db_file::sst_name;
 use os::sync::Arc;
 use sst::Version;

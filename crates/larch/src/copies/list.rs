@@ -1,8 +1,8 @@
 //! The list of a backup: its files with their lengths and checksums, and what it is a backup of. `docs/format/backup.md` draws
 //! its bytes. It does not read or write files.
 
-use super::copied_file::Content;
-use crate::files::sealed::{features_of, seal, unseal};
+use crate::base::sealed::{features_of, seal, unseal};
+use crate::files::copied_file::Content;
 use crate::manifest::db_file::{shared_name, sst_name};
 use crate::manifest::log::manifest_name;
 use sst::Version;
@@ -95,7 +95,7 @@ impl BackupList {
     }
 
     /// ```text
-    /// head, see crate::files::sealed: magic "LARCHBAK", database
+    /// head, see crate::base::sealed: magic "LARCHBAK", database
     /// number, version, seconds since 1970, files   varints
     /// file: name            bytes varint | UTF-8
     ///       lies            u8      0: beside the list, 1: in `files`, 2: in the directory of a backup

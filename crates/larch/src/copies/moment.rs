@@ -5,21 +5,21 @@
 //! the writer in another process may remove a file at any time. Then the copy begins again with the newest files.
 
 use super::beside::{self, OpenLog};
-use super::copied_file::copy_file;
-use crate::cancel::Limit;
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
 use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::files::fresh::FreshFiles;
-use crate::files::listing::list;
-use crate::files::output::NewFiles;
-use crate::files::place::Place;
+use crate::core::writer::log_path;
+use crate::files::copied_file::copy_file;
 use crate::manifest::db_file::{number_distance, sst_name};
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::directory::listing::list;
+use crate::manifest::directory::place::Place;
 use crate::manifest::log::manifest_name;
+use crate::manifest::new_files::NewFiles;
 use crate::manifest::{DbFile, Edit, FileSet, ManifestLog, ManifestTail};
 use crate::memtable::set::MemSet;
-use crate::open::recovery::replay;
 use crate::write::flush::write_version_to;
-use crate::write::writer::log_path;
+use crate::write::recovery::replay;
 use os::Machine;
 use os::sync::Arc;
 use sst::Version;

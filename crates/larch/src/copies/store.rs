@@ -13,10 +13,10 @@
 //! directory stays as long as other backups have files in it.
 
 use super::list::{BackupList, Lies};
-use crate::error::{Error, Result};
-use crate::files::listing::is_of_database;
-use crate::files::sealed;
-use crate::open::hold;
+use crate::base::error::{Error, Result};
+use crate::base::sealed;
+use crate::core::files_only::hold;
+use crate::manifest::directory::listing::is_of_database;
 use os::sync::Arc;
 use os::{Access, Clock, Disk, Lock, Machine};
 use sst::format::features::Unreadable;

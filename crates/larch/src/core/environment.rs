@@ -1,16 +1,16 @@
 //! Where a database lives and how it was opened: machine, directory, options, cache; and its counters. It does not know
 //! what the database does.
 
-use crate::error::{Error, Result};
-use crate::event::Event;
-use crate::files::place::Place;
-use crate::files::scratch::Scratch;
-use crate::follow::lease::Leases;
+use crate::base::error::{Error, Result};
+use crate::base::event::Event;
+use crate::base::options::Options;
+use crate::core::scratch::Scratch;
 use crate::gauge::Gauge;
 use crate::log::resting::RestingDisk;
 use crate::manifest::db_file::FileOpener;
+use crate::manifest::directory::lease::Leases;
+use crate::manifest::directory::place::Place;
 use crate::memtable::row_memory::RowMemory;
-use crate::options::Options;
 use os::Machine;
 use os::process::ProcessOrigin;
 use os::sync::Arc;

@@ -1,11 +1,11 @@
 //! What the handles of a database hold: the core, which is closed with the last of them, and a table of it.
 
 use super::Core;
+use super::background::BackgroundClose;
 use super::snapshots::PinnedVersion;
-use crate::background::BackgroundClose;
-use crate::error::{Error, Result};
-use crate::manifest::{TableId, TableInfo};
-use crate::read::ahead;
+use crate::base::error::{Error, Result};
+use crate::base::table::{TableId, TableInfo};
+use crate::view::ahead;
 use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};

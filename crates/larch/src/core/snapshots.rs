@@ -2,7 +2,7 @@
 //!
 //! Thread safe.
 
-use crate::read::View;
+use crate::view::View;
 use os::sync::{Arc, Mutex, OnceLock};
 use sst::Version;
 use std::collections::BTreeMap;

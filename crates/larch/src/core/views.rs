@@ -9,9 +9,9 @@
 
 use super::snapshots::{PinnedVersion, Snapshots};
 use super::visible::Visible;
-use crate::manifest::{TableId, TableInfo};
-use crate::read::View;
-use crate::read::range::Ranges;
+use crate::base::table::{TableId, TableInfo};
+use crate::view::View;
+use crate::view::ends::Ranges;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, RwLock};
 use sst::Version;

@@ -4,20 +4,20 @@
 //! is poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is guarded by
 //! [`StopOnPanic`](super::StopOnPanic).
 
-use crate::compact::levels_lock::LevelsLock;
-use crate::compact::picks::Picks;
-use crate::error::{Error, Result};
-use crate::log::wal::SyncPoint;
+use super::ahead::LogAhead;
+use super::fill::Fill;
+use super::pace::Pace;
+use super::reserve::Reserve;
+use super::writer::Writer;
+use crate::base::error::{Error, Result};
+use crate::levels::levels_lock::LevelsLock;
+use crate::levels::offers::Offers;
+use crate::levels::picks::Picks;
+use crate::log::SyncPoint;
 use crate::manifest::ManifestLog;
-use crate::read::View;
 use crate::transaction::recent::Recent;
 use crate::transaction::reserved::Reserved;
-use crate::workers::offers::Offers;
-use crate::write::ahead::LogAhead;
-use crate::write::fill::Fill;
-use crate::write::pace::Pace;
-use crate::write::reserve::Reserve;
-use crate::write::writer::Writer;
+use crate::view::View;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, RwLock};
 use sst::Version;

@@ -2,16 +2,17 @@
 //! one for each column group of the table. It does not know where rows come from; the files are removed unless they are
 //! installed (see `install.rs`).
 
+use crate::base::error::{Error, Result};
+use crate::base::parts::Slices;
+use crate::base::table::TableInfo;
 use crate::core::Core;
 use crate::core::environment::Environment;
-use crate::error::{Error, Result};
-use crate::files::fresh::FreshFiles;
-use crate::files::origin;
-use crate::files::place::Place;
 use crate::gauge::Holding;
 use crate::manifest::db_file::sst_name;
-use crate::manifest::{Level, NewFile, TableInfo};
-use crate::parts::Slices;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::directory::place::Place;
+use crate::manifest::new_files::NewFiles;
+use crate::manifest::{Level, NewFile, origin};
 use os::sync::{Arc, Mutex};
 use os::{Access, File};
 use sst::{BuildOptions, CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
@@ -115,37 +116,11 @@ pub struct Outputs {
     memory: Holding,
 }
 
-/// Finished files that are not part of the database yet.
-pub struct NewFiles {
-    /// What the manifest needs to know about each file.
-    pub files: Vec<NewFile>,
-    /// Removes them unless they are installed.
-    pub fresh: FreshFiles,
-}
-
 struct OpenFile {
     builder: SstBuilder,
     number: u64,
     /// When the file has this length in bytes, the memory of the builder is measured again.
     measure_at: u64,
-}
-
-impl NewFiles {
-    /// No files yet.
-    pub fn none(place: &Place) -> Self {
-        Self { files: Vec::new(), fresh: FreshFiles::new(&place.leftovers) }
-    }
-
-    /// Adds all files of another value.
-    pub fn append(&mut self, mut other: Self) {
-        self.files.append(&mut other.files);
-        self.fresh.append(other.fresh);
-    }
-
-    /// The length of all files, in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.meta.file_bytes).sum()
-    }
 }
 
 impl Outputs {

@@ -5,9 +5,9 @@
 //! [`LONGEST_PAUSE`] when none came for a while; a follower of files after [`FILES_PAUSE`]. On a store, where a look costs three
 //! requests, both look again after [`STORE_PAUSE`].
 
-use crate::background::FollowWorkers;
+use crate::base::error::Error;
 use crate::core::Core;
-use crate::error::Error;
+use crate::core::background::FollowWorkers;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Weak};
 use os::{Job, Polled, Priority};

@@ -8,21 +8,21 @@
 //! - A file set is shown together with the commits in the logs that came before its last change. They are in the logs by then.
 //! - The lease is not newer than any file set that a reader uses, or that is about to be shown.
 
-use super::following::{Following, ShownFiles, State};
-use super::lease::{Lease, NewestLog, newest_log};
-use super::log_tail::{Linked, LogTail, is_gone};
 use super::replaced;
+use crate::base::error::Result;
+use crate::base::event::Event;
+use crate::base::options::Follow;
+use crate::base::record::LogError;
 use crate::core::Core;
+use crate::core::following::{Following, ShownFiles, State};
+use crate::core::log_tail::{Linked, LogTail, is_gone};
 use crate::core::views::Filled;
-use crate::error::Result;
-use crate::event::Event;
-use crate::files::listing::log_numbers;
-use crate::log::record::LogError;
-use crate::log::wal::oldest_is_missing;
+use crate::core::writer::log_path;
+use crate::log::oldest_is_missing;
 use crate::manifest::ManifestTail;
-use crate::options::Follow;
-use crate::read::View;
-use crate::write::writer::log_path;
+use crate::manifest::directory::lease::{Lease, NewestLog, newest_log};
+use crate::manifest::directory::listing::log_numbers;
+use crate::view::View;
 use sst::Version;
 
 /// How often opening the logs is tried. Each try fails only if the writer has put a log into files meanwhile.

@@ -11,9 +11,9 @@
 
 use super::give_way::{give_way, give_way_until};
 use super::transaction::{Transaction, TransactionOptions};
+use crate::base::conflict::Conflict;
+use crate::base::error::{Error, Result};
 use crate::core::handle::DatabaseHandle;
-use crate::error::{Error, Result};
-use crate::transaction::conflict::Conflict;
 use crate::transaction::recent::Tables;
 use crate::transaction::reserved::Reservation;
 use os::sync::Arc;

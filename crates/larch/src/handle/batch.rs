@@ -2,16 +2,16 @@
 
 use super::attempts::transact;
 use super::commit::Commit;
+use super::expected::{Expected, Unmet};
 use super::table::Table;
 use super::transaction::TransactionOptions;
-use crate::bounds::{self, IntoKeyRange};
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::{Error, Result};
+use crate::base::ops::BatchOps;
+use crate::base::options::Durability;
+use crate::base::table::TableInfo;
 use crate::core::handle::DatabaseHandle;
-use crate::error::{Error, Result};
-use crate::manifest::TableInfo;
-use crate::options::Durability;
-use crate::read::Key;
-use crate::transaction::expected::{Expected, Unmet};
-use crate::write::batch::BatchOps;
+use crate::view::value::Key;
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::KeyRange;

@@ -1,7 +1,7 @@
 //! The cache of pages as users see it: a handle, for databases that share a cache. It does not know how pages come and
 //! go.
 
-use crate::options::Options;
+use crate::base::options::Options;
 use os::sync::Arc;
 use pages::{CacheUsage, PageCache};
 

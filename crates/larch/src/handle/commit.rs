@@ -1,12 +1,12 @@
 //! A commit that was applied and may become durable later. It only asks whether it is durable, and waits; who runs the sync is in
-//! `log/wal/sync.rs`.
+//! `log/sync.rs`.
 //!
 //! A handle keeps its database open. It may be sent to another thread, and be dropped at any time.
 
+use crate::base::error::Result;
 use crate::core::Core;
 use crate::core::handle::DatabaseHandle;
-use crate::error::Result;
-use crate::log::wal::Ticket;
+use crate::log::Ticket;
 use os::sync::Arc;
 use sst::Version;
 use std::pin::Pin;

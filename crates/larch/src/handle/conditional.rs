@@ -4,8 +4,8 @@ use super::attempts::transact;
 use super::readable::Readable;
 use super::table::Table;
 use super::transaction::TransactionOptions;
-use crate::error::{Error, Result};
-use crate::read::Value;
+use crate::base::error::{Error, Result};
+use crate::view::value::Value;
 use sst::Version;
 
 impl Table {

@@ -3,32 +3,34 @@
 
 use super::batch::Batch;
 use super::cache::Cache;
+use super::compaction::flush_and_compact;
 use super::readable::Readable;
 use super::snapshot::Snapshot;
 use super::table::Table;
-use crate::bounds::IntoKeyRange;
-use crate::built::builder::FileBuilder;
-use crate::cancel::Limit;
-use crate::copies::backup::{self, BackupReport};
+use crate::base::bounds::IntoKeyRange;
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::event::{Event, EventHook};
+use crate::base::extractors::{Extractors, IndexKeys};
+use crate::base::options::{Durability, Follow, LevelOptions, Options, TableOptions};
+use crate::base::release::Release;
+use crate::copies::backup::BackupReport;
 use crate::copies::backups::Backups;
-use crate::copies::checkpoint::{self, CheckpointReport};
+use crate::copies::checkpoint::CheckpointReport;
+use crate::copies::{backup, checkpoint};
 use crate::core::Core;
+use crate::core::background::problem::Problem;
+use crate::core::background::warmth::Warmed;
 use crate::core::handle::DatabaseHandle;
-use crate::error::{Error, Result};
-use crate::event::{Event, EventHook};
-use crate::indexes::keys::{Extractors, IndexKeys};
+use crate::import::built::builder::FileBuilder;
+use crate::import::share;
 use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::metrics::Metrics;
-use crate::inspect::problem::Problem;
 use crate::manifest::db_file::sst_name;
-use crate::options::{Durability, Follow, LevelOptions, Options, TableOptions};
 use crate::read::Reader;
-use crate::release::Release;
-use crate::tables::define::{self, check_name};
-use crate::tables::share;
-use crate::warm::loader::Warmed;
 use crate::workers::worker::CompactionWorker;
-use crate::write::{commit, flush};
+use crate::write::define::check_name;
+use crate::write::{commit, define, flush};
 use crate::{compact, open, warm};
 use os::Machine;
 use os::real::ThreadPool;
@@ -753,7 +755,7 @@ impl Database {
     pub fn compact(&self) -> Result<()> {
         let view = self.core().views.newest();
         for table in view.files.tables.keys() {
-            compact::compact_table(self.core(), *table, &Limit::none(&self.core().env.machine.clock), &mut |_, _| {})?;
+            flush_and_compact(self.core(), *table, &Limit::none(&self.core().env.machine.clock), &mut |_, _| {})?;
         }
         Ok(())
     }

@@ -1,14 +1,15 @@
 //! An index of a table as its users read and check it. It turns arguments into what reads take, and does no work itself.
 
 use super::table::Table;
-use crate::bounds::{self, IntoKeyRange};
-use crate::cancel::Limit;
-use crate::error::{Error, Result};
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::table::{IndexInfo, TableInfo};
+use crate::core::registry::LiveIndex;
 use crate::indexes::check::{self, IndexCheck};
 use crate::indexes::read::{Entries, RangeBy, ScanBy};
-use crate::indexes::registry::LiveIndex;
-use crate::manifest::{IndexInfo, TableInfo};
-use crate::read::{Content, Key, Reader, Value};
+use crate::read::{Content, Reader};
+use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use std::ops::RangeInclusive;
 

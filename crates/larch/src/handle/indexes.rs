@@ -1,13 +1,14 @@
 //! Creates, finds and drops the indexes of a table. It turns arguments into what does the work, and does none itself.
 
 use super::index::Index;
+use super::index_build as build;
+use super::index_build::{BuildProgress, NewIndex};
 use super::table::Table;
 use super::until::Until;
-use crate::cancel::Limit;
-use crate::error::{Error, Result};
-use crate::indexes::build::{self, BuildProgress, NewIndex};
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::table::IndexState;
 use crate::indexes::check::IndexCheck;
-use crate::manifest::IndexState;
 
 /// How an index is created, see [`Table::create_index`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

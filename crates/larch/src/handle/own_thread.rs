@@ -1,6 +1,6 @@
 //! Work that takes a thread for long, done by a thread of its own while a task waits. It does not know the work.
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use os::Threads;
 use os::sync::{Arc, Mutex};
 use std::future::poll_fn;

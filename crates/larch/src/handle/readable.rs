@@ -5,10 +5,12 @@ use super::selected::Selected;
 use super::selection::Selection;
 use super::snapshot::Snapshot;
 use super::table::Table;
-use crate::bounds::{self, IntoKeyRange};
-use crate::error::Result;
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::Result;
 use crate::indexes::read::{Entries, RangeBy, ScanBy};
-use crate::read::{Cursor, Key, Prefetched, Range, Reader, Scan, Tried, Value};
+use crate::read::{Cursor, Range, Reader, Scan, Tried};
+use crate::view::precharge::Prefetched;
+use crate::view::value::{Key, Value};
 use sst::{Direction, Limits};
 
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a

@@ -1,10 +1,11 @@
 //! Some column groups of a table as a snapshot or a transaction shows them. It only hands reads on.
 
 use super::index::Index;
-use crate::bounds::{self, IntoKeyRange};
-use crate::error::Result;
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::Result;
 use crate::indexes::read::RangeBy;
-use crate::read::{Key, PartCursor, PartRange, PartScan, Parts, Reader, Tried};
+use crate::read::{PartCursor, PartRange, PartScan, Reader, Tried};
+use crate::view::value::{Key, Parts};
 
 /// A [`Selection`](crate::Selection) as a [`Readable`](crate::Readable) shows it, made by
 /// [`Readable::select`](crate::Readable::select). Its functions do what those of the selection with the same names do.

@@ -1,13 +1,16 @@
 //! A table seen through some of its column groups. It knows which parts of rows a read gives; `read/` finds them.
 
-use crate::bounds::{self, IntoKeyRange};
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::{Error, Result};
 use crate::core::snapshots::PinnedVersion;
-use crate::error::{Error, Result};
 use crate::handle::index::Index;
 use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
 use crate::indexes::read::RangeBy;
-use crate::read::{Key, PartCursor, PartList, PartRange, PartScan, Parts, Prefetched, Reader, Tried};
+use crate::read::{PartCursor, PartRange, PartScan, Reader, Tried};
+use crate::view::part_list::PartList;
+use crate::view::precharge::Prefetched;
+use crate::view::value::{Key, Parts};
 use os::sync::Arc;
 use sst::{Direction, Limits};
 

@@ -1,9 +1,9 @@
 //! The database as it was at one version. Reads of it are in `readable`.
 
 use super::table::Table;
+use crate::base::error::Result;
 use crate::core::handle::DatabaseHandle;
 use crate::core::snapshots::PinnedVersion;
-use crate::error::Result;
 use os::sync::Arc;
 use sst::Version;
 

@@ -2,15 +2,15 @@
 
 use super::snapshot::Snapshot;
 use super::table::Table;
-use crate::bounds::{self, IntoKeyRange};
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::Result;
 use crate::core::snapshots::PinnedVersion;
-use crate::error::Result;
-use crate::read::point::PointRead;
-use crate::read::view::TableView;
-use crate::read::{Key, Value, ahead};
 use crate::stats::shape::Resolution;
 use crate::stats::types::RangeStats;
 use crate::stats::{estimate, exact, shape};
+use crate::view::point::PointRead;
+use crate::view::value::{Key, Value};
+use crate::view::{TableView, ahead};
 use os::sync::Arc;
 use pages::{Reason, Session, retry};
 use sst::KeyRange;

@@ -1,23 +1,27 @@
 //! A table as its users see it. It turns arguments into what reads and writes take, and does no work itself.
 
-use crate::bounds::{self, IntoKeyRange};
-use crate::built::ingest::{IngestOptions, IngestReport};
-use crate::cancel::{Cancel, Limit};
-use crate::compact;
+use super::compaction::flush_and_compact;
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::cancel::{Cancel, Limit};
+use crate::base::error::Result;
+use crate::base::options::TableOptions;
+use crate::base::table::{TableId, TableInfo};
 use crate::core::Core;
+use crate::core::background::warmth::Warmed;
 use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::core::snapshots::PinnedVersion;
-use crate::error::Result;
-use crate::inspect::check::{self, CheckProgress, CheckReport};
-use crate::inspect::dump;
+use crate::import::built::ingest::{IngestOptions, IngestReport};
+use crate::import::{Import, share};
+use crate::inspect::check::{CheckProgress, CheckReport};
 use crate::inspect::metrics::TableStats;
-use crate::manifest::{DbFile, TableId, TableInfo};
-use crate::options::TableOptions;
-use crate::read::{Cursor, Key, PartList, Prefetched, Range, Reader, Scan, Tried, Value};
-use crate::tables::import::Import;
-use crate::tables::{define, share};
-use crate::warm::loader::{PageLoader, Warmed};
-use crate::write::limits;
+use crate::inspect::{check, dump};
+use crate::manifest::DbFile;
+use crate::read::{Cursor, Range, Reader, Scan, Tried};
+use crate::view::part_list::PartList;
+use crate::view::precharge::Prefetched;
+use crate::view::value::{Key, Value};
+use crate::warm::loader::PageLoader;
+use crate::write::{define, limits};
 use os::sync::Arc;
 use pages::{Admit, Reason};
 use sst::{Direction, DumpDetail, Groups, Limits};
@@ -703,7 +707,7 @@ impl Table {
     /// As [`Table::compact`].
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
         self.core().views.newest().files_of(self.identity())?;
-        compact::compact_table(self.core(), self.id(), &Limit::none(&self.core().env.machine.clock), progress)
+        flush_and_compact(self.core(), self.id(), &Limit::none(&self.core().env.machine.clock), progress)
     }
 
     /// Reads every page of the table's files and compares them with each other and with the manifest. See

@@ -3,7 +3,7 @@
 use super::attempts::{Attempts, transact};
 use super::database::Database;
 use super::transaction::{Transaction, TransactionOptions};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::transaction::recent::Tables;
 use crate::transaction::reserved::Reservation;
 

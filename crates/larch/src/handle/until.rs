@@ -1,17 +1,17 @@
 //! Long work that a [`Cancel`] can end early: functions of the database and of its tables under the same names. Only the
 //! limit is added here; the work is done below.
 
+use super::compaction::flush_and_compact;
 use super::database::Database;
 use super::table::Table;
-use crate::bounds::IntoKeyRange;
-use crate::built::ingest::{self, IngestOptions, IngestReport};
-use crate::cancel::{Cancel, Limit};
-use crate::compact;
+use crate::base::bounds::IntoKeyRange;
+use crate::base::cancel::{Cancel, Limit};
+use crate::base::error::Result;
 use crate::copies::checkpoint::{self, CheckpointReport};
-use crate::error::Result;
+use crate::core::background::warmth::Warmed;
+use crate::import::Import;
+use crate::import::built::ingest::{self, IngestOptions, IngestReport};
 use crate::inspect::check::{self, CheckProgress, CheckReport};
-use crate::tables::import::Import;
-use crate::warm::loader::Warmed;
 use std::path::Path;
 
 /// Long work on a database or a table that ends early when a [`Cancel`] says so. Made by [`Database::until`] and
@@ -64,7 +64,7 @@ impl Until<'_, Database> {
         let limit = self.limit();
         let view = core.views.newest();
         let mut tables = view.files.tables.keys();
-        tables.try_for_each(|table| compact::compact_table(core, *table, &limit, &mut |_, _| {}))
+        tables.try_for_each(|table| flush_and_compact(core, *table, &limit, &mut |_, _| {}))
     }
 
     /// As [`Database::checkpoint`]. `progress` gets how many bytes are in place, and how many there are; this takes time only
@@ -118,7 +118,7 @@ impl Until<'_, Table> {
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
         let core = self.handle.core();
         core.views.newest().files_of(self.handle.identity())?;
-        compact::compact_table(core, self.handle.id(), &self.limit(), progress)
+        flush_and_compact(core, self.handle.id(), &self.limit(), progress)
     }
 
     /// As [`Table::check`].

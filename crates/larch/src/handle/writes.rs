@@ -4,9 +4,9 @@
 use super::attempts::transact;
 use super::table::Table;
 use super::transaction::TransactionOptions;
-use crate::bounds::{self, IntoKeyRange};
-use crate::error::Result;
-use crate::write::batch::BatchOps;
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::Result;
+use crate::base::ops::BatchOps;
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::KeyRange;

@@ -5,11 +5,13 @@
 
 use super::entry::{self, IndexEntry};
 use super::maintain::part_of;
-use super::registry::LiveIndex;
-use crate::cancel::Limit;
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
 use crate::core::handle::TableHandle;
-use crate::error::{Error, Result};
-use crate::read::{Key, PartList, Parts, Reader, Value};
+use crate::core::registry::LiveIndex;
+use crate::read::Reader;
+use crate::view::part_list::PartList;
+use crate::view::value::{Key, Parts, Value};
 use std::fmt;
 use std::ops::Bound;
 

@@ -8,7 +8,7 @@
 //! So the entries are ordered by index key first and by the key of the row next, whatever the bytes of either are: the end `00 00`
 //! comes before every byte with which a longer index key goes on.
 
-use crate::bounds;
+use crate::base::bounds;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;

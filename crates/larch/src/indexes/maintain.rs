@@ -10,16 +10,18 @@
 //! Invariant: after an error the transaction has the writes that it had before, except of an erase of a range: the caller goes back.
 
 use super::entry::{self, IndexEntry};
-use super::registry::{LiveIndex, TableIndexes};
+use crate::base::error::{Error, Result};
+use crate::base::ops::BatchOps;
+use crate::base::parts;
+use crate::base::table::{IndexState, TableId, TableInfo};
 use crate::core::handle::{DatabaseHandle, TableHandle};
+use crate::core::registry::{LiveIndex, TableIndexes};
 use crate::core::snapshots::PinnedVersion;
-use crate::error::{Error, Result};
-use crate::manifest::{IndexState, TableId, TableInfo};
-use crate::parts;
-use crate::read::{Key, PartList, Parts, Range, Reader, Scan, Value};
+use crate::read::work::Work;
+use crate::read::{Range, Reader, Scan};
 use crate::transaction::read_set::ReadSet;
-use crate::transaction::work::Work;
-use crate::write::batch::BatchOps;
+use crate::view::part_list::PartList;
+use crate::view::value::{Key, Parts, Value};
 use os::sync::Arc;
 use sst::{KeyRange, MAX_KEY_BYTES};
 use std::ops::Bound;

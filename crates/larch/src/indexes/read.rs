@@ -7,11 +7,12 @@
 //! Entries and rows are read at one version, and in a transaction with the same own writes.
 
 use super::entry::{self, EntryList, IndexEntry};
-use crate::bounds;
+use crate::base::bounds;
+use crate::base::error::{Error, Result};
+use crate::base::table::TableInfo;
 use crate::core::handle::TableHandle;
-use crate::error::{Error, Result};
-use crate::manifest::TableInfo;
-use crate::read::{Content, Key, LaterReader, Range, Reader, RowRef, Scan, Value};
+use crate::read::{Content, LaterReader, Range, Reader, RowRef, Scan};
+use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use pages::Stop;
 use sst::Direction;
@@ -585,5 +586,5 @@ impl<V> fmt::Debug for ScanBy<V> {
 const _: () = {
     const fn sent<T: Send>() {}
     sent::<ScanBy>();
-    sent::<ScanBy<crate::read::Parts>>();
+    sent::<ScanBy<crate::view::value::Parts>>();
 };

@@ -1,12 +1,13 @@
 //! Checks a database: reads every byte of every file, and compares files with the manifest and levels with their order. It does
 //! not know how the bytes of a file are laid out.
 
-use super::problem::Problem;
-use crate::cancel::Limit;
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::table::TableInfo;
 use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::manifest::{TableFiles, TableInfo};
-use crate::read::ahead;
+use crate::core::background::problem::Problem;
+use crate::manifest::TableFiles;
+use crate::view::ahead;
 use os::sync::Arc;
 use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::{FileReport, Sst};

@@ -1,16 +1,17 @@
 //! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing, and does not know
 //! how an SST is printed.
 
-use crate::error::{Error, Result};
-use crate::files::origin::{self, FileOrigin};
-use crate::log::record::{LogError, LogKind, RecordReader};
-use crate::log::wal::LogReader;
+use crate::base::error::{Error, Result};
+use crate::base::ops::Op;
+use crate::base::options::TableOptions;
+use crate::base::record::{LogError, LogKind, RecordReader};
+use crate::base::table::IndexInfo;
+use crate::log::LogReader;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
-use crate::manifest::{Edit, IndexInfo, NewFile, TableFiles};
-use crate::options::TableOptions;
-use crate::read::ahead::near_bytes;
-use crate::write::batch::Op;
+use crate::manifest::origin::FileOrigin;
+use crate::manifest::{Edit, NewFile, TableFiles, origin};
+use crate::view::ahead::near_bytes;
 use os::sync::Arc;
 use os::{Access, Machine};
 use pages::{Admit, Loaded, PageCache, Reason, Session};

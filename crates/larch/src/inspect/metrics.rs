@@ -1,10 +1,10 @@
 //! Counters and sizes as plain values. They are counted elsewhere, with a relaxed addition for each event.
 
-use crate::background::trouble::Trouble;
+use crate::base::error::Result;
+use crate::base::event::StallReason;
+use crate::base::table::{LEVELS, TableInfo};
 use crate::core::Core;
-use crate::error::Result;
-use crate::event::StallReason;
-use crate::manifest::{LEVELS, TableInfo};
+use crate::core::background::trouble::Trouble;
 use cached::Cached;
 use os::store::Bill;
 use os::sync::atomic::{AtomicU64, Ordering};

@@ -6,8 +6,8 @@
 //! A round goes through the files in the order of their numbers, and through all trees of each file. At most one round begins
 //! in an hour. The job works in small pieces. Between them it does not run and has no thread.
 
-use super::problem::Problem;
 use crate::core::Core;
+use crate::core::background::problem::Problem;
 use crate::manifest::DbFile;
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, Mutex, Weak};

@@ -1,8 +1,8 @@
 //! A file of the database as a table sees it, and how it is opened: that registers its name and reads nothing. It does not know
 //! its level.
 
+use super::directory::leftovers::Leftovers;
 use super::edit::NewFile;
-use crate::files::leftovers::Leftovers;
 use os::Machine;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};

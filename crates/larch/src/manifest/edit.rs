@@ -27,14 +27,14 @@
 //! ```
 //!
 //! An edit is a numbered field itself: a reader skips an unknown tag from 128 on, and refuses an unknown smaller tag with its
-//! number. Manifests without the feature [`EDIT_FIELDS`](crate::log::record::EDIT_FIELDS) have the same edits without lengths
+//! number. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits without lengths
 //! and extensions, in the edit and in its options.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
-use super::table_info::{IndexInfo, IndexState, TableId};
-use crate::log::record::EDIT_FIELDS;
-use crate::options::TableOptions;
+use crate::base::options::TableOptions;
+use crate::base::record::EDIT_FIELDS;
+use crate::base::table::{IndexInfo, IndexState, TableId};
 use sst::format::features::Unreadable;
 use sst::format::field::{self, Field};
 use sst::format::meta::MAX_BOUND_BYTES;
@@ -338,8 +338,9 @@ impl Edit {
             take_options(bytes, framing).map_err(|wrong| *why = wrong.within(format_args!("table {table}"))).ok()
         };
         let mut number = || varint::take(bytes);
-        let level =
-            |level: Option<u64>| level?.try_into().ok().filter(|&level| usize::from(level) < super::table_info::LEVELS);
+        let level = |level: Option<u64>| {
+            level?.try_into().ok().filter(|&level| usize::from(level) < crate::base::table::LEVELS)
+        };
         let id = |id: Option<u64>| Some(TableId(id?.try_into().ok()?));
         Some(match tag {
             2 => Self::Epoch(number()?),
@@ -561,7 +562,7 @@ mod tests {
         let table = TableId(1);
         let options = TableOptions { metadata: b"m".to_vec(), ..TableOptions::default() };
         let groups = vec!["hot".to_owned(), "b.2".to_owned()];
-        let filters = crate::options::Filters { upper: sst::FilterKind::None, deepest: sst::FilterKind::Bits12 };
+        let filters = crate::base::options::Filters { upper: sst::FilterKind::None, deepest: sst::FilterKind::Bits12 };
         let altered = TableOptions {
             index: sst::IndexKind::Both,
             groups,

@@ -7,11 +7,11 @@
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
 use super::table_files::TableFiles;
-use super::table_info::{IndexInfo, IndexState, TableId, TableInfo};
 use super::tables::Tables;
-use crate::error::{Error, Result};
-use crate::options::TableOptions;
-use crate::release::{Format, Release};
+use crate::base::error::{Error, Result};
+use crate::base::options::TableOptions;
+use crate::base::release::{Format, Release};
+use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
 use os::sync::Arc;
 use pages::PagedFile;
 use rpds::RedBlackTreeMap;

@@ -3,7 +3,7 @@
 //! pointers away. It does not know levels whose files overlap.
 
 use super::db_file::DbFile;
-use crate::key_head::head;
+use crate::base::key_head::head;
 use os::sync::Arc;
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -12,22 +12,17 @@
 //! It belongs to one thread at a time.
 
 use super::db_file::FileOpener;
+use super::directory::leftovers::Leftovers;
+use super::directory::names::{CURRENT, CURRENT_NEW, UNFINISHED};
+use super::directory::position::Position;
 use super::edit::{Edit, Framing};
 use super::file_set::{EditRefusal, FileSet};
-use crate::error::{Error, Result};
-use crate::files::leftovers::Leftovers;
-use crate::follow::position::Position;
-use crate::log::record::{Header, LogError, LogKind, RecordReader, RecordWriter, rewrite_tail};
-use crate::release::Release;
+use crate::base::error::{Error, Result};
+use crate::base::record::{Header, LogError, LogKind, RecordReader, RecordWriter, rewrite_tail};
+use crate::base::release::Release;
 use os::{Access, Machine};
 use sst::format::features::Unreadable;
 use std::path::{Path, PathBuf};
-
-/// The file that names the manifest in use. Without it a directory has no database.
-pub const CURRENT: &str = "CURRENT";
-pub const CURRENT_NEW: &str = "CURRENT.new";
-/// The file of a directory that a copy of a database is being made in. Its last step makes it `CURRENT`.
-pub const UNFINISHED: &str = "UNFINISHED";
 
 /// The edits of the first file set go into records of about this size, so that a reader needs little memory.
 const RECORD_BYTES: usize = 1 << 20;

@@ -2,7 +2,7 @@
 
 use super::db_file::DbFile;
 use super::level_bounds::LevelBounds;
-use super::table_info::{LEVELS, TableInfo};
+use crate::base::table::{LEVELS, TableInfo};
 use os::sync::{Arc, OnceLock};
 
 /// Files of one level, shared with cursors.

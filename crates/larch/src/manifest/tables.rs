@@ -4,7 +4,7 @@
 //! Invariant: `names`, `indexes` and `level0` agree with `tables`.
 
 use super::table_files::TableFiles;
-use super::table_info::TableId;
+use crate::base::table::TableId;
 use archery::ArcK;
 use rpds::{RedBlackTreeMap, RedBlackTreeSet};
 use std::ops::Index;

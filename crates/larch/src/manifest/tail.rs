@@ -4,11 +4,11 @@
 //! A tail belongs to one thread at a time.
 
 use super::db_file::FileOpener;
+use super::directory::position::Position;
 use super::file_set::FileSet;
 use super::log::{ManifestLog, apply_next};
-use crate::error::Result;
-use crate::follow::position::Position;
-use crate::log::record::{LogError, LogKind, RecordReader};
+use crate::base::error::Result;
+use crate::base::record::{LogError, LogKind, RecordReader};
 use os::Machine;
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,7 @@ use super::Memtable;
 use super::arena::Arena;
 use super::row_memory::RowMemory;
 use super::set_filter::{SetFilter, TableFilter};
-use crate::manifest::TableId;
+use crate::base::table::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 use sst::Version;

@@ -16,7 +16,7 @@
 //! Thread safe. A key is noted before its commit is visible, so a reader that asks at a visible version finds the bits of all rows
 //! that it may see.
 
-use crate::manifest::TableId;
+use crate::base::table::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 

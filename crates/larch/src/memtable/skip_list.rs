@@ -24,7 +24,7 @@
 use super::MemRow;
 use super::arena::Arena;
 use super::node::{Content, Header, Link, MAX_HEIGHT, Node};
-use crate::key_head::{head, order_after_head};
+use crate::base::key_head::{head, order_after_head};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicUsize, Ordering};
 use sst::{RowKind, Version};

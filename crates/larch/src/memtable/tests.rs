@@ -17,8 +17,8 @@ use sst::{RowKind, Version};
 
 use super::set::MemSet;
 use super::*;
-use crate::log::record::tests::seeds;
-use crate::manifest::TableId;
+use crate::base::record::tests::seeds;
+use crate::base::table::TableId;
 
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();

@@ -11,17 +11,18 @@
 //!
 //! What is in memory then is flushed as any frozen memtables are: the flush is tried again until there is room.
 
-use super::recovery::{Recovered, replay, replay_to_memory};
-use crate::background::idle::IDLE_TIME;
+use super::idle::IDLE_TIME;
+use crate::base::error::{Error, Result};
+use crate::base::record::Previous;
+use crate::base::table::TableId;
 use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::files::listing::ListedFile;
-use crate::files::output::NewFiles;
-use crate::log::record::Previous;
+use crate::core::writer::{Writer, log_path};
+use crate::manifest::directory::listing::ListedFile;
 use crate::manifest::log::manifest_name;
-use crate::manifest::{Edit, FileSet, ManifestLog, TableId};
+use crate::manifest::new_files::NewFiles;
+use crate::manifest::{Edit, FileSet, ManifestLog};
 use crate::memtable::set::MemSet;
-use crate::write::writer::{Writer, log_path};
+use crate::write::recovery::{Recovered, replay, replay_to_memory};
 use os::sync::Arc;
 use sst::Version;
 use std::collections::BTreeSet;

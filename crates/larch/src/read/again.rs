@@ -5,12 +5,12 @@
 //! new view. A read at a version that was chosen before, by a snapshot or a range, goes on in the new files only if
 //! they show the same version: older versions may be missing from them.
 
+use crate::base::error::{Error, Result};
 use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
 use crate::core::views::{Behind, Filled};
-use crate::error::{Error, Result};
 use crate::manifest::ManifestTail;
-use crate::read::View;
+use crate::view::View;
 use os::sync::Arc;
 use sst::Version;
 

@@ -1,14 +1,14 @@
 //! The two forms in which a read gives rows: with whole values, or with parts of them. It does not know how rows are
 //! found.
 
-use super::found::FoundRow;
-use super::part_list::PartList;
-use super::point::PointRead;
 use super::row::RowRef;
-use super::value::{Key, Parts, Value};
+use crate::base::error::Result;
 use crate::core::handle::TableHandle;
-use crate::error::Result;
 use crate::manifest::DbFile;
+use crate::view::found::FoundRow;
+use crate::view::part_list::PartList;
+use crate::view::point::PointRead;
+use crate::view::value::{Key, Parts, Value};
 use pages::{PageCache, PageRef, PageSource, Stop};
 use std::ops::Range;
 

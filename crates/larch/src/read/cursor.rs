@@ -13,15 +13,16 @@
 //!   Only the row is lent no more, because its pages are released before others are awaited.
 //! * Between two moves it keeps what a range keeps, and the bytes of the row at which it stands as a [`Value`] keeps them.
 
+use super::Tried;
 use super::content::Content;
-use super::cover::comes_before;
-use super::found::{FoundRow, Spot};
 use super::range::RangeRows;
 use super::row::RowRef;
-use super::{Parts, Tried, Value};
-use crate::bounds;
-use crate::error::{Error, Result};
+use crate::base::bounds;
+use crate::base::error::{Error, Result};
 use crate::memtable::MemRow;
+use crate::view::cover::comes_before;
+use crate::view::found::{FoundRow, Spot};
+use crate::view::value::{Parts, Value};
 use pages::Stop;
 use sst::Direction;
 use std::fmt;

@@ -11,13 +11,13 @@
 //!   with the answers for the first keys: at least one, so that a row that is larger is answered, too.
 
 use super::content::Content;
-use super::found::FoundRow;
-use super::part_list::PartList;
-use super::point::{Answer, ask_file, ask_memory};
-use super::view::TableView;
-use super::{Parts, Value};
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::manifest::db_file::DbFile;
+use crate::view::TableView;
+use crate::view::found::FoundRow;
+use crate::view::part_list::PartList;
+use crate::view::point::{Answer, ask_file, ask_memory};
+use crate::view::value::{Parts, Value};
 use pages::{PageCache, PageSource, Stop, retry, together};
 use sst::{Approaches, Row, RowPlace, SoughtKey, StoredValue};
 

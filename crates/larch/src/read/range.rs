@@ -1,19 +1,16 @@
 //! Iterating over a range of keys from both ends. The public type is here; its rows are in `rows`.
 
-mod ends;
-mod follow;
 mod limit;
 mod rows;
 
-pub use ends::Ranges;
 pub(crate) use rows::RangeRows;
 
 use super::content::{self, Content};
 use super::row::RowRef;
 use super::row_batch::RowBatch;
 use super::tried::Tried;
-use super::value::{Key, Value};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::view::value::{Key, Value};
 use pages::Stop;
 use sst::Direction;
 use std::fmt;

@@ -1,14 +1,14 @@
 //! A row that a read has found: where it lies, and what loads its parts. It does not know how the row was found.
 
-use super::found::{FoundRow, Spot};
-use super::merge::Loads;
-use super::part_list::PartList;
-use super::value::{Parts, Value};
+use crate::base::error::{Error, Result};
+use crate::base::table::TableInfo;
 use crate::core::handle::DatabaseHandle;
 use crate::core::snapshots::PinnedVersion;
-use crate::error::{Error, Result};
-use crate::manifest::TableInfo;
-use crate::transaction::own_writes::OwnRows;
+use crate::view::found::{FoundRow, Spot};
+use crate::view::merge::Loads;
+use crate::view::own_writes::OwnRows;
+use crate::view::part_list::PartList;
+use crate::view::value::{Parts, Value};
 use os::sync::Arc;
 use pages::{PageRef, Session, Stop, retry};
 use sst::{Row, StoredValue};

@@ -7,8 +7,8 @@
 use super::content::{self, Content};
 use super::range::{Range, RangeRows};
 use super::row::RowRef;
-use super::{Key, Value};
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::view::value::{Key, Value};
 use futures_core::Stream;
 use pages::Stop;
 use sst::Direction;
@@ -110,5 +110,5 @@ impl<V> fmt::Debug for Scan<V> {
 const _: () = {
     const fn sent<T: Send>() {}
     sent::<Scan>();
-    sent::<Scan<super::Parts>>();
+    sent::<Scan<crate::view::value::Parts>>();
 };

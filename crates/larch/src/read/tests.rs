@@ -4,12 +4,14 @@
 //! Files are written here, level by level: how the engine itself writes them is tested with its writers.
 
 use super::multi::AnswerBytes;
-use super::point::PointRead;
-use super::{PartList, PartRange, Parts, multi};
-use crate::files::fresh::FreshFiles;
+use super::{PartRange, multi};
+use crate::base::ops::BatchOps;
+use crate::base::parts;
 use crate::manifest::Edit;
-use crate::parts;
-use crate::write::batch::BatchOps;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::view::part_list::PartList;
+use crate::view::point::PointRead;
+use crate::view::value::Parts;
 use crate::write::commit;
 use crate::write::room::rotate;
 use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapshot, Table, TableOptions};

@@ -1,6 +1,6 @@
 //! The result of a read that may not wait.
 
-use crate::error::Result;
+use crate::base::error::Result;
 use pages::Stop;
 
 /// The result of a read that reads nothing from disk.

@@ -1,18 +1,19 @@
 //! Finds out what a damaged database has: its tables, the files of each, and the rows in its logs. It reads no pages of rows.
 
 use super::report::{Loss, RepairReport};
-use crate::error::{Error, Result};
-use crate::files::leftovers::Leftovers;
-use crate::files::listing::{ListedFile, list};
-use crate::files::origin::{self, FileOrigin};
-use crate::log::record::Previous;
-use crate::log::wal::LogReader;
+use crate::base::error::{Error, Result};
+use crate::base::options::TableOptions;
+use crate::base::record::Previous;
+use crate::base::table::TableId;
+use crate::core::writer::{apply, log_path};
+use crate::log::LogReader;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
+use crate::manifest::directory::leftovers::Leftovers;
+use crate::manifest::directory::listing::{ListedFile, list};
 use crate::manifest::log::manifest_name;
-use crate::manifest::{DbFile, FileSet, ManifestLog, TableId};
+use crate::manifest::origin::FileOrigin;
+use crate::manifest::{DbFile, FileSet, ManifestLog, origin};
 use crate::memtable::set::MemSet;
-use crate::options::TableOptions;
-use crate::write::writer::{apply, log_path};
 use os::sync::Arc;
 use os::{Access, Machine};
 use pages::PageCache;

@@ -4,11 +4,11 @@
 use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};
 use super::salvage::{Salvage, SalvagedRow};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::parts::Slices;
 use crate::handle::database::Database;
+use crate::import::Import;
 use crate::memtable::Memtable;
-use crate::parts::Slices;
-use crate::tables::import::Import;
 use os::sync::Arc;
 use pages::PageCache;
 use sst::{RangeErase, RowKind, Version};

@@ -10,8 +10,8 @@
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
 use super::types::{RangeGroup, RangeLevel, RangeStats};
-use crate::error::Result;
-use crate::read::view::TableView;
+use crate::base::error::Result;
+use crate::view::TableView;
 use pages::{Session, retry, together};
 use sst::KeyRange;
 use sst::stats::{Estimate, RangeTotals};

@@ -6,10 +6,10 @@
 
 use super::memory::MemoryRows;
 use super::stretches::{Sight, Stretch, Stretches};
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::manifest::DbFile;
-use crate::read::merge::{Loads, Merge};
-use crate::read::view::TableView;
+use crate::view::TableView;
+use crate::view::merge::{Loads, Merge};
 use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};

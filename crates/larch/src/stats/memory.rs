@@ -2,7 +2,7 @@
 //! by row. The write buffer limits that work. No page is read, and it does not know files.
 
 use crate::memtable::{MemCursor, MemRow, Memtable};
-use crate::read::view::TableView;
+use crate::view::TableView;
 use os::sync::Arc;
 use sst::KeyRange;
 use sst::stats::MemoryRun;

@@ -1,14 +1,14 @@
 //! How a range is spread over its keys: histograms, cut points, samples of its rows. It counts what is stored, in files
 //! and in memory: a key that is stored in several places counts in each.
 
-use super::estimate;
-use super::memory::{self, InMemory};
+use super::memory::InMemory;
 use super::stretches::{Placed, files_in};
-use crate::bounds;
-use crate::error::Result;
-use crate::read::Key;
-use crate::read::point::PointRead;
-use crate::read::view::TableView;
+use super::{estimate, memory};
+use crate::base::bounds;
+use crate::base::error::Result;
+use crate::view::TableView;
+use crate::view::point::PointRead;
+use crate::view::value::Key;
 use os::sync::Arc;
 use pages::{Admit, PageCache, Reason, Session, retry};
 use sst::KeyRange;

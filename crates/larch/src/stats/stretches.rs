@@ -14,10 +14,10 @@
 //! own source.
 
 use super::memory;
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::manifest::DbFile;
-use crate::read::level::files_between;
-use crate::read::view::TableView;
+use crate::view::TableView;
+use crate::view::level::files_between;
 use pages::{Session, retry};
 use sst::KeyRange;
 use sst::{EraseCursor, Version};

@@ -5,8 +5,8 @@
 //!
 //! A range that is being read counts as read whole until it is dropped, and then only what it has come past counts.
 
-use crate::bounds;
-use crate::manifest::TableId;
+use crate::base::bounds;
+use crate::base::table::TableId;
 use os::sync::{Arc, Mutex};
 use sst::{KeyRange, MAX_KEY_BYTES};
 use std::ops::Bound;

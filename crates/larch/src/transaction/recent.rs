@@ -16,7 +16,7 @@
 //!
 //! Thread safe.
 
-use crate::manifest::TableId;
+use crate::base::table::TableId;
 use crate::memtable::Memtable;
 use crate::memtable::row_memory::RowMemory;
 use crate::memtable::set::MemSet;

@@ -13,8 +13,8 @@
 //!
 //! Thread safe. A thread holds no other lock while it waits.
 
-use crate::manifest::TableId;
-use crate::write::batch::BatchOps;
+use crate::base::ops::BatchOps;
+use crate::base::table::TableId;
 use os::Clock;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Condvar, Mutex, MutexGuard};

@@ -4,8 +4,8 @@
 //! not be in memory yet, and to wait for them under the lock would make commits wait for each other. Mostly the signatures say
 //! already that such a commit wrote nothing that the transaction depends on.
 
-use crate::manifest::TableId;
-use crate::write::batch::{BatchOps, Op};
+use crate::base::ops::{BatchOps, Op};
+use crate::base::table::TableId;
 use sst::Version;
 use sst::format::filter::hash_key;
 

@@ -23,8 +23,7 @@
 
 use super::loader::PageLoader;
 use crate::core::Core;
-use crate::manifest::DbFile;
-use crate::manifest::Level;
+use crate::manifest::{DbFile, Level};
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, KeyRange, TreeKind, next_string};

@@ -11,11 +11,12 @@
 
 use super::heat;
 use super::loader::PageLoader;
+use crate::base::error::Result;
+use crate::base::table::TableId;
 use crate::core::Core;
-use crate::error::Result;
-use crate::files::output::NewFiles;
-use crate::manifest::{DbFile, Edit, FileSet, Level, NewFile, TableId};
-use crate::read::View;
+use crate::manifest::new_files::NewFiles;
+use crate::manifest::{DbFile, Edit, FileSet, Level, NewFile};
+use crate::view::View;
 use os::sync::Arc;
 use pages::{Loaded, PageSource as _, Reason};
 use sst::{KeyRange, TreeKind};

@@ -2,10 +2,10 @@
 //! last close. It does not choose them, and no thread waits for it.
 
 use super::loader::PageLoader;
-use super::requests::WarmRequests;
 use super::state;
+use crate::base::error::Result;
 use crate::core::Core;
-use crate::error::Result;
+use crate::core::background::warmth::WarmRequests;
 use crate::manifest::DbFile;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};

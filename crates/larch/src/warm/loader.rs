@@ -3,10 +3,10 @@
 //!
 //! A page that was loaded this way stays in memory like a proven page, until the eviction policy finds that it was not used.
 
+use crate::base::error::Result;
 use crate::core::environment::Environment;
-use crate::error::Result;
 use crate::manifest::DbFile;
-use crate::read::ahead;
+use crate::view::ahead;
 use os::sync::Arc;
 use pages::{Address, Admit, Loaded, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};
@@ -16,18 +16,6 @@ use std::ops::Range;
 /// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache gives a
 /// sixteenth of its budget. Where reads are far away, it is more, up to an eighth of the budget: after each piece it waits once.
 const PIECE_BYTES: u64 = 1 << 20;
-
-/// What [`Table::warm`](crate::Table::warm) loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Warmed {
-    /// Memory of the pages that it loaded or found in memory, in bytes.
-    pub bytes: u64,
-    /// Pages that it read from disk.
-    pub page_reads: u64,
-    /// Whether all pages of the range are in memory now. If not, there was no room for the others.
-    pub is_whole: bool,
-}
 
 /// Which pages below a node are wanted.
 enum WantedPages<'k> {

@@ -7,10 +7,12 @@
 //! * Each page is read and verified like any other: its checksum and kind must be right. So wrong bytes in the warm state cannot
 //!   bring a wrong page into memory.
 
-use super::loader::{PageLoader, Warmed};
+use super::loader::PageLoader;
+use crate::core::background::warmth::{Restored, Warmed};
 use crate::core::environment::Environment;
 use crate::manifest::DbFile;
-use crate::read::View;
+use crate::manifest::directory::names::{WARM, WARM_NEW};
+use crate::view::View;
 use os::Access;
 use os::sync::Arc;
 use pages::{Address, PACK_BYTES, PageKind, Reason, ResidentPage};
@@ -18,9 +20,6 @@ use sst::format::{features, field, varint};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-pub const NAME: &str = "WARM";
-/// It is written under this name and then renamed.
-pub const NEW_NAME: &str = "WARM.new";
 const MAGIC: &[u8; 8] = b"LARCHWRM";
 const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;
@@ -49,14 +48,6 @@ struct Saved {
     at: Address,
     kind: PageKind,
     heat: u8,
-}
-
-/// What was loaded from a warm state.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Restored {
-    pub warmed: Warmed,
-    /// Whether there was a warm state that could not be used.
-    pub is_refused: bool,
 }
 
 /// ```text
@@ -162,7 +153,7 @@ pub fn save(env: &Environment, view: &View) -> std::io::Result<()> {
     });
     let bytes = encode(view.files.database, &pages.collect::<Vec<_>>());
     let disk = &env.machine.disk;
-    let new = env.directory.join(NEW_NAME);
+    let new = env.directory.join(WARM_NEW);
     if disk.exists(&new)? {
         disk.remove(&new)?;
     }
@@ -171,7 +162,7 @@ pub fn save(env: &Environment, view: &View) -> std::io::Result<()> {
 }
 
 fn path(env: &Environment) -> PathBuf {
-    env.directory.join(NAME)
+    env.directory.join(WARM)
 }
 
 /// Reads the warm state. `None` if there is none; `Some(None)` if it cannot be used, in which case it is removed.

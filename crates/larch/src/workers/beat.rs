@@ -1,6 +1,6 @@
 //! The beats of a worker: by them the writer knows that it lives. They do not know what the worker does, but that it goes on.
 
-use super::exchange::{Exchange, Pauses};
+use crate::levels::offers::exchange::{Exchange, Pauses};
 use os::process::ProcessOrigin;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock, Weak};

@@ -1,9 +1,9 @@
 //! Compactions by workers on a simulated machine: workers die at any operation, writers die, and disks fail. Whatever happens, the
 //! database has its rows, and in the end no file is there that nobody needs.
 
-use super::exchange::{Exchange, Exchanged};
 use super::worker::CompactionWorker;
-use crate::options::{Durability, LevelOptions};
+use crate::base::options::{Durability, LevelOptions};
+use crate::levels::offers::exchange::{Exchange, Exchanged};
 use crate::{Builder, Database, Event};
 use os::Machine;
 use os::sim::SimDisk;

@@ -2,19 +2,19 @@
 //! of the database.
 
 use super::beat::Beats;
-use super::exchange::{Exchange, Exchanged, JobName, NOBODY, Pauses};
-use super::job::OfferedJob;
-use super::result::JobResult;
-use crate::cancel::{Cancel, Limit};
+use crate::base::cancel::{Cancel, Limit};
+use crate::base::error::{Error, Result};
+use crate::base::options::Options;
 use crate::compact::execute::merge_work;
-use crate::compact::merge::MergeResult;
-use crate::compact::work::MergeWork;
-use crate::error::{Error, Result};
-use crate::files::output::NewFiles;
+use crate::compact::result::JobResult;
+use crate::core::files_only::{hold, opener, show_files};
+use crate::files::merge::MergeResult;
+use crate::levels::offers::exchange::{Exchange, Exchanged, JobName, NOBODY, Pauses};
+use crate::levels::offers::job::OfferedJob;
+use crate::levels::work::MergeWork;
 use crate::manifest::db_file::FileOpener;
+use crate::manifest::new_files::NewFiles;
 use crate::manifest::{FileSet, ManifestLog, ManifestTail};
-use crate::open::{hold, opener, show_files};
-use crate::options::Options;
 use os::Machine;
 use os::sync::Arc;
 use pages::PageCache;

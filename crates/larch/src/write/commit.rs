@@ -10,26 +10,23 @@
 //!
 //! Any thread may call it.
 
-use super::batch::BatchOps;
 use super::indexed::Indexed;
-use super::large;
-use super::log_job;
 use super::not_committed::{Later, NotCommitted, outcome};
-use super::pace;
-use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
-use super::stall::StalledCommit;
-use super::writer::apply;
-use crate::background::waiting;
+use super::room::{Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
+use super::validation::Validation;
+use super::{large, log_job, room};
+use crate::base::conflict::Conflict;
+use crate::base::error::{Error, Result};
+use crate::base::event::StallReason;
+use crate::base::ops::BatchOps;
+use crate::base::options::Durability;
+use crate::base::table::TableInfo;
+use crate::core::background::stall::StalledCommit;
 use crate::core::visible::Applying;
-use crate::core::{Core, StopOnPanic};
-use crate::error::{Error, Result};
-use crate::event::StallReason;
-use crate::manifest::TableInfo;
+use crate::core::writer::apply;
+use crate::core::{Core, StopOnPanic, pace, waiting};
 use crate::memtable::set::MemSet;
-use crate::options::Durability;
-use crate::transaction::conflict::Conflict;
 use crate::transaction::signature::Signature;
-use crate::transaction::validation::Validation;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use sst::Version;

@@ -1,8 +1,8 @@
 //! Whether the ops of a commit have what they change in indexes. It does not know the indexes.
 
-use crate::indexes::registry::Registry;
-use crate::manifest::TableInfo;
-use crate::transaction::conflict::Conflict;
+use crate::base::conflict::Conflict;
+use crate::base::table::TableInfo;
+use crate::core::registry::Registry;
 use os::sync::Arc;
 
 /// Whether the ops of a commit have what they change in indexes.

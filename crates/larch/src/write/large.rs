@@ -5,18 +5,19 @@
 //! writer the rows in memory of the same tables go to files, which are older, and then the files of the batch are installed as
 //! one commit, in all tables at once. A batch that fails, or a crash, leaves nothing.
 
-use super::batch::BatchOps;
+use super::change::TableChange;
 use super::flush::write_files;
 use super::indexed::Indexed;
 use super::not_committed::NotCommitted;
 use super::room::memory_bytes;
-use super::writer::apply;
+use super::validation::Validation;
+use crate::base::ops::BatchOps;
+use crate::base::table::TableInfo;
 use crate::core::Core;
-use crate::files::output::NewFiles;
-use crate::manifest::{Edit, TableInfo};
+use crate::core::writer::apply;
+use crate::manifest::Edit;
+use crate::manifest::new_files::NewFiles;
 use crate::memtable::set::MemSet;
-use crate::tables::change::TableChange;
-use crate::transaction::validation::Validation;
 use os::sync::Arc;
 use sst::Version;
 

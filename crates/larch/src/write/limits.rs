@@ -1,10 +1,10 @@
 //! Which rows a table takes: the lengths of keys and values, and whether values are whole or in parts. It knows no rows that
 //! are there already.
 
-use crate::error::{Error, Result};
-use crate::manifest::TableInfo;
-use crate::options::Options;
-use crate::parts;
+use crate::base::error::{Error, Result};
+use crate::base::options::Options;
+use crate::base::parts;
+use crate::base::table::TableInfo;
 use sst::MAX_KEY_BYTES;
 
 /// The longest value that a write buffer of this size takes, in bytes.

@@ -6,10 +6,10 @@
 //! So a rotation waits for no sync. It does if the file of the next log is not there, which it then creates, if nothing of its log
 //! is durable yet, or if an older release shall read the logs.
 
-use super::writer::{NextLog, Writer, log_path};
+use crate::base::error::Result;
+use crate::base::record::{BEGIN_RECORD, LogError, LogKind};
+use crate::core::writer::{NextLog, Writer, log_path};
 use crate::core::{Core, StopOnPanic};
-use crate::error::Result;
-use crate::log::record::{BEGIN_RECORD, LogError, LogKind};
 use os::sync::Weak;
 use os::{Job, Polled};
 

@@ -1,7 +1,7 @@
 //! Why a commit was not made.
 
-use crate::error::Error;
-use crate::transaction::conflict::Conflict;
+use crate::base::conflict::Conflict;
+use crate::base::error::Error;
 use sst::Version;
 
 /// Why a commit was not made. Nothing of it has taken effect.

@@ -3,18 +3,18 @@
 //!
 //! A function that takes a [`Writer`] is called under the writer's lock.
 
-use super::batch::BatchOps;
 use super::log_job;
-use super::stall::StalledCommit;
-use super::writer::Writer;
-use crate::compact::{pick, waste};
+use crate::base::error::{Error, Result};
+use crate::base::event::StallReason;
+use crate::base::ops::BatchOps;
+use crate::base::table::{TableId, TableInfo};
+use crate::core::background::stall::StalledCommit;
+use crate::core::writer::Writer;
 use crate::core::{Core, StopOnPanic};
-use crate::error::{Error, Result};
-use crate::event::StallReason;
-use crate::manifest::{TableId, TableInfo};
+use crate::levels::{pick, waste};
 use crate::memtable::set::MemSet;
 use crate::memtable::{Memtable, ROW_BYTES};
-use crate::read::View;
+use crate::view::View;
 use os::sync::Arc;
 
 /// About how much memory a batch will take in memtables, in bytes. The links and the padding of a row that `ROW_BYTES` does not count

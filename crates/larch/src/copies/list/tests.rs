@@ -1,7 +1,7 @@
 //! What the list of a backup promises: its bytes, and that damage is found.
 
 use super::*;
-use crate::files::sealed::tests as sealed;
+use crate::base::sealed::tests as sealed;
 
 fn list() -> BackupList {
     let file = |name: &str, lies, bytes| StoredFile {

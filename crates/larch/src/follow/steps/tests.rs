@@ -1,6 +1,6 @@
 //! What a follower shows when its looks and its shows of files come in any order between the steps of the writer.
 
-use crate::options::{Durability, Follow, LevelOptions};
+use crate::base::options::{Durability, Follow, LevelOptions};
 use crate::{Database, Readable as _};
 use os::sim::SimDisk;
 use os::sync::Arc;

@@ -6,9 +6,9 @@ mod model;
 mod storage;
 
 use super::*;
+use crate::base::extractors::IndexKeys;
 use crate::handle::database::{Builder, Database};
-use crate::indexes::keys::IndexKeys;
-use crate::read::Value;
+use crate::view::value::Value;
 use crate::{IndexEntry, Isolation, Readable, TableOptions, TransactionOptions};
 use os::Machine;
 use os::sim::SimDisk;

@@ -1,9 +1,9 @@
 //! Sizes are those of what is there: of the pages that a check finds in the files, and of the pages in the cache.
 
 use super::*;
+use crate::base::options::{LevelOptions, TableOptions};
 use crate::handle::database::Database;
 use crate::handle::table::Table;
-use crate::options::{LevelOptions, TableOptions};
 use os::sync::Arc;
 use os::{Access, Machine};
 use pages::{Admit, Reason, Session, retry};

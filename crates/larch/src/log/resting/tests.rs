@@ -1,7 +1,7 @@
 #![allow(clippy::disallowed_methods, reason = "threads that sync beside each other are what is tested")]
 
 use super::*;
-use crate::log::wal::tests::{Gate, GatedDisk};
+use crate::log::tests::{Gate, GatedDisk};
 use os::sim::SimDisk;
 use std::io::ErrorKind;
 use std::thread;

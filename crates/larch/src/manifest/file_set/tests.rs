@@ -1,6 +1,6 @@
 use super::*;
-use crate::files::leftovers::Leftovers;
-use crate::options::TableOptions;
+use crate::base::options::TableOptions;
+use crate::manifest::directory::leftovers::Leftovers;
 use os::Machine;
 use pages::PageCache;
 use rand::rngs::StdRng;

@@ -1,7 +1,7 @@
 //! What changed after a version, against a model that looks at every write.
 
 use super::*;
-use crate::log::record::tests::seeds;
+use crate::base::record::tests::seeds;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sst::RowKind;

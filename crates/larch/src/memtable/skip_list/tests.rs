@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "threads that insert at the same time are what is tested")]
 
 use super::*;
-use crate::log::record::tests::seeds;
+use crate::base::record::tests::seeds;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::cmp::Reverse;

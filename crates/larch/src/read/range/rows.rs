@@ -5,25 +5,26 @@
 //! All forms of taking a row are one function, `attempt`, which never waits. A bound moves to a row when the row is
 //! given, not before: a try that would fault, or a future that is dropped, takes no row along.
 
-use super::super::again::Again;
-use super::super::ahead::{readahead, session};
-use super::super::found::{FoundRow, Spot};
-use super::super::merge::{Loads, Merge};
-use super::super::precharge::Precharge;
-use super::super::row::{RowLoader, RowRef};
-use super::super::row_batch::RowBatch;
-use super::super::view::{TableView, View};
-use super::super::{PartList, Tried};
-use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
-use super::follow::{FollowedRow, Following};
 use super::limit::RowLimit;
-use crate::bounds;
+use crate::base::bounds;
+use crate::base::error::{Error, Result};
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
-use crate::error::{Error, Result};
+use crate::read::Tried;
+use crate::read::again::Again;
+use crate::read::row::{RowLoader, RowRef};
+use crate::read::row_batch::RowBatch;
 use crate::stats::shape;
-use crate::transaction::own_writes::OwnRows;
 use crate::transaction::read_set::OpenRead;
+use crate::view::ahead::{readahead, session};
+use crate::view::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
+use crate::view::follow::{FollowedRow, Following};
+use crate::view::found::{FoundRow, Spot};
+use crate::view::merge::{Loads, Merge};
+use crate::view::own_writes::OwnRows;
+use crate::view::part_list::PartList;
+use crate::view::precharge::Precharge;
+use crate::view::{TableView, View};
 use os::sync::Arc;
 use pages::gauge::Holding;
 use pages::{PageSource, Reason, Session, Stop, Waits};

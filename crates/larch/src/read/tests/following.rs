@@ -3,7 +3,7 @@
 
 use super::forms::{Borrowed, Held, batch, next, open_held, together};
 use super::*;
-use crate::bounds;
+use crate::base::bounds;
 use crate::read::Tried;
 use crate::read::range::RangeRows;
 use os::Disk;

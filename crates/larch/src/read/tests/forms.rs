@@ -2,13 +2,13 @@
 //! takes the next, whatever is in memory, while files and memory change; and one that is dropped leaves nothing behind.
 
 use super::*;
-use crate::bounds;
+use crate::base::bounds;
 use crate::read::again::Again;
-use crate::read::content;
-use crate::read::found::Spot;
 use crate::read::multi::{AnswerBytes, MultiRead};
 use crate::read::range::RangeRows;
-use crate::read::{Tried, Value};
+use crate::read::{Tried, content};
+use crate::view::found::Spot;
+use crate::view::value::Value;
 use os::sim::SimReads;
 use pages::retry_async;
 use sst::Direction;

@@ -1,10 +1,11 @@
 //! Memtables as one source.
 
 use super::*;
-use crate::manifest::{FileSet, TableFiles, TableId, TableInfo};
+use crate::base::options::TableOptions;
+use crate::base::table::{TableId, TableInfo};
+use crate::manifest::{FileSet, TableFiles};
 use crate::memtable::set::MemSet;
-use crate::options::TableOptions;
-use crate::read::View;
+use crate::view::View;
 
 const TABLE: TableId = TableId(1);
 

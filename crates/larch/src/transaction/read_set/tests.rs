@@ -1,7 +1,7 @@
 //! What was read is never lost, however much it is.
 
 use super::*;
-use crate::log::record::tests::seeds;
+use crate::base::record::tests::seeds;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::ops::Bound;

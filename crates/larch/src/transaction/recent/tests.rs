@@ -1,7 +1,7 @@
 //! What is kept of flushed rows, and from which version on everything is known.
 
 use super::*;
-use crate::manifest::TableId;
+use crate::base::table::TableId;
 use sst::RowKind;
 
 const TABLE: TableId = TableId(3);

@@ -4,7 +4,7 @@ mod rotation;
 
 use super::*;
 use crate::Database;
-use crate::write::writer::log_path;
+use crate::core::writer::log_path;
 use os::sim::SimDisk;
 use os::{Disk, Machine};
 use std::io::ErrorKind;

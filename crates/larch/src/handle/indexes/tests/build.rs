@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Cancel;
-use crate::log::record::tests::seeds;
+use crate::base::record::tests::seeds;
 use os::sync::atomic::{AtomicBool, Ordering};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

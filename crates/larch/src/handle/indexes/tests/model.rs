@@ -1,7 +1,7 @@
 //! Random writes by every way into a table with several indexes, against a sorted map.
 
 use super::*;
-use crate::log::record::tests::seeds;
+use crate::base::record::tests::seeds;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;

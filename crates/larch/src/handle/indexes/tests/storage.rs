@@ -82,7 +82,7 @@ fn indexes_come_back_with_the_manifest_and_leave_with_their_table() {
     drop((snapshot, first, table));
     assert_eq!(db.core().views.newest().files.tables.values().count(), 0);
     assert_eq!(db.metrics().files, 0);
-    assert!(!db.core().indexes.has(crate::manifest::TableId(0)));
+    assert!(!db.core().indexes.has(crate::base::table::TableId(0)));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_check_names_what_differs() {
 
 #[test]
 fn a_commit_that_knows_nothing_of_a_new_index_is_not_made() {
-    use crate::write::batch::BatchOps;
+    use crate::base::ops::BatchOps;
     use crate::write::commit;
     let (_, db, table) = with_table();
     let mut blind = db.begin().expect("it begins");

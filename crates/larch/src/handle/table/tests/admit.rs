@@ -1,8 +1,8 @@
 //! What stays in the cache of what a handle reads.
 
+use crate::base::options::TableOptions;
 use crate::handle::database::Database;
 use crate::handle::table::Table;
-use crate::options::TableOptions;
 use crate::read::PartRange;
 use os::Machine;
 use os::sim::SimDisk;

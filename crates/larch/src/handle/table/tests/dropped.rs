@@ -1,10 +1,9 @@
 //! What is said of a table that was dropped: the same by every way to read and write, and by what was open before.
 
 use super::*;
-use crate::Readable;
 use crate::handle::snapshot::Snapshot;
 use crate::read::{PartRange, Tried};
-use crate::{Error, Metric, Resolution, Selection, Statistics};
+use crate::{Error, Metric, Readable, Resolution, Selection, Statistics};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 

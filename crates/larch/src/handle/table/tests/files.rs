@@ -1,8 +1,8 @@
 //! What files hold of rows in parts, read from the files themselves, after each of the ways in which rows get there.
 
+use crate::base::ops::BatchOps;
+use crate::base::options::{Durability, LevelOptions, TableOptions};
 use crate::handle::table::Table;
-use crate::options::{Durability, LevelOptions, TableOptions};
-use crate::write::batch::BatchOps;
 use crate::write::commit;
 use crate::{Database, Snapshot};
 use os::Machine;

@@ -1,7 +1,7 @@
 //! Values that lie outside their pages are read in windows, by scans and compactions: rounds are counted.
 
 use super::*;
-use crate::options::LevelOptions;
+use crate::base::options::LevelOptions;
 use os::sim::SimDisk;
 use os::sync::Arc;
 use pages::{PageKind, Reason};

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk, and has threads")]
 
 use super::*;
-use crate::event::{Event, StallReason};
+use crate::base::event::{Event, StallReason};
 use crate::{Durability, LevelOptions, Table};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Random transactions against a sorted map: one transaction with savepoints, whatever lies in memory, in files or nowhere.
 
 use super::*;
-use crate::log::record::tests::seeds;
+use crate::base::record::tests::seeds;
 use os::sim::SimDisk;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Release;
-use crate::log::record::tests::seeds;
+use crate::base::record::tests::seeds;
 use crate::write::{flush, log_job};
 use os::{Access, Job};
 use rand::rngs::StdRng;

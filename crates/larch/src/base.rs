@@ -1,0 +1,17 @@
+//! What every other folder uses: errors, options, events, bounds of keys, the bytes of a commit and of a record in a log. It knows no
+//! database.
+
+pub mod bounds;
+pub mod cancel;
+pub mod conflict;
+pub mod error;
+pub mod event;
+pub mod extractors;
+pub mod key_head;
+pub mod ops;
+pub mod options;
+pub mod parts;
+pub mod record;
+pub mod release;
+pub mod sealed;
+pub mod table;

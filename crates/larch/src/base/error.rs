@@ -1,0 +1,596 @@
+//! Everything that can go wrong in a database, with messages that say what to do. Ordinary results, such as a missing
+//! key, are not here.
+
+use super::conflict::Conflict;
+use super::record::LogError;
+use sst::Version;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The result of a function of the engine.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Something broke, or the caller asked for something that is impossible. A missing key is not an error.
+///
+/// Errors are cheap to clone. `Display` says where something went wrong and what to do. New kinds of errors come with new
+/// releases.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system failed to read or write a file, or the bytes of an SST are not those that were written.
+    #[error(transparent)]
+    Page(#[from] pages::Error),
+    /// The write-ahead log or the manifest could not be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// There is no database in the directory.
+    #[error("{} has no database; create one by opening it for writing, or correct the path", .0.display())]
+    NotADatabase(PathBuf),
+    /// The database is open for writing already, in this process or in another one.
+    #[error("the database {} is open for writing already, here or in another process; close it there, or open it read-only here", .0.display())]
+    Locked(PathBuf),
+    /// The system refuses a thread for background work. Nothing was opened or created.
+    #[error(
+        "cannot start a thread for background work ({0}); raise the limit on threads (ulimit -u, or pids.max of the control group) or end other threads, or open the database read-only"
+    )]
+    NoThreads(String),
+    /// A write would have to wait for background work that failed. Nothing was written.
+    #[error(
+        "{what}, and the background work that makes room failed ({cause}); remove the cause and write again: the work is tried again by itself"
+    )]
+    Full {
+        /// What is full.
+        what: &'static str,
+        /// Why the last attempt failed.
+        cause: Box<Error>,
+    },
+    /// A write or sync failed earlier, so rows in memory may not be durable. Reads go on.
+    #[error("writes are refused since one failed ({0}); remove the cause, then close the database and open it again")]
+    WritesStopped(String),
+    /// A sync failed, so the writes that waited for it may be durable or not. Further writes are refused; reads go on.
+    #[error(
+        "it is not known whether {what}, because a sync failed ({cause}); writes are refused until the database is closed and \
+         opened again, which shows what is durable"
+    )]
+    OutcomeUnknown {
+        /// What is not known.
+        what: &'static str,
+        /// Why the sync failed.
+        cause: LogError,
+    },
+    /// A write in a process that was forked after it had opened the database.
+    #[error(
+        "the database was opened before this process was forked, and belongs to the process that opened it; close it there, then \
+         open it here"
+    )]
+    Forked,
+    /// A write to a database opened read-only.
+    #[error("the database was opened read-only; open it for writing")]
+    ReadOnly,
+    /// A key is too long.
+    #[error("a key of {bytes} bytes is longer than {max}; use a shorter key")]
+    KeyTooLong {
+        /// Length of the key.
+        bytes: usize,
+        /// Length of the longest key allowed.
+        max: usize,
+    },
+    /// A value is too long for the write buffer.
+    #[error(
+        "a value of {bytes} bytes is longer than {max}, a quarter of the write buffer; store it in parts or enlarge the write buffer"
+    )]
+    ValueTooLong {
+        /// Length of the value.
+        bytes: usize,
+        /// Length of the longest value allowed.
+        max: u64,
+    },
+    /// No table can have this name.
+    #[error("a table cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
+    BadTableName(String),
+    /// There is no such table.
+    #[error("there is no table {0:?}; create it by opening the database for writing")]
+    NoSuchTable(String),
+    /// The table was dropped after the handle of it was made. A table that was created later under its name is another
+    /// table.
+    #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
+    TableDropped(String),
+    /// A read of a database opened read-only needs files that a writer has replaced, and the newest files show another
+    /// version than the one it began at.
+    #[error(
+        "the read of {} at version {} cannot go on: a writer has replaced its files, and the newest version is {}; begin \
+         the read again to see that one, or open the database for writing, where versions in use are kept",
+        directory.display(), read.0, newest.0
+    )]
+    Outdated {
+        /// The database.
+        directory: PathBuf,
+        /// The version that the read began at.
+        read: Version,
+        /// The newest version in files.
+        newest: Version,
+    },
+    /// A database that is open read-only beside its writer has fewer commits than it had: commits were lost, or an older copy of the
+    /// database, or another database, has taken its place. What was shown before is shown on.
+    #[error(
+        "the database {} has commits up to version {} now, and version {} was read before: it has lost commits, or an older \
+         copy or another database has taken its place; open it again to see what it has",
+        directory.display(), newest.0, seen.0
+    )]
+    FellBehind {
+        /// The database.
+        directory: PathBuf,
+        /// The newest version that reads have seen.
+        seen: Version,
+        /// The newest version that the database has.
+        newest: Version,
+    },
+    /// There is a table of this name already.
+    #[error("there is a table {0:?} already; choose another name or drop it first")]
+    TableExists(String),
+    /// The options of a database or a table cannot be used.
+    #[error("the options cannot be used: {0}")]
+    BadOptions(String),
+    /// A batch or read names a table of another database.
+    #[error("the table {0:?} belongs to another database; use a handle from this one")]
+    ForeignTable(String),
+    /// The table does not have this column group.
+    #[error("{}", no_such_group(.table, .group, .groups))]
+    NoSuchGroup {
+        /// Name of the table.
+        table: String,
+        /// The group that was asked for.
+        group: String,
+        /// Groups of the table.
+        groups: Vec<String>,
+    },
+    /// A selection names a column group twice.
+    #[error("group {group} of table {table} is selected twice; name it once")]
+    GroupTwice {
+        /// Name of the table.
+        table: String,
+        /// The group.
+        group: String,
+    },
+    /// A whole value was read or written, but the values of the table are split into several column groups.
+    #[error(
+        "table {table} is split in the groups {}; write its rows with insert_parts and choose what to read with select",
+        .groups.join(", ")
+    )]
+    Grouped {
+        /// Name of the table.
+        table: String,
+        /// Its groups.
+        groups: Vec<String>,
+    },
+    /// A value in the log or in memory does not split into one part for each column group of the table.
+    #[error(
+        "the value of key {} in table {table} does not split in {parts} parts; restore the database from a backup",
+        .key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
+    )]
+    BadParts {
+        /// Name of the table.
+        table: String,
+        /// The key.
+        key: Box<[u8]>,
+        /// How many parts there should be.
+        parts: usize,
+    },
+    /// The directory for a repaired database is not empty.
+    #[error("{} is not empty; name a directory that is not there yet for the repaired database", .0.display())]
+    RepairTarget(PathBuf),
+    /// The directory for a copy of a database, or for files that are built, has files in it.
+    #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
+    CopyTarget(PathBuf),
+    /// The directory for a database, for a copy of one, for backups or for files that are built lies within a database, or within the
+    /// backups that it is restored from.
+    #[error(
+        "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
+        directory.display(), database.display()
+    )]
+    WithinDatabase {
+        /// The directory.
+        directory: Box<Path>,
+        /// The directory above it.
+        database: Box<Path>,
+    },
+    /// The directory for a copy of a database, or for files that are built, is locked.
+    #[error("{} is locked, here or by another process, which may write files there; wait for its end, or name another directory", .0.display())]
+    CopyLocked(PathBuf),
+    /// The directory has a copy of a database, or files that were built, and was not finished.
+    #[error(
+        "{} has a copy of a database, or built files, that was not finished; make the copy again, or build the files again, in the same \
+         directory, which first removes what is there, or remove the directory. What is in a store has to be dropped first: larch \
+         drop-database",
+        .0.display()
+    )]
+    UnfinishedCopy(PathBuf),
+    /// The directory for backups has something else in it.
+    #[error("{} has {found:?}, which is of no backup; name a directory that is not there yet, or one with backups", directory.display())]
+    NotBackups {
+        /// The directory.
+        directory: PathBuf,
+        /// A file in it.
+        found: String,
+    },
+    /// Another process makes or removes a backup in the same directory.
+    #[error("the backups in {} are being changed, here or in another process; wait for its end", .0.display())]
+    BackupsLocked(PathBuf),
+    /// The directory has backups of another database.
+    #[error("{} has backups of another database; name a directory for the backups of this one", .0.display())]
+    OtherDatabase(PathBuf),
+    /// The directory does not have this backup.
+    #[error("{}", no_such_backup(directory, *number, there))]
+    NoSuchBackup {
+        /// The directory.
+        directory: PathBuf,
+        /// The number that was asked for; `None` for the newest.
+        number: Option<u64>,
+        /// The numbers of the backups that are there.
+        there: Vec<u64>,
+    },
+    /// A file of a backup is missing or damaged.
+    #[error(
+        "{} of a backup cannot be used: {why}; restore another backup, or bring the file back from a copy of it; for a whole backup \
+         from here on, remove the file, then make a new backup",
+        file.display()
+    )]
+    BadBackup {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A newer release has made a backup.
+    #[error("{} of a backup was {what}; use that release, or restore another backup", file.display())]
+    NewerBackup {
+        /// The list of the backup.
+        file: PathBuf,
+        /// What is not known here.
+        what: String,
+    },
+    /// There is no list of built files in the directory.
+    #[error(
+        "{} has no list of built files; name a directory in which files were built to the end, or build them there again",
+        .0.display()
+    )]
+    NotBuiltFiles(PathBuf),
+    /// The list of built files is damaged, or a file that it names is missing or damaged.
+    #[error("{} of built files cannot be used: {why}; bring the file back from where it was built, or build the files again", file.display())]
+    BadBuiltFiles {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A newer release has built the files.
+    #[error("{} of built files was {what}; use that release, or build the files with the option compat of this one", file.display())]
+    NewerBuiltFiles {
+        /// The list of the files.
+        file: PathBuf,
+        /// What is not known here.
+        what: String,
+    },
+    /// The values in built files are split into other column groups than those of the table.
+    #[error(
+        "values of the files in {} {}, those of table {table} {}; build the files with the groups of the table, or take them into another \
+         table",
+        directory.display(), split(built), split(groups)
+    )]
+    OtherGroups {
+        /// The directory of the files.
+        directory: Box<Path>,
+        /// The groups in the files.
+        built: Box<[String]>,
+        /// Name of the table.
+        table: Box<str>,
+        /// Its groups.
+        groups: Box<[String]>,
+    },
+    /// A worker could not do a compaction, or has written files that are not those of the compaction. The database does the compaction
+    /// itself.
+    #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
+    WorkerFailed {
+        /// What the worker has written.
+        result: PathBuf,
+        /// Why it is of no use.
+        why: String,
+    },
+    /// A compaction by a worker needs more files than the writer has given numbers for.
+    #[error("the compaction makes more files than the writer of the database expects; the writer does it itself")]
+    NumbersUsedUp,
+    /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
+    #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
+    Cancelled(&'static str),
+    /// A transaction conflicted in each of its attempts.
+    #[error("the transaction conflicted {attempts} times, the last time because {conflict}")]
+    TooManyConflicts {
+        /// How often it was run.
+        attempts: u32,
+        /// The last conflict.
+        conflict: Conflict,
+    },
+    /// A batch that expects something was committed without asking for it.
+    #[error("the batch expects values of keys, which its commit does not look at; commit it with commit_if")]
+    HasConditions,
+    /// A transaction does not have the savepoint.
+    #[error(
+        "the transaction does not have this savepoint: it belongs to another one, or the transaction went back to an earlier one; \
+         make a savepoint where it is to go back to"
+    )]
+    NoSuchSavepoint,
+    /// Two rows of the table would have the same key in a unique index when all writes have taken effect. Nothing was written.
+    #[error(
+        "key {} of the unique index {index} of table {table} belongs to row {}; write a row with another one, or change that row first",
+        shown(.key), shown(.row)
+    )]
+    Duplicate {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key in the index.
+        key: Box<[u8]>,
+        /// The key of the other row.
+        row: Box<[u8]>,
+    },
+    /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range), so the transaction has a
+    /// part of the erase.
+    #[error("a panic has ended the erase of a range of table {table} before its end; begin another transaction")]
+    HalfErased {
+        /// Name of the table.
+        table: Box<str>,
+    },
+    /// A row does not fit the declaration of an index.
+    #[error("row {} of table {table} does not fit its index {index}: {why}; write another row, or drop the index", shown(.key))]
+    BadRow {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key of the row.
+        key: Box<[u8]>,
+        /// What is wrong, as the extractor says.
+        why: String,
+    },
+    /// The key of a row in an index, and the key of the row, are too long together.
+    #[error(
+        "row {} of table {table} would have an entry of {bytes} bytes in its index {index}, longer than {max}; use shorter keys",
+        shown(.key)
+    )]
+    IndexKeyTooLong {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key of the row.
+        key: Box<[u8]>,
+        /// Length of the entry.
+        bytes: usize,
+        /// Length of the longest entry allowed.
+        max: usize,
+    },
+    /// Nothing makes the keys of an index, so writes to its table are refused. Reads go on.
+    #[error(
+        "index {index} of table {table} is declared as {}, and no extractor for that is registered ({why}); open the database with \
+         Builder::extractors, or drop the index",
+        shown(.declaration)
+    )]
+    NoExtractor {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// Its declaration.
+        declaration: Box<[u8]>,
+        /// Why there is no extractor.
+        why: String,
+    },
+    /// A table with indexes was to be changed in a way that does not keep them.
+    #[error("{work} does not keep the indexes of table {table}, {}; drop them first, and create them again afterwards", listed(.indexes))]
+    HasIndexes {
+        /// Name of the table.
+        table: String,
+        /// What was to be done.
+        work: &'static str,
+        /// Names of the indexes.
+        indexes: Vec<String>,
+    },
+    /// The table does not have this index.
+    #[error("table {table} has no index {index:?}")]
+    NoSuchIndex {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+    },
+    /// The table has an index of this name already.
+    #[error("table {table} has an index {index:?} already; choose another name or drop it first")]
+    IndexExists {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+    },
+    /// No index can have this name.
+    #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
+    BadIndexName(String),
+    /// An index that does not have the entries of all rows yet was to be read, or one that did not have them at the version of a
+    /// snapshot or transaction.
+    #[error(
+        "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
+         begins afterwards"
+    )]
+    IndexNotReady {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+    },
+    /// An entry of an index has no row, or is no entry.
+    #[error(
+        "index {index} of table {table} does not agree with the table at entry {} ({why}); drop the index and create it again, and \
+         check the database",
+        shown(.entry)
+    )]
+    BadEntry {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+        /// The key of the entry.
+        entry: Box<[u8]>,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A row has more or fewer parts than the table has column groups.
+    #[error("{}", part_count(.table, .groups, *.parts))]
+    PartCount {
+        /// Name of the table.
+        table: String,
+        /// Its groups.
+        groups: Vec<String>,
+        /// Parts that were given.
+        parts: usize,
+    },
+}
+
+/// The bytes of a key that a message shows.
+const SHOWN_KEY_BYTES: usize = 64;
+
+/// The beginning of a key.
+fn shown(key: &[u8]) -> impl std::fmt::Display {
+    key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
+}
+
+fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {
+    match groups {
+        [] => format!("table {table} is not split in groups and so has no group {group}; read its rows whole"),
+        _ => format!("table {table} has no group {group}; choose from {}", listed(groups)),
+    }
+}
+
+fn part_count(table: &str, groups: &[String], parts: usize) -> String {
+    let given = if parts == 1 { "1 was given".to_owned() } else { format!("{parts} were given") };
+    match groups {
+        [] => format!("a row of table {table}, which is not split in groups, has 1 part; {given}"),
+        [only] => format!("a row of table {table} has 1 part, {only}; {given}"),
+        _ => format!("a row of table {table} has {} parts, {}; {given}", groups.len(), listed(groups)),
+    }
+}
+
+/// How values are split into groups.
+fn split(groups: &[String]) -> String {
+    match groups {
+        [] => "are not split".to_owned(),
+        _ => format!("are split into {}", listed(groups)),
+    }
+}
+
+fn no_such_backup(directory: &Path, number: Option<u64>, there: &[u64]) -> String {
+    let (directory, numbers) = (directory.display(), there.iter().map(u64::to_string).collect::<Vec<_>>());
+    match (number, there) {
+        (_, []) | (None, _) => format!("{directory} has no backup; correct the path"),
+        (Some(number), _) => format!("{directory} has no backup {number}; choose from {}", listed(&numbers)),
+    }
+}
+
+/// `hot`, `hot and cold`, `hot, warm and cold`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+impl Error {
+    pub(crate) fn io(action: &'static str, file: &Path, source: std::io::Error) -> Self {
+        Self::Page(pages::Error::io(action, file, source))
+    }
+
+    /// The file that is missing, if that is the error.
+    pub(crate) fn missing_file(&self) -> Option<&Path> {
+        match self {
+            Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Whether the disk is full, or the quota of this user is used up.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => {
+                is_disk_full(source)
+            }
+            Self::Full { cause, .. } => cause.is_disk_full(),
+            _ => false,
+        }
+    }
+
+    /// Whether bytes on disk are not those that were written.
+    pub fn is_corruption(&self) -> bool {
+        matches!(
+            self,
+            Self::Page(pages::Error::Corrupt { .. })
+                | Self::Log(LogError::Corrupt { .. })
+                | Self::BadParts { .. }
+                | Self::BadEntry { .. }
+                | Self::BadBackup { .. }
+                | Self::BadBuiltFiles { .. }
+        )
+    }
+}
+
+/// Whether the disk is full, or the quota of this user is used up.
+pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Whether nothing can be written there: the disk is full, or this user or file system may only read.
+pub(crate) fn is_write_refused(error: &std::io::Error) -> bool {
+    is_disk_full(error) || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(error: Error, expected: &str) {
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn errors_about_groups_name_the_groups_there_are() {
+        let table = || "users".to_owned();
+        let groups = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let no_such = |names| Error::NoSuchGroup { table: table(), group: "warm".to_owned(), groups: groups(names) };
+        check(no_such(&["hot", "cold"]), "table users has no group warm; choose from hot and cold");
+        check(no_such(&["hot", "cold", "old"]), "table users has no group warm; choose from hot, cold and old");
+        check(no_such(&["hot"]), "table users has no group warm; choose from hot");
+        check(no_such(&[]), "table users is not split in groups and so has no group warm; read its rows whole");
+        check(
+            Error::Grouped { table: table(), groups: groups(&["hot", "cold"]) },
+            "table users is split in the groups hot, cold; write its rows with insert_parts and choose what to read \
+             with select",
+        );
+        let twice = Error::GroupTwice { table: table(), group: "hot".to_owned() };
+        check(twice, "group hot of table users is selected twice; name it once");
+        let parts = |names, parts| Error::PartCount { table: table(), groups: groups(names), parts };
+        check(parts(&["hot", "cold"], 3), "a row of table users has 2 parts, hot and cold; 3 were given");
+        check(parts(&["hot", "cold"], 1), "a row of table users has 2 parts, hot and cold; 1 was given");
+        check(parts(&["hot"], 0), "a row of table users has 1 part, hot; 0 were given");
+        check(parts(&[], 2), "a row of table users, which is not split in groups, has 1 part; 2 were given");
+        let other = Error::OtherGroups {
+            directory: Path::new("shard").into(),
+            built: Box::default(),
+            table: "users".into(),
+            groups: groups(&["hot", "cold"]).into(),
+        };
+        check(
+            other,
+            "values of the files in shard are not split, those of table users are split into hot and cold; build the files with the \
+             groups of the table, or take them into another table",
+        );
+    }
+}

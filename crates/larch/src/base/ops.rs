@@ -1,0 +1,439 @@
+//! The operations of one commit as bytes, which are the same in memory and in the log. It knows no versions, knows tables only
+//! by their ids, and compares keys as bytes.
+//!
+//! ```text
+//! batch:  op | op | …
+//! op:     kind u8 | table u32 | key bytes varint | key | value bytes varint | value
+//!
+//! kind             key       value
+//! 0 put            key       value
+//! 1 erase          key       (both value fields are absent)
+//! 2 merge          reserved: nothing writes it, reading it is an error
+//! 3 range erase    start     exclusive end; empty: no end
+//! ```
+//!
+//! varint: seven bits a byte, low ones first, the high bit set on all but the last; at most five bytes.
+//!
+//! Invariants: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before they are taken. Order
+//! matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
+//!
+//! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`] removes the
+//! puts for which this rule would contradict the order.
+
+use super::parts;
+use sst::MAX_KEY_BYTES;
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op<'a> {
+    /// From this op on the key has this value.
+    Put {
+        /// The key.
+        key: &'a [u8],
+        /// The value.
+        value: &'a [u8],
+    },
+    /// From this op on the key has no value.
+    Erase {
+        /// The key.
+        key: &'a [u8],
+    },
+    /// From this op on no key in the range has a value.
+    RangeErase {
+        /// The first key of the range.
+        start: &'a [u8],
+        /// The first key after the range. If it is empty, the range has no end.
+        end: &'a [u8],
+    },
+}
+
+const PUT: u8 = 0;
+const ERASE: u8 = 1;
+const MERGE: u8 = 2;
+const RANGE_ERASE: u8 = 3;
+
+/// Bytes that do not decode as ops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the op at byte {at} of the batch {why}")]
+pub struct OpsError {
+    /// Where the op starts.
+    pub at: usize,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// The ops of one commit, in order.
+#[derive(Clone, Debug, Default)]
+pub struct BatchOps {
+    bytes: Vec<u8>,
+    count: u32,
+    /// How many of them erase ranges.
+    range_erases: u32,
+    /// Whether a range erase came after other ops, and `resolve` was not called since.
+    is_unresolved: bool,
+}
+
+/// A place between two ops of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BatchMark {
+    bytes: usize,
+    count: u32,
+    range_erases: u32,
+    is_unresolved: bool,
+}
+
+impl BatchMark {
+    /// How many ops lie before it.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+impl<'a> Op<'a> {
+    /// The key, unless it is a range.
+    pub fn key(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Put { key, .. } | Self::Erase { key } => Some(key),
+            Self::RangeErase { .. } => None,
+        }
+    }
+
+    /// Whether it decides what `key` has.
+    pub fn writes_to(&self, key: &[u8]) -> bool {
+        match *self {
+            Self::Put { key: written, .. } | Self::Erase { key: written } => written == key,
+            Self::RangeErase { start, end } => start <= key && (end.is_empty() || key < end),
+        }
+    }
+}
+
+impl BatchOps {
+    /// No ops.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces its ops by the `count` ops that `bytes` encode, after checking them. It uses its memory again, so that a reader
+    /// of many batches allocates once. After an error it has no ops.
+    ///
+    /// # Errors
+    ///
+    /// Where and why the bytes do not decode.
+    pub fn decode(&mut self, bytes: &[u8], count: u32) -> Result<(), OpsError> {
+        self.clear();
+        let (mut found, mut range_erases) = (0u32, 0);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let at = bytes.len() - rest.len();
+            let (_, op) = split_op(&mut rest).map_err(|why| OpsError { at, why })?;
+            found += 1;
+            range_erases += u32::from(op.key().is_none());
+        }
+        if found != count {
+            return Err(OpsError { at: bytes.len(), why: "is missing or too many: the count of ops does not match" });
+        }
+        self.bytes.extend_from_slice(bytes);
+        (self.count, self.range_erases) = (count, range_erases);
+        Ok(())
+    }
+
+    /// Appends a put.
+    pub fn put(&mut self, table: u32, key: &[u8], value: &[u8]) {
+        self.begin(PUT, table, key);
+        self.push_bytes(value);
+    }
+
+    /// Appends `op`.
+    pub fn push(&mut self, table: u32, op: Op<'_>) {
+        match op {
+            Op::Put { key, value } => self.put(table, key, value),
+            Op::Erase { key } => self.erase(table, key),
+            Op::RangeErase { start, end } => self.range_erase(table, start, end),
+        }
+    }
+
+    /// Appends a put of a value in parts, which [`parts::encode`] joins.
+    pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
+        self.begin(PUT, table, key);
+        let bytes = parts::encoded_bytes(parts);
+        self.push_length(bytes);
+        self.bytes.reserve(bytes);
+        parts::encode(parts, &mut self.bytes);
+    }
+
+    /// Appends an erase.
+    pub fn erase(&mut self, table: u32, key: &[u8]) {
+        self.begin(ERASE, table, key);
+    }
+
+    /// Appends an erase of the keys in `start..end`; if `end` is empty, of all keys from `start` on.
+    pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
+        self.is_unresolved |= self.count > 0;
+        self.range_erases += 1;
+        self.begin(RANGE_ERASE, table, start);
+        self.push_bytes(end);
+    }
+
+    fn begin(&mut self, kind: u8, table: u32, key: &[u8]) {
+        self.count = self.count.checked_add(1).expect("a batch that fits in memory has fewer than 2^32 ops");
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(&table.to_le_bytes());
+        self.push_bytes(key);
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        self.push_length(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn push_length(&mut self, length: usize) {
+        let mut length = u32::try_from(length).expect("the caller bounds keys and values well below 4 GiB");
+        while length >= 0x80 {
+            self.bytes.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        self.bytes.push(length as u8);
+    }
+
+    /// Appends the ops of `other`.
+    pub fn append(&mut self, other: &Self) {
+        self.is_unresolved |= other.is_unresolved || self.count > 0 && other.range_erases > 0;
+        self.range_erases += other.range_erases;
+        self.count = self.count.checked_add(other.count).expect("batches that fit in memory have fewer than 2^32 ops");
+        self.bytes.extend_from_slice(&other.bytes);
+    }
+
+    /// Whether there are no puts.
+    pub fn is_erases_only(&self) -> bool {
+        self.iter().all(|(_, op)| !matches!(op, Op::Put { .. }))
+    }
+
+    /// The ops with their tables, in order.
+    pub fn iter(&self) -> Ops<'_> {
+        Ops { rest: &self.bytes, left: self.count }
+    }
+
+    /// The ops after `mark` with their tables, in order.
+    pub fn iter_from(&self, mark: &BatchMark) -> Ops<'_> {
+        Ops { rest: &self.bytes[mark.bytes..], left: self.count - mark.count }
+    }
+
+    /// The place after the last op.
+    pub fn mark(&self) -> BatchMark {
+        BatchMark {
+            bytes: self.bytes.len(),
+            count: self.count,
+            range_erases: self.range_erases,
+            is_unresolved: self.is_unresolved,
+        }
+    }
+
+    /// The place after the first `count` ops.
+    pub fn mark_after(&self, count: u32) -> BatchMark {
+        let (mut ops, mut is_unresolved, mut range_erases) = (self.iter(), false, 0);
+        for number in 0..count {
+            let is_range = ops.next().is_some_and(|(_, op)| op.key().is_none());
+            range_erases += u32::from(is_range);
+            is_unresolved |= is_range && number > 0;
+        }
+        BatchMark { bytes: self.bytes.len() - ops.rest.len(), count, range_erases, is_unresolved }
+    }
+
+    /// Removes all ops after `mark`. The batch was not resolved since it was there.
+    pub fn rewind(&mut self, mark: &BatchMark) {
+        self.bytes.truncate(mark.bytes);
+        (self.count, self.range_erases, self.is_unresolved) = (mark.count, mark.range_erases, mark.is_unresolved);
+    }
+
+    /// How many ops there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// How many of them erase ranges.
+    pub fn range_erases(&self) -> u32 {
+        self.range_erases
+    }
+
+    /// Whether there are no ops.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The encoding.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Removes all ops. The memory is used again.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.range_erases = 0;
+        self.is_unresolved = false;
+    }
+
+    /// Whether the ops mean the same if all of them get one version, because no range erase comes after an op that it hides.
+    pub fn is_resolved(&self) -> bool {
+        !self.is_unresolved
+    }
+
+    /// Removes the puts and erases that a later range erase hides. Does nothing unless a range erase came after other ops.
+    pub fn resolve(&mut self) {
+        if !self.is_unresolved {
+            return;
+        }
+        let visible = visible_ops(&self.bytes);
+        let mut end = 0;
+        self.count = visible.len() as u32;
+        for place in visible {
+            let length = place.len();
+            self.bytes.copy_within(place, end);
+            end += length;
+        }
+        self.bytes.truncate(end);
+        self.is_unresolved = false;
+    }
+}
+
+impl<'a> IntoIterator for &'a BatchOps {
+    type Item = (u32, Op<'a>);
+    type IntoIter = Ops<'a>;
+
+    fn into_iter(self) -> Ops<'a> {
+        self.iter()
+    }
+}
+
+/// Gives the ops of a batch with their tables, in order.
+#[derive(Clone, Debug)]
+pub struct Ops<'a> {
+    rest: &'a [u8],
+    left: u32,
+}
+
+impl<'a> Iterator for Ops<'a> {
+    type Item = (u32, Op<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.left -= 1;
+        Some(split_op(&mut self.rest).expect("a batch holds only bytes that it wrote or checked"))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl ExactSizeIterator for Ops<'_> {}
+
+/// The places of the ops that no later range erase hides. It goes from the last op to the first, with the union of the ranges
+/// that it has met.
+fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let start = bytes.len() - rest.len();
+        let op = split_op(&mut rest).expect("a batch holds only bytes that it wrote or checked");
+        places.push((start..bytes.len() - rest.len(), op));
+    }
+    let mut erased = Spans::default();
+    let mut visible: Vec<Range<usize>> = Vec::with_capacity(places.len());
+    for (place, (table, op)) in places.into_iter().rev() {
+        let is_visible = match op {
+            Op::Put { key, .. } | Op::Erase { key } => !erased.contains(table, key),
+            Op::RangeErase { start, end } => {
+                erased.insert(table, start, end);
+                true
+            }
+        };
+        if is_visible {
+            visible.push(place);
+        }
+    }
+    visible.reverse();
+    visible
+}
+
+/// A union of key ranges, from start to end. They do not overlap. An empty end is the end of the table.
+#[derive(Default)]
+struct Spans<'a>(BTreeMap<(u32, &'a [u8]), &'a [u8]>);
+
+impl<'a> Spans<'a> {
+    fn contains(&self, table: u32, key: &[u8]) -> bool {
+        let at_or_before = (Bound::Included((table, [].as_slice())), Bound::Included((table, key)));
+        let span = self.0.range(at_or_before).next_back();
+        span.is_some_and(|(_, end)| end.is_empty() || key < *end)
+    }
+
+    fn insert(&mut self, table: u32, start: &'a [u8], end: &'a [u8]) {
+        if !end.is_empty() && start >= end {
+            return;
+        }
+        let (mut start, mut end) = (start, end);
+        // The span before may reach into this one. Spans that start inside become part of it.
+        let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
+        if let Some((&(_, before_start), &before_end)) = before
+            && (before_end.is_empty() || start <= before_end)
+        {
+            start = before_start;
+            end = later_end(end, before_end);
+        }
+        while let Some((&inside, &inside_end)) = self.0.range((table, start)..).next()
+            && inside.0 == table
+            && (end.is_empty() || inside.1 <= end)
+        {
+            end = later_end(end, inside_end);
+            self.0.remove(&inside);
+        }
+        self.0.insert((table, start), end);
+    }
+}
+
+/// The later of two range ends.
+fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
+    if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
+}
+
+/// Takes the first op off `rest`, or returns what is wrong with it.
+fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
+    let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
+    *rest = after;
+    let table = u32::from_le_bytes([a, b, c, d]);
+    let key = split_bytes(rest).ok_or("has a key that ends after the batch")?;
+    let op = match kind {
+        PUT | ERASE if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
+        PUT => Op::Put { key, value: split_bytes(rest).ok_or("has a value that ends after the batch")? },
+        ERASE => Op::Erase { key },
+        RANGE_ERASE => {
+            Op::RangeErase { start: key, end: split_bytes(rest).ok_or("has a range end that ends after the batch")? }
+        }
+        MERGE => return Err("is a merge, which this version does not know"),
+        _ => return Err("has an unknown kind"),
+    };
+    Ok((table, op))
+}
+
+/// Takes a length and as many bytes off `rest`; `None` if they do not decode.
+fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let mut length = 0u64;
+    for shift in [0, 7, 14, 21, 28] {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        length |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            let (bytes, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            *rest = after;
+            return Some(bytes);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

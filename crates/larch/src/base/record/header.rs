@@ -1,0 +1,179 @@
+//! The header of a log file: its first 64 bytes. It does not read or write files.
+//!
+//! ```text
+//!  0  magic "LARCHLOG"              8
+//!  8  format version                u32   1
+//! 12  feature bits                  u32   of this kind of file, see `sst::format::features`
+//! 16  log id                        u64   random per file, never 0; repeated in every record
+//! 24  number                        u64   of the file
+//! 32  previous log's number         u64   0 if there is none, or if the first record names it
+//! 40  previous log's synced end     u64   0 if there is none, or if the first record names it
+//! 48  kind                          u32   1 write-ahead log, 2 manifest
+//! 52  zeros                         8
+//! 60  crc32c of bytes 0..60         u32
+//! ```
+//!
+//! Numbers are little-endian. The length and the place of the checksum are the same in every format version, so that a damaged
+//! header can be told apart from a newer one.
+
+use sst::format::features::{self, Unreadable};
+
+/// The length of the header in bytes. The first record starts there.
+pub const HEADER_BYTES: usize = 64;
+
+const MAGIC: &[u8; 8] = b"LARCHLOG";
+const FORMAT_VERSION: u32 = 1;
+const CRC_AT: usize = 60;
+
+/// The feature bit of a manifest whose edits are numbered fields with their lengths.
+pub const EDIT_FIELDS: u32 = 1 << 16;
+
+/// The feature bit of a write-ahead log whose first record names the previous log. It began before that log was durable.
+pub const BEGIN_RECORD: u32 = 1 << 16;
+
+/// What the records of a log file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LogKind {
+    /// Commits.
+    WriteAhead = 1,
+    /// Edits of the file set.
+    Manifest = 2,
+}
+
+impl LogKind {
+    /// The feature bits of such files that this code knows.
+    pub fn features(self) -> u32 {
+        match self {
+            Self::WriteAhead => BEGIN_RECORD,
+            Self::Manifest => EDIT_FIELDS,
+        }
+    }
+
+    fn from_u32(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Self::WriteAhead),
+            2 => Some(Self::Manifest),
+            _ => None,
+        }
+    }
+}
+
+/// The log before this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Previous {
+    /// The number of its file, not 0.
+    pub number: u64,
+    /// Where it ends.
+    pub end: KnownEnd,
+}
+
+/// Where a log ends, as the next log says. Everything above it was never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownEnd {
+    /// In bytes from the start of the file.
+    pub at: u64,
+    /// Whether everything below it was durable before the next log said so. A header says only such ends.
+    pub is_durable: bool,
+}
+
+impl Previous {
+    /// Whether there can be such a log.
+    pub fn is_valid(&self) -> bool {
+        self.number != 0 && self.end.at >= HEADER_BYTES as u64
+    }
+
+    /// Whether a log that says this of itself tells that an older log `number`, which says `own`, does not count: a recovery has
+    /// dropped its commits, because commits before them were lost.
+    pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
+        self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)
+    }
+}
+
+impl KnownEnd {
+    /// The end of a log that is durable up to it.
+    pub fn durable(at: u64) -> Self {
+        Self { at, is_durable: true }
+    }
+}
+
+/// What a log file says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the records are.
+    pub kind: LogKind,
+    /// A random number, not 0. All records have it too, so that a record of another file is not taken for one of this file.
+    pub log_id: u64,
+    /// The number of the file, not 0.
+    pub number: u64,
+    /// The log that this one continues, if the header names it.
+    pub previous: Option<Previous>,
+    /// The feature bits. Unknown bits among the low 16 are ignored.
+    pub features: u32,
+}
+
+impl Header {
+    /// A header without features.
+    pub fn new(kind: LogKind, log_id: u64, number: u64, previous: Option<Previous>) -> Self {
+        Self { kind, log_id, number, previous, features: 0 }
+    }
+
+    /// Whether the first record names the previous log.
+    pub fn has_begin_record(&self) -> bool {
+        self.kind == LogKind::WriteAhead && self.features & BEGIN_RECORD != 0
+    }
+
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        assert!(self.log_id != 0 && self.number != 0, "log ids and file numbers start at 1");
+        let (previous_number, previous_end) =
+            self.previous.map_or((0, 0), |previous| (previous.number, previous.end.at));
+        assert!(
+            self.previous.is_none_or(|previous| previous.is_valid() && previous.end.is_durable),
+            "file numbers start at 1, a log ends after its header, and a header names a durable end"
+        );
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.features.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.log_id.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.number.to_le_bytes());
+        bytes[32..40].copy_from_slice(&previous_number.to_le_bytes());
+        bytes[40..48].copy_from_slice(&previous_end.to_le_bytes());
+        bytes[48..52].copy_from_slice(&(self.kind as u32).to_le_bytes());
+        let crc = crc_fast::crc32_iscsi(&bytes[..CRC_AT]);
+        bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Unreadable> {
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        let corrupt = |why: &str| Err(Unreadable::from(why));
+        if &bytes[..8] != MAGIC {
+            return corrupt("the header does not start with LARCHLOG");
+        }
+        if u32_at(CRC_AT) != crc_fast::crc32_iscsi(&bytes[..CRC_AT]) {
+            return corrupt("the header's checksum does not match");
+        }
+        features::check_version(u32_at(8), FORMAT_VERSION)?;
+        let Some(kind) = LogKind::from_u32(u32_at(48)) else {
+            return corrupt("the header names no known kind of log");
+        };
+        let features = u32_at(12);
+        features::check(features, kind.features())?;
+        let (log_id, number, previous_number) = (u64_at(16), u64_at(24), u64_at(32));
+        if log_id == 0 || number == 0 {
+            return corrupt("the header has a log id or a file number of 0");
+        }
+        let end = KnownEnd::durable(u64_at(40));
+        let previous = (previous_number != 0).then_some(Previous { number: previous_number, end });
+        if previous.is_some_and(|previous| !previous.is_valid()) {
+            return corrupt("the header says that the previous log ended within its own header");
+        }
+        let header = Self { kind, log_id, number, previous, features };
+        if header.has_begin_record() && previous.is_some() {
+            return corrupt("the header names a previous log, which its feature bit leaves to the first record");
+        }
+        Ok(header)
+    }
+}

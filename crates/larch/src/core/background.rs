@@ -1,0 +1,305 @@
+//! The background work of one open database: wakes its jobs in the pool of threads, lets threads wait for their progress, and
+//! ends them. It does not know what the jobs do.
+//!
+//! Syncs that commits wait for are urgent, flushes and syncs of a growing log have high priority, compactions normal, other work
+//! low. The last handle ends the work: it stops the jobs and waits
+//! for those that are running. A thread on [`Duty`] must not wait, because a job may be waiting for this thread. Then the pool
+//! finishes the close in the background, and an open that finds the directory locked waits for such closes in its process.
+//!
+//! Thread safe. No lock is held while a job is polled or waited for.
+
+pub mod damage;
+pub mod problem;
+pub mod stall;
+pub mod trouble;
+pub mod waiting_tasks;
+pub mod warmth;
+
+use damage::Damage;
+use os::sync::atomic::{AtomicBool, Ordering};
+use os::sync::{Arc, Condvar, Mutex, OnceLock};
+use os::{Duty, Worker};
+use stall::Stalls;
+use std::time::Duration;
+use trouble::Troubles;
+use waiting_tasks::Waiting;
+use warmth::Warmth;
+
+/// The jobs of a database, and what they remember. A database opened read-only has no jobs, except those by which it follows another
+/// process.
+#[derive(Debug, Default)]
+pub struct Background {
+    workers: OnceLock<Workers>,
+    follow: OnceLock<FollowWorkers>,
+    /// Notified when background work has made progress.
+    progress: Condvar,
+    progress_count: Mutex<u64>,
+    closing: AtomicBool,
+    /// Work that failed and is tried again.
+    pub troubles: Troubles,
+    /// Commits that wait.
+    pub stalls: Stalls,
+    /// Tasks that wait.
+    pub waiting: Waiting,
+    /// Pages that are to be loaded.
+    pub warmth: Warmth,
+    /// What the scrub found.
+    pub damage: Damage,
+}
+
+#[derive(Debug)]
+pub struct Workers {
+    pub sync: Arc<dyn Worker>,
+    pub flush: Box<dyn Worker>,
+    pub log: Box<dyn Worker>,
+    pub compact: Arc<[Box<dyn Worker>]>,
+    pub offers: Box<dyn Worker>,
+    pub warm: Box<dyn Worker>,
+    pub scrub: Box<dyn Worker>,
+    pub idle: Box<dyn Worker>,
+    pub waiting: Box<dyn Worker>,
+}
+
+/// The jobs of a database that follows another process.
+#[derive(Debug)]
+pub struct FollowWorkers {
+    /// Looks at what the writer has done.
+    pub look: Box<dyn Worker>,
+    /// Shows new files.
+    pub show: Box<dyn Worker>,
+}
+
+impl Workers {
+    fn all(&self) -> impl Iterator<Item = &dyn Worker> {
+        let others = [&*self.offers, &*self.warm, &*self.scrub, &*self.idle, &*self.waiting];
+        [&*self.sync, &*self.flush, &*self.log]
+            .into_iter()
+            .chain(self.compact.iter().map(|worker| &**worker))
+            .chain(others)
+    }
+}
+
+impl Background {
+    /// Takes the workers of the jobs. It is called once.
+    pub fn begin(&self, workers: Workers) {
+        self.workers.set(workers).expect("a database is opened once");
+    }
+
+    /// Takes the workers of a database that follows another process. It is called once.
+    pub fn begin_to_follow(&self, workers: FollowWorkers) {
+        self.follow.set(workers).expect("a database is opened once");
+    }
+
+    /// All workers.
+    fn all(&self) -> impl Iterator<Item = &dyn Worker> {
+        let following = self.follow.get().into_iter().flat_map(|workers| [&*workers.look, &*workers.show]);
+        self.workers.get().into_iter().flat_map(|workers| workers.all()).chain(following)
+    }
+
+    /// Wakes the job that looks at what the writer has done after this time.
+    pub fn wake_look_after(&self, time: Duration) {
+        if let Some(workers) = self.follow.get() {
+            workers.look.wake_after(time);
+        }
+    }
+
+    /// Wakes the job that shows new files of the writer.
+    pub fn wake_show(&self) {
+        if let Some(workers) = self.follow.get() {
+            workers.show.wake();
+        }
+    }
+
+    /// Whether the last handle is gone. Then work that is under way ends early.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Wakes all threads that wait for background work.
+    pub fn tell_progress(&self) {
+        *self.progress_count.lock() += 1;
+        self.progress.notify_all();
+        if self.waiting.has_any_for_progress() {
+            self.wake_waiting_after(Duration::ZERO);
+        }
+    }
+
+    /// Wakes the job that wakes tasks after this time.
+    pub fn wake_waiting_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            match time.is_zero() {
+                true => workers.waiting.wake(),
+                false => workers.waiting.wake_after(time),
+            }
+        }
+    }
+
+    /// How often there was progress so far.
+    pub fn progress_seen(&self) -> u64 {
+        *self.progress_count.lock()
+    }
+
+    /// Waits until there was progress since `seen`, unless `is_stopped` or the database is closing.
+    pub fn wait_progress(&self, seen: u64, is_stopped: impl Fn() -> bool) {
+        let mut count = self.progress_count.lock();
+        while *count == seen && !is_stopped() && !self.is_closing() {
+            count = self.progress.wait(count);
+        }
+    }
+
+    /// Wakes the flush job: there may be a memtable to flush.
+    pub fn wake_flush(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.flush.wake();
+        }
+    }
+
+    /// Wakes the flush job after this time, to try again.
+    pub fn wake_flush_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.flush.wake_after(time);
+        }
+    }
+
+    /// Wakes the job that syncs a growing log.
+    pub fn wake_log(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.log.wake();
+        }
+    }
+
+    /// Wakes a compaction job after this time, to try again.
+    pub fn wake_compact_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.compact[0].wake_after(time);
+        }
+    }
+
+    /// Wakes the compaction jobs: there may be levels to compact.
+    pub fn wake_compact(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.compact.iter().for_each(|worker| worker.wake());
+        }
+    }
+
+    /// Wakes the job that looks at what compaction workers have done after this time.
+    pub fn wake_offers_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.offers.wake_after(time);
+        }
+    }
+
+    /// Wakes the scrub after this time, to read the next pages.
+    pub fn wake_scrub_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.scrub.wake_after(time);
+        }
+    }
+
+    /// Wakes the idle job after this time, to close the log and the manifest if nothing was written meanwhile.
+    pub fn wake_idle_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.idle.wake_after(time);
+        }
+    }
+
+    /// Wakes the compaction jobs ahead of other jobs, because writers wait for a compaction, or will soon.
+    pub fn wake_compact_first(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.compact.iter().for_each(|worker| worker.wake_first());
+        }
+    }
+
+    /// Wakes the job that loads pages.
+    pub fn wake_warm(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.warm.wake();
+        }
+    }
+
+    /// On a machine without threads, polls the compaction jobs that are not being polled: a compaction calls this before its
+    /// install, so that other compactions begin and end beside it in a simulation, too.
+    pub fn let_others_compact(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.compact.iter().for_each(|worker| worker.drive());
+        }
+    }
+
+    /// Polls the jobs on this thread if no other thread will: on a simulated machine, or if the system refuses threads.
+    pub fn drive(&self) {
+        for worker in self.all() {
+            worker.drive();
+        }
+    }
+
+    /// Ends the work: no job is polled any more, and a job that is running ends soon.
+    pub fn stop(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.tell_progress();
+        self.all().for_each(Worker::stop);
+    }
+
+    /// Waits for the jobs that are running.
+    pub fn join(&self) {
+        self.all().for_each(Worker::join);
+    }
+}
+
+/// A close that goes on in the background. It ends when this value is dropped.
+#[derive(Debug)]
+pub struct BackgroundClose(());
+
+#[derive(Debug, Default)]
+struct Closings {
+    /// How many are under way, and how many have ended.
+    counts: Mutex<(usize, u64)>,
+    ended: Condvar,
+}
+
+impl Closings {
+    /// The closes of this process.
+    fn all() -> &'static Self {
+        static ALL: OnceLock<Closings> = OnceLock::new();
+        ALL.get_or_init(Self::default)
+    }
+}
+
+impl BackgroundClose {
+    pub fn begin() -> Self {
+        Closings::all().counts.lock().0 += 1;
+        Self(())
+    }
+
+    /// How many closes in the background have ended in this process.
+    pub fn ended() -> u64 {
+        Closings::all().counts.lock().1
+    }
+
+    /// Waits until more closes than `seen` have ended. False if none is under way, or if this thread is on duty and must not
+    /// wait.
+    pub fn wait_for_next(seen: u64) -> bool {
+        let all = Closings::all();
+        let mut counts = all.counts.lock();
+        while counts.1 == seen {
+            if counts.0 == 0 || Duty::is_taken() {
+                return false;
+            }
+            counts = all.ended.wait(counts);
+        }
+        true
+    }
+}
+
+impl Drop for BackgroundClose {
+    fn drop(&mut self) {
+        let all = Closings::all();
+        let mut counts = all.counts.lock();
+        counts.0 -= 1;
+        counts.1 += 1;
+        drop(counts);
+        all.ended.notify_all();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,252 @@
+//! Reads the commits of a database from its logs while its writer appends them, into memory sets like those of the writer. It does
+//! not know files, nor which commits readers see.
+//!
+//! ```text
+//!   logs     17 ─────────▶ 23 ─────────▶ 31 ──…     each names the log that it continues, and where that one has ended
+//!            read          read up to here
+//!   memory   set of 17     set of 23
+//! ```
+//!
+//! Versions ascend by one from commit to commit. A version that no log has is that of a change of tables, which is in the manifest.
+//!
+//! A tail belongs to one thread at a time.
+
+use super::writer::{apply, log_path};
+use crate::base::ops::BatchOps;
+use crate::base::record::{KnownEnd, LogError, Previous};
+use crate::log::{LogReader, chain, ends_too_early, named_end};
+use crate::memtable::row_memory::RowMemory;
+use crate::memtable::set::MemSet;
+use os::Disk;
+use os::sync::Arc;
+use sst::Version;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The logs that are followed.
+#[derive(Debug)]
+pub struct LogTail {
+    /// The oldest first. None is missing between them.
+    logs: Vec<TailedLog>,
+    /// Which of them is being read.
+    at: usize,
+    /// The newest commit that was read.
+    newest: Version,
+    /// A commit that was read and is not to be applied yet.
+    held: Option<(Version, BatchOps)>,
+    rows: Arc<RowMemory>,
+}
+
+#[derive(Debug)]
+struct TailedLog {
+    number: u64,
+    previous: Option<Previous>,
+    reader: LogReader,
+    memory: Arc<MemSet>,
+    /// Whether it is known to end before the place where the next one says that it ended.
+    is_short: bool,
+}
+
+impl TailedLog {
+    /// `end` is where the next log says that it ended, if it has ended.
+    fn open(
+        disk: &dyn Disk,
+        directory: &Path,
+        (number, end): (u64, Option<KnownEnd>),
+        rows: &Arc<RowMemory>,
+    ) -> Result<Self, LogError> {
+        let reader = LogReader::open(disk, &log_path(directory, number), end)?;
+        let memory = Arc::new(MemSet::new(number, rows.clone()).with_filter());
+        Ok(Self { number, previous: reader.previous(), reader, memory, is_short: false })
+    }
+}
+
+/// Whether a log could be linked to those that are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linked {
+    /// It was, or there is nothing to read in it yet.
+    Yes,
+    /// A log between them is gone: its rows are in files.
+    Gap,
+}
+
+impl LogTail {
+    /// Opens those logs among `numbers`, which ascend, whose rows are not in files, as the manifest says that names `oldest`. `None` if
+    /// the oldest is not there.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be opened or read, or has lost what was durable. If the writer removes a log meanwhile, its rows are in files.
+    pub fn open(
+        disk: &dyn Disk,
+        directory: &Path,
+        (numbers, oldest): (&[u64], u64),
+        rows: &Arc<RowMemory>,
+    ) -> Result<Option<Self>, LogError> {
+        let needed: Vec<u64> = numbers.iter().copied().filter(|&number| number >= oldest).collect();
+        let used = chain(&needed, oldest, |number| LogReader::open(disk, &log_path(directory, number), None))?;
+        if oldest > 0 && used.first().map(|log| log.number) != Some(oldest) {
+            return Ok(None);
+        }
+        let numbered = used.iter().enumerate().map(|(at, log)| (log.number, named_end(&used[at..])));
+        let logs = numbered.map(|log| TailedLog::open(disk, directory, log, rows));
+        let logs = logs.collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Self { logs, at: 0, newest: Version(0), held: None, rows: rows.clone() }))
+    }
+
+    /// Links log `number`, which takes commits now, and those before it.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be read.
+    pub fn link(&mut self, disk: &dyn Disk, directory: &Path, number: u64) -> Result<Linked, LogError> {
+        let last = self.logs.last().map_or(0, |log| log.number);
+        let mut found: Vec<TailedLog> = Vec::new();
+        let mut next = number;
+        while next > last {
+            let log = match TailedLog::open(disk, directory, (next, None), &self.rows) {
+                Ok(log) => log,
+                Err(error) if is_gone(&error) => return Ok(Linked::Gap),
+                Err(error) => return Err(error),
+            };
+            let Some(previous) = log.previous else {
+                // Its beginning is being written, or it is the first log of another writer.
+                return Ok(if log.reader.has_begun() { Linked::Gap } else { Linked::Yes });
+            };
+            found.push(log);
+            next = previous.number;
+        }
+        // Logs that the found ones do not continue could not be begun, and have no commits.
+        let unused = self.logs.iter().rev().take_while(|log| !found.is_empty() && log.number > next).count();
+        let kept = self.logs.len() - unused;
+        let is_linked = found.is_empty() || kept.checked_sub(1).is_some_and(|last| self.logs[last].number == next);
+        if !is_linked || self.logs[kept..].iter().any(|log| !log.memory.is_empty()) {
+            return Ok(Linked::Gap);
+        }
+        self.logs.truncate(kept);
+        self.at = self.at.min(kept.saturating_sub(1));
+        if !found.is_empty() {
+            // The log that was the last has ended, and may prove more than it did.
+            self.logs.iter_mut().for_each(|log| log.is_short = false);
+        }
+        self.logs.extend(found.into_iter().rev());
+        Ok(Linked::Yes)
+    }
+
+    /// Links the newest log that has begun among `numbers`, which ascend and are those of all logs.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be read.
+    pub fn link_newest(&mut self, disk: &dyn Disk, directory: &Path, numbers: &[u64]) -> Result<Linked, LogError> {
+        let last = self.logs.last().map_or(0, |log| log.number);
+        for &number in numbers.iter().rev().take_while(|number| **number > last) {
+            match LogReader::open(disk, &log_path(directory, number), None) {
+                Ok(log) if log.has_begun() => return self.link(disk, directory, number),
+                Ok(_) => {}
+                // It had not begun, or its rows are in files.
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Linked::Yes)
+    }
+
+    /// Takes notice of what was appended. Only that is read until the next call.
+    ///
+    /// # Errors
+    ///
+    /// The log became shorter, or its length cannot be read.
+    pub fn look_again(&mut self) -> Result<(), LogError> {
+        self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
+    }
+
+    /// Puts commits that follow each other into the memory sets: up to version `most`, and not beyond a version that is in no log,
+    /// unless that is `known` to be in files or `may_skip` says that the manifest has been read since. Returns the newest commit so
+    /// far: the memory sets have every commit of the logs up to it.
+    ///
+    /// # Errors
+    ///
+    /// A log cannot be read, or has lost commits that were durable.
+    pub fn apply(&mut self, most: Version, known: Version, may_skip: bool) -> Result<Version, LogError> {
+        let may_apply =
+            |newest: Version, version: Version| version <= most && (may_skip || version.0 <= newest.max(known).0 + 1);
+        while let Some(log) = self.logs.get_mut(self.at) {
+            if let Some((version, ops)) = self.held.take_if(|(version, _)| may_apply(self.newest, *version)) {
+                put(&log.memory, version, &ops);
+                self.newest = version;
+            }
+            if self.held.is_some() {
+                break;
+            }
+            match log.reader.next_commit()? {
+                Some(commit) if may_apply(self.newest, commit.version) => {
+                    put(&log.memory, commit.version, commit.ops);
+                    self.newest = commit.version;
+                    continue;
+                }
+                Some(commit) => {
+                    self.held = Some((commit.version, commit.ops.clone()));
+                    break;
+                }
+                None => {}
+            }
+            let end = log.reader.end();
+            match self.logs.get(self.at + 1).and_then(|next| next.previous) {
+                Some(previous) if end >= previous.end.at => self.at += 1,
+                // It had all its commits before the next one began, and the caller has looked at it since. So what is missing is lost, and
+                // the commits of the next log are not shown.
+                Some(_) => {
+                    self.check_never_synced(end)?;
+                    break;
+                }
+                None => break,
+            }
+        }
+        Ok(self.newest)
+    }
+
+    /// Checks that nothing proves that the log which is being read was ever synced up to where the next one says that it ended. It ends at
+    /// `end`, before that: the machine has lost its power, and the commits of the next log are lost with those that are missing here.
+    ///
+    /// # Errors
+    ///
+    /// There is a proof; the next log cannot be read.
+    fn check_never_synced(&mut self, end: u64) -> Result<(), LogError> {
+        let [log, next, ..] = &mut self.logs[self.at..] else { return Ok(()) };
+        if log.is_short {
+            return Ok(());
+        }
+        if let Some(proof) = next.reader.proof_of_sync()? {
+            return Err(ends_too_early(log.reader.path(), end, next.reader.path(), &proof));
+        }
+        log.is_short = true;
+        Ok(())
+    }
+
+    /// Lets go of the logs whose rows are in files. False if the oldest that is needed is not known.
+    pub fn forget_before(&mut self, oldest: u64) -> bool {
+        let gone = self.logs.iter().take_while(|log| log.number < oldest).count();
+        if self.held.is_some() && gone > self.at {
+            self.held = None;
+        }
+        self.logs.drain(..gone);
+        self.at = self.at.saturating_sub(gone);
+        self.logs.first().is_some_and(|log| log.number == oldest) || oldest == 0
+    }
+
+    /// The memory sets, the newest first.
+    pub fn memory(&self) -> Vec<Arc<MemSet>> {
+        self.logs.iter().rev().map(|log| log.memory.clone()).collect()
+    }
+}
+
+/// Whether a log is not there.
+pub fn is_gone(error: &LogError) -> bool {
+    matches!(error, LogError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
+fn put(memory: &MemSet, version: Version, ops: &BatchOps) {
+    memory.note_commit(version, 0);
+    apply(memory, version, ops, 0);
+}

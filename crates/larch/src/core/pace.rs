@@ -1,0 +1,113 @@
+//! Slows commits down before they have to wait: the rate that is allowed falls as background work falls behind. It neither
+//! waits nor knows what background work does.
+//!
+//! The allowed rate bounds the rate of all writers together. A writer below it never waits, and one above it waits a few
+//! microseconds for each commit. The rate falls by the same factor for each step of the debt, so that writers meet the rate of
+//! the background work somewhere on the way, and not only at its end.
+//!
+//! Thread safe.
+
+use crate::base::options::LevelOptions;
+use crate::view::View;
+use os::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The rate where slowing down begins, in bytes a second. Few writers reach it.
+const FAST: f64 = (256 << 20) as f64;
+
+/// The slowest rate is this power of two times slower: 1 MiB a second.
+const HALVINGS: f64 = 8.0;
+
+/// Longest wait of one commit. If a large batch would have to wait longer, the commits after it wait for the rest.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// The moment from which the next slowed commit may go on. All writers share it.
+#[derive(Debug, Default)]
+pub struct Pace {
+    next_nanos: AtomicU64,
+}
+
+impl Pace {
+    /// Returns how long to wait until the time of the commits before is over, and reserves the next `time` for the caller.
+    pub fn reserve(&self, now: Duration, time: Duration) -> Duration {
+        let (now, time) = (now.as_nanos() as u64, time.as_nanos() as u64);
+        // The moment may be far ahead if many writers came at once. Beyond this limit it is forgotten.
+        let farthest = now + 10 * LONGEST_WAIT.as_nanos() as u64;
+        let update = |next: u64| Some((next.max(now) + time).min(farthest));
+        let before = self.next_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(now);
+        Duration::from_nanos(before.saturating_sub(now)).min(LONGEST_WAIT)
+    }
+}
+
+/// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The rate falls
+/// as level 0 grows from `slow_files` to three times as many files, or, during a flush, as the second half of what it leaves of
+/// the write buffer fills.
+pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64) -> Option<Duration> {
+    let limit = levels.slow_files as u64;
+    let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);
+    let memory = match view.memory.as_slice() {
+        [active, _, ..] => {
+            let left = view.left_bytes(buffer_bytes);
+            share(active.used_bytes(), left / 2, left)
+        }
+        _ => 0.0,
+    };
+    time_of(bytes, files.max(memory))
+}
+
+/// How long a commit of `bytes` takes if background work is `behind` by this part of what it may be behind.
+fn time_of(bytes: u64, behind: f64) -> Option<Duration> {
+    let rate = FAST / (HALVINGS * behind).exp2();
+    (behind > 0.0).then(|| Duration::from_secs_f64(bytes as f64 / rate))
+}
+
+/// Where `value` is between `low` and `high`, from 0 to 1.
+fn share(value: u64, low: u64, high: u64) -> f64 {
+    (value.saturating_sub(low) as f64 / (high - low).max(1) as f64).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pace_serves_all_writers_and_no_commit_waits_long() {
+        let pace = Pace::default();
+        let millis = Duration::from_millis;
+        assert_eq!(pace.reserve(millis(1000), millis(20)), millis(0), "no commit was before it");
+        assert_eq!(
+            pace.reserve(millis(1000), millis(20)),
+            millis(20),
+            "the second writer waits for the first one's share"
+        );
+        assert_eq!(pace.reserve(millis(1000), millis(500)), millis(40));
+        assert_eq!(
+            pace.reserve(millis(1000), millis(1)),
+            LONGEST_WAIT,
+            "a large batch leaves the rest to those after it"
+        );
+        assert_eq!(pace.reserve(millis(1600), millis(1)), millis(0), "unused time is not saved up");
+        for _ in 0..100 {
+            pace.reserve(millis(2000), millis(1000));
+        }
+        assert_eq!(pace.reserve(millis(2000) + 10 * LONGEST_WAIT, millis(1)), millis(0), "the debt has a limit");
+    }
+
+    #[test]
+    fn writers_below_the_allowed_rate_never_wait() {
+        let pace = Pace::default();
+        for commit in 0..1000 {
+            let wait = pace.reserve(Duration::from_micros(4 * commit), Duration::from_micros(3));
+            assert_eq!(wait, Duration::ZERO, "commit {commit}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_commit_grows_from_less_than_a_microsecond_by_small_steps() {
+        let micros = |behind| time_of(240, behind).map(|time| time.as_secs_f64() * 1e6);
+        assert_eq!(micros(0.0), None);
+        let times: Vec<f64> = (1..=100).filter_map(|percent| micros(f64::from(percent) / 100.0)).collect();
+        assert!(times[0] < 1.0 && times[99] > 200.0, "{times:?}");
+        assert!(times.windows(2).all(|pair| pair[1] > pair[0] && pair[1] < 1.06 * pair[0]), "{times:?}");
+    }
+}

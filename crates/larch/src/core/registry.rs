@@ -1,0 +1,216 @@
+//! Which tables have indexes now, and what makes their keys. It does not know rows.
+//!
+//! It follows the manifest: an install that changes indexes renews it, under the lock of the writer. So a commit that holds this lock
+//! sees the indexes that it has to keep.
+//!
+//! Thread safe. For a table without indexes, a look costs one atomic load, except that one in 64 tables is taken for a table with
+//! indexes at first.
+
+use crate::base::error::{Error, Result};
+use crate::base::extractors::{Extractors, IndexKeys};
+use crate::base::table::{IndexInfo, TableId, TableInfo};
+use crate::manifest::FileSet;
+use crate::view::part_list::PartList;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex, RwLock};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// The indexes of one open database.
+#[derive(Debug, Default)]
+pub struct Registry {
+    /// Bit `id % 64` of each table that has an index.
+    mask: AtomicU64,
+    /// Grows with every change.
+    generation: AtomicU64,
+    tables: RwLock<HashMap<TableId, Arc<TableIndexes>>>,
+    /// Indexes whose build has ended early and that could not be dropped.
+    abandoned: Mutex<Vec<TableId>>,
+}
+
+/// The indexes of one table.
+#[derive(Debug)]
+pub struct TableIndexes {
+    /// By id.
+    pub all: Vec<LiveIndex>,
+}
+
+/// An index that writes keep.
+#[derive(Clone)]
+pub struct LiveIndex {
+    /// The table of its entries.
+    pub entries: Arc<TableInfo>,
+    /// What makes its keys, or why there is nothing.
+    made: Result<Arc<dyn IndexKeys>, String>,
+}
+
+fn bit(table: TableId) -> u64 {
+    1 << (table.0 % 64)
+}
+
+impl Registry {
+    /// The indexes of `files`.
+    pub fn new(files: &FileSet, extractors: &Extractors) -> Self {
+        let registry = Self::default();
+        registry.renew(files, extractors);
+        registry
+    }
+
+    /// Takes the indexes of `files` from now on.
+    pub fn renew(&self, files: &FileSet, extractors: &Extractors) {
+        let mut tables = self.tables.write();
+        if tables.is_empty() && files.tables.indexes().next().is_none() {
+            return;
+        }
+        let mut known: HashMap<TableId, LiveIndex> =
+            tables.values().flat_map(|indexes| &indexes.all).map(|index| (index.entries.id, index.clone())).collect();
+        let mut all: HashMap<TableId, Vec<LiveIndex>> = HashMap::new();
+        for entries in files.tables.indexes().map(|files| &files.info) {
+            let info = entries.index.as_ref().expect("it is one of the indexes");
+            let made = known.remove(&entries.id).map_or_else(|| extractors.make(&info.declaration), |known| known.made);
+            all.entry(info.table).or_default().push(LiveIndex { entries: entries.clone(), made });
+        }
+        let ids = |tables: &HashMap<TableId, Arc<TableIndexes>>| {
+            let all =
+                tables.iter().flat_map(|(table, indexes)| indexes.all.iter().map(|index| (*table, index.entries.id)));
+            all.collect::<HashSet<_>>()
+        };
+        let before = ids(&tables);
+        self.mask.store(all.keys().fold(0, |mask, table| mask | bit(*table)), Ordering::Release);
+        *tables = all.into_iter().map(|(table, all)| (table, Arc::new(TableIndexes { all }))).collect();
+        if ids(&tables) != before {
+            self.generation.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Notes that an index is to be dropped as soon as that is possible.
+    pub fn note_abandoned(&self, id: TableId) {
+        self.abandoned.lock().push(id);
+    }
+
+    /// An index that was noted.
+    pub fn abandoned(&self) -> Option<TableId> {
+        self.abandoned.lock().last().copied()
+    }
+
+    /// Notes that an index was dropped.
+    pub fn forget_abandoned(&self, id: TableId) {
+        self.abandoned.lock().retain(|abandoned| *abandoned != id);
+    }
+
+    /// Changes whenever a table may have got or lost an index.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Whether `table` has an index.
+    #[inline]
+    pub fn has(&self, table: TableId) -> bool {
+        self.mask.load(Ordering::Acquire) & bit(table) != 0 && self.tables.read().contains_key(&table)
+    }
+
+    /// The indexes of `table`, if it has any.
+    #[inline]
+    pub fn of(&self, table: TableId) -> Option<Arc<TableIndexes>> {
+        if self.mask.load(Ordering::Acquire) & bit(table) == 0 { None } else { self.tables.read().get(&table).cloned() }
+    }
+
+    /// An index of `table` by the id of the table of its entries, if it is there still.
+    pub fn index(&self, table: TableId, id: TableId) -> Option<LiveIndex> {
+        self.of(table)?.all.iter().find(|live| live.entries.id == id).cloned()
+    }
+}
+
+impl TableIndexes {
+    /// Refuses writes to `table` if nothing makes the keys of one of its indexes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoExtractor`].
+    pub fn check_registered(&self, table: &TableInfo) -> Result<()> {
+        self.all.iter().try_for_each(|index| index.made(table).map(drop))
+    }
+
+    /// The parts of the rows of `table` from which the keys of all indexes are made.
+    pub fn parts(&self, table: &TableInfo) -> PartList {
+        parts_of(table, self.all.iter().filter_map(|index| index.made.as_deref().ok()))
+    }
+}
+
+/// The parts of the rows of `table` from which `keys` are made.
+fn parts_of<'k>(table: &TableInfo, keys: impl Iterator<Item = &'k dyn IndexKeys>) -> PartList {
+    let row_parts = table.options.groups.len().max(1);
+    let wanted = keys.flat_map(|keys| keys.groups()).filter(|group| **group < row_parts);
+    wanted.fold(PartList::nothing(row_parts), |list, group| list.with(*group).unwrap_or(list))
+}
+
+impl LiveIndex {
+    /// An index that is only read.
+    pub fn new(entries: Arc<TableInfo>, extractors: &Extractors) -> Self {
+        let declaration = entries.index.as_ref().map(|index| index.declaration.as_slice());
+        let made = extractors.make(declaration.unwrap_or_default());
+        Self { entries, made }
+    }
+
+    /// What the manifest says of it.
+    pub fn info(&self) -> &IndexInfo {
+        self.entries.index.as_ref().expect("a live index is one")
+    }
+
+    /// The parts of the rows of `table` from which its keys are made.
+    pub fn parts(&self, table: &TableInfo) -> PartList {
+        parts_of(table, self.made.as_deref().ok().into_iter())
+    }
+
+    /// What makes its keys.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoExtractor`].
+    pub fn made(&self, table: &TableInfo) -> Result<&dyn IndexKeys> {
+        self.made.as_deref().map_err(|why| no_extractor(table, self.info(), why))
+    }
+
+    /// The keys of a row of `table`, ascending, each once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoExtractor`], [`Error::BadRow`].
+    pub fn keys_of<'r>(
+        &self,
+        table: &TableInfo,
+        key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let made = self.made(table)?;
+        let mut keys = Vec::new();
+        // Otherwise a group that is not named would be seen in a new row and not in an old one.
+        let part = &|group| if made.groups().contains(&group) { part(group) } else { None };
+        made.index_keys(key, part, &mut |index_key| keys.push(index_key.to_vec())).map_err(|why| Error::BadRow {
+            table: table.name.as_str().into(),
+            index: self.info().name.as_str().into(),
+            key: key.into(),
+            why,
+        })?;
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+}
+
+/// The error about an index whose keys nothing makes.
+pub fn no_extractor(table: &TableInfo, index: &IndexInfo, why: &str) -> Error {
+    Error::NoExtractor {
+        table: table.name.as_str().into(),
+        index: index.name.as_str().into(),
+        declaration: index.declaration.as_slice().into(),
+        why: why.to_owned(),
+    }
+}
+
+impl fmt::Debug for LiveIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, registered: {}", self.info(), self.made.is_ok())
+    }
+}

@@ -1,0 +1,126 @@
+//! Copies a file byte by byte, and gives it a second name where that does as well. It computes the checksum of the whole file on
+//! the way, and does not know what is in the file.
+
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crc_fast::{CrcAlgorithm, Digest};
+use os::{Access, Buffer, Disk, File};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// How many bytes are read and written at once. It is a multiple of what a direct file wants.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// A whole file: its length, and a checksum of all its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    pub bytes: u64,
+    /// CRC-64/NVME.
+    pub checksum: u64,
+}
+
+/// Reads a file from its start to its end and returns what it holds. `tell` gets the number of bytes in each step.
+///
+/// # Errors
+///
+/// The file cannot be read; the error of the limit.
+pub fn read_file(disk: &dyn Disk, path: &Path, limit: &Limit, tell: &mut dyn FnMut(u64)) -> Result<Content> {
+    let file = disk.open(path, Access::ReadDirect).map_err(|error| Error::io("open", path, error))?;
+    read_chunks((&*file, path), u64::MAX, limit, &mut |_, chunk| {
+        tell(chunk.len() as u64);
+        Ok(())
+    })
+}
+
+/// Makes `to` a new file with the first `bytes` of `from`, or all of it if it is shorter, and makes its bytes durable. `tell` gets
+/// the number of bytes in each step. After an error the new file may be there.
+///
+/// # Errors
+///
+/// A file cannot be read or written; the error of the limit.
+pub fn copy_file(
+    from: (&dyn File, &Path),
+    bytes: u64,
+    disk: &dyn Disk,
+    to: &Path,
+    limit: &Limit,
+    tell: &mut dyn FnMut(u64),
+) -> Result<Content> {
+    let copy = disk.open(to, Access::CreateDirect).map_err(|error| Error::io("create", to, error))?;
+    let content = read_chunks(from, bytes, limit, &mut |offset, chunk| {
+        copy.write_at(chunk, offset).map_err(|error| Error::io("write", to, error))?;
+        tell(chunk.len() as u64);
+        Ok(())
+    })?;
+    copy.sync().map_err(|error| Error::io("sync", to, error))?;
+    Ok(content)
+}
+
+/// As [`copy_file`], of all of the file `from`, which may be on another disk.
+///
+/// # Errors
+///
+/// As [`copy_file`].
+pub fn copy_whole(
+    (from_disk, from): (&dyn Disk, &Path),
+    (to_disk, to): (&dyn Disk, &Path),
+    limit: &Limit,
+    tell: &mut dyn FnMut(u64),
+) -> Result<Content> {
+    let file = from_disk.open(from, Access::ReadDirect).map_err(|error| Error::io("open", from, error))?;
+    copy_file((&*file, from), u64::MAX, to_disk, to, limit, tell)
+}
+
+/// Gives the first `bytes` of a file to `take`, with the offset of each chunk.
+fn read_chunks(
+    (file, path): (&dyn File, &Path),
+    bytes: u64,
+    limit: &Limit,
+    take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<Content> {
+    let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
+    let mut chunk = Buffer::zeroed(CHUNK_BYTES);
+    let mut done = 0;
+    // So nothing is asked of a store beyond the end.
+    let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
+    while done < bytes {
+        limit.check("the copy")?;
+        let most = (bytes - done).min(CHUNK_BYTES as u64) as usize;
+        let read = file.read_at(&mut chunk[..most], done).map_err(|error| Error::io("read", path, error))?;
+        if read == 0 {
+            break;
+        }
+        digest.update(&chunk[..read]);
+        take(done, &chunk[..read])?;
+        done += read as u64;
+    }
+    Ok(Content { bytes: done, checksum: digest.finalize() })
+}
+
+/// Makes `to` a name of the file `from`, or a copy that shares its blocks. False if the file system can do neither.
+///
+/// # Errors
+///
+/// What the disk refuses, with the file.
+pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
+    let is_shared = match disk.link(from, to) {
+        Err(error) if cannot_share(&error) => disk.copy_sharing(from, to),
+        linked => linked,
+    };
+    match is_shared {
+        Ok(()) => Ok(true),
+        // A directory that may not be written to is found again by the copy, which says so.
+        Err(error) if cannot_share(&error) => Ok(false),
+        Err(error) => {
+            let is_lost = error.kind() == ErrorKind::NotFound && !disk.exists(from).unwrap_or(true);
+            Err(Error::io("link", if is_lost { from } else { to }, error))
+        }
+    }
+}
+
+/// Whether a file can only be copied: another file system, one without links, a file with too many of them, or a file of
+/// another user.
+fn cannot_share(error: &io::Error) -> bool {
+    use ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
+    matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
+}

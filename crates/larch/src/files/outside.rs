@@ -1,0 +1,48 @@
+//! Whether a new directory lies within a database. Files there belong to that database: who moves it, copies it or removes it takes the new
+//! directory along, and a repair of it finds files of another one. It does not know what the new directory is for.
+
+use crate::base::error::{Error, Result};
+use crate::manifest::directory::names::CURRENT;
+use os::Disk;
+use std::path::{Path, PathBuf, absolute};
+
+/// Refuses a directory in that of a database. In a store there are no directories, only names, and databases lie beside each other.
+///
+/// # Errors
+///
+/// [`Error::WithinDatabase`]; the disk cannot be looked at.
+pub fn check_outside(disk: &dyn Disk, directory: &Path) -> Result<()> {
+    if disk.keeps_removed().is_some() {
+        return Ok(());
+    }
+    for above in directories_above(directory) {
+        let current = above.join(CURRENT);
+        if disk.exists(&current).map_err(|error| Error::io("look for", &current, error))? {
+            return Err(Error::WithinDatabase { directory: directory.into(), database: above.into() });
+        }
+    }
+    Ok(())
+}
+
+/// As [`check_outside`], and refuses a directory in that of `database`, whatever is left of it.
+///
+/// # Errors
+///
+/// As [`check_outside`].
+pub fn check_outside_of(disk: &dyn Disk, directory: &Path, database: &Path) -> Result<()> {
+    check_outside(disk, directory)?;
+    let is_database =
+        |above: &PathBuf| above == database || absolute(database).is_ok_and(|database| *above == database);
+    match directories_above(directory).iter().any(is_database) {
+        true => Err(Error::WithinDatabase { directory: directory.into(), database: database.into() }),
+        false => Ok(()),
+    }
+}
+
+/// The directories that a directory lies in, as its path names them, and then those that a relative path begins in.
+fn directories_above(directory: &Path) -> Vec<PathBuf> {
+    let named = directory.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).map(Path::to_owned);
+    let begin = if directory.is_relative() { absolute(directory).ok() } else { None };
+    let whole = begin.iter().flat_map(|begin| begin.ancestors().skip(1).map(Path::to_owned));
+    named.chain(whole).collect()
+}

@@ -1,0 +1,44 @@
+//! What a batch expects of keys. It does not know how keys are looked up.
+
+use crate::base::conflict::SHOWN_KEY_BYTES;
+use crate::view::value::Key;
+use sst::Version;
+use std::fmt;
+
+/// What a [`Batch`](crate::Batch) expects of a key, see [`Batch::expect`](crate::Batch::expect).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// The key has no value.
+    Absent,
+    /// The key has this value.
+    Value(Vec<u8>),
+    /// The key has a value that this commit wrote, see [`Table::version_of`](crate::Table::version_of).
+    Version(Version),
+}
+
+/// A key that does not have what a batch expects. None of the writes of the batch has taken effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// Name of the table.
+    pub table: String,
+    /// The key.
+    pub key: Key,
+    /// What was expected.
+    pub expected: Expected,
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, key, expected } = self;
+        let key = key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii();
+        match expected {
+            Expected::Absent => write!(f, "key {key} of table {table} has a value, and none is expected"),
+            Expected::Value(_) => write!(f, "key {key} of table {table} has another value than expected"),
+            Expected::Version(version) => {
+                write!(f, "key {key} of table {table} was not written by version {}", version.0)
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unmet {}

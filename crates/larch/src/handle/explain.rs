@@ -1,0 +1,598 @@
+//! Explains a read: which files it visited and why, which pages it found in memory, which it read, and how often it waited. It
+//! does not know how a read works.
+//!
+//! A read is explained by doing it: the code of [`Table::get`] and [`Table::range`] runs on a session that takes notes. This
+//! file adds to the notes which files were left out because of their bounds.
+
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::Result;
+use crate::core::snapshots::PinnedVersion;
+use crate::handle::index::Index;
+use crate::handle::selection::Selection;
+use crate::handle::snapshot::Snapshot;
+use crate::handle::table::Table;
+use crate::indexes::entry::{self, IndexEntry};
+use crate::indexes::read::MOST_IN_ROUND;
+use crate::manifest::{DbFile, TableFiles};
+use crate::read::multi::AnswerBytes;
+use crate::read::range::RangeRows;
+use crate::read::{Reader, multi};
+use crate::view::found::FoundRow;
+use crate::view::level::files_between;
+use crate::view::part_list::PartList;
+use crate::view::point::{Answer, PointRead, ask_memtable};
+use crate::view::value::Parts;
+use crate::view::{TableView, point};
+use os::sync::Arc;
+use pages::notes::{FileNotes, Notes, Touched};
+use pages::{Admit, PageKind, Reason, Session, retry};
+use sst::{Direction, SoughtKey, Version};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::ops::Bound;
+use store::StoreWatch;
+
+mod store;
+mod text;
+
+pub use pages::notes::PageFound;
+pub use store::ExplainedStore;
+
+/// What a read did, from [`Table::explain_get`] and [`Table::explain_scan`]. It can be printed as a table for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The version at which it read.
+    pub version: Version,
+    /// What it found.
+    pub answer: Explained,
+    /// How many memtables it searched.
+    pub memtables: u64,
+    /// How many rows of the answer were in memtables.
+    pub memory_rows: u64,
+    /// The files of which it used pages, in the order of their first use.
+    pub files: Vec<ExplainedFile>,
+    /// Every level that has files, from level 0 down: how many files were visited, and why the others were not.
+    pub levels: Vec<ExplainedLevel>,
+    /// How often it waited for the disk; on a store these are round trips.
+    pub rounds: u64,
+    /// What the store was asked meanwhile, if the database is in one.
+    pub store: Option<ExplainedStore>,
+    /// The first thousand pages that it used, in order.
+    pub visits: Vec<PageVisit>,
+    /// How many pages it used after those.
+    pub visits_left_out: u64,
+}
+
+/// What a read by an index did, from [`Index::explain_range_by`]. It can be printed as a table for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedByIndex {
+    /// The read of the entries: pages of the index.
+    pub entries: Explanation,
+    /// The look-ups of the rows: pages of the table.
+    pub rows: Explanation,
+}
+
+impl ExplainedByIndex {
+    /// How often it waited for the disk.
+    pub fn rounds(&self) -> u64 {
+        self.entries.rounds + self.rows.rounds
+    }
+}
+
+/// The two reads, one after the other.
+impl fmt::Display for ExplainedByIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entries of the index\n{}\nrows of the table\n{}", self.entries, self.rows)
+    }
+}
+
+/// What a read found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Explained {
+    /// The key has a row.
+    Found {
+        /// Bytes of the value, or of the parts that were read.
+        value_bytes: u64,
+    },
+    /// No version of the key was found.
+    Absent,
+    /// The newest version of the key is an erase, or a range erase hides it.
+    Erased,
+    /// A scan found rows.
+    Rows {
+        /// How many.
+        rows: u64,
+        /// Bytes of their values, or of the parts that were read.
+        value_bytes: u64,
+    },
+}
+
+/// A file that was visited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedFile {
+    /// Its level. `None` if the file was created and replaced again while a scan ran. Then its rows and bytes are 0.
+    pub level: Option<usize>,
+    /// Its number.
+    pub number: u64,
+    /// How many rows it has. Older versions are not counted.
+    pub rows: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// The outcome of the visit.
+    pub verdict: Verdict,
+    /// The pages that were used, by kind.
+    pub pages: Vec<ExplainedPages>,
+}
+
+/// The outcome of a visit of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The file has the row that is the answer.
+    Row,
+    /// The file has the erase or range erase that is the answer.
+    Erased,
+    /// The key is within the bounds of the file, but the file has no version of it.
+    Nothing,
+    /// The key is within the bounds of the file, but its filter tells that the file does not have it. No data page was used.
+    SavedByFilter,
+    /// A scan went through the file, or many keys were looked up in it.
+    Walked,
+}
+
+/// The pages of one kind that were used in one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedPages {
+    /// The kind.
+    pub kind: PageKind,
+    /// Pages that were found in memory. A page counts once in each step, even if the step ran several times. The first use of a
+    /// page that this read has loaded itself is no hit.
+    pub hits: u64,
+    /// Pages that were missing and were read from disk.
+    pub faults: u64,
+    /// Pages that were read from disk in the same rounds, before they were needed.
+    pub ahead: u64,
+    /// Pages that were missing and were loaded by another reader meanwhile.
+    pub shared: u64,
+    /// Stored bytes of the pages that were read: of `faults` and `ahead`.
+    pub read_bytes: u64,
+}
+
+/// The files of one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedLevel {
+    /// The number of the level.
+    pub level: usize,
+    /// Files in it.
+    pub files: u64,
+    /// Files that were visited.
+    pub visited: u64,
+    /// Files that were left out because the keys are outside their bounds.
+    pub outside_bounds: u64,
+    /// Files that were left out because the answer was complete before.
+    pub not_reached: u64,
+}
+
+/// A page that a read used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PageVisit {
+    /// The number of its file.
+    pub file: u64,
+    /// Its kind.
+    pub kind: PageKind,
+    /// The height of an index node above the lowest pages of its tree; 0 for other pages.
+    pub level: u8,
+    /// Where it lies in the file, in bytes from its start.
+    pub offset: u64,
+    /// Its stored bytes.
+    pub bytes: u64,
+    /// Whether it was found in memory or read from disk.
+    pub found: PageFound,
+    /// How often the read had waited for the disk before.
+    pub round: u64,
+}
+
+impl Explanation {
+    /// All pages that were used, by file and kind.
+    pub fn pages(&self) -> impl Iterator<Item = &ExplainedPages> {
+        self.files.iter().flat_map(|file| &file.pages)
+    }
+
+    /// How many pages were read from disk.
+    pub fn page_reads(&self) -> u64 {
+        self.pages().map(|pages| pages.faults + pages.ahead).sum()
+    }
+
+    /// The stored bytes of the pages that were read from disk.
+    pub fn read_bytes(&self) -> u64 {
+        self.pages().map(|pages| pages.read_bytes).sum()
+    }
+
+    /// How many pages were found in memory.
+    pub fn page_hits(&self) -> u64 {
+        self.pages().map(|pages| pages.hits).sum()
+    }
+}
+
+impl Table {
+    /// Gets `key` as [`Table::get`] does, and returns what this took instead of the value.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// db.flush()?;
+    /// let explanation = fruit.explain_get("apple")?;
+    /// assert_eq!(explanation.answer, larch::Explained::Found { value_bytes: 3 });
+    /// assert_eq!(explanation.files.len(), 1);
+    /// println!("{explanation}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
+    pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
+        self.inner().check_whole()?;
+        self.explain_get_of(key.as_ref(), &PartList::whole(), None)
+    }
+
+    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See [`Table::range`]
+    /// and [`Range::limit`](crate::Range::limit).
+    ///
+    /// # Errors
+    ///
+    /// As the rows of [`Table::range`].
+    pub fn explain_scan(
+        &self,
+        range: impl IntoKeyRange,
+        limit: Option<u64>,
+        direction: Direction,
+    ) -> Result<Explanation> {
+        self.inner().check_whole()?;
+        let scan = (bounds::owned(&range), limit, direction);
+        self.explain_scan_of(scan, PartList::whole(), self.inner().pin(), |_, _| {})
+    }
+
+    fn explain_get_of(&self, key: &[u8], wanted: &PartList, pin: Option<&Arc<PinnedVersion>>) -> Result<Explanation> {
+        Reader::new(self.inner(), pin, *wanted).look(|table| self.explain_get_in(table, key, wanted))
+    }
+
+    fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &PartList) -> Result<Explanation> {
+        let (cache, at) = (&self.core().env.cache, table.at);
+        let watch = StoreWatch::begin(&*self.core().env.machine.disk);
+        let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
+        let mut read = PointRead::new(table, key);
+        let (answer, memory_rows, decided) = match retry(&session, || read.answer(&session))? {
+            Answer::Silent => (Explained::Absent, 0, Verdict::Nothing),
+            Answer::Gone => (Explained::Erased, 0, Verdict::Erased),
+            Answer::Row(found) => {
+                let is_memory = matches!(found, FoundRow::Memory(_));
+                let parts = point::load(&session, cache, found, wanted)?;
+                let value_bytes = parts.iter().map(|part| part.len() as u64).sum();
+                (Explained::Found { value_bytes }, u64::from(is_memory), Verdict::Row)
+            }
+        };
+        let store = watch.end();
+        let sought = SoughtKey::new(key);
+        let is_silent = |answer: &Answer<'_>| matches!(answer, Answer::Silent);
+        let mut is_open = true;
+        let memtables = table
+            .memtables()
+            .take_while(|memtable| std::mem::replace(&mut is_open, is_silent(&ask_memtable(memtable, at, &sought))))
+            .count() as u64;
+        let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
+        let visited = session.notes().map_or(0, |notes| notes.files().len());
+        // Sources are searched until one decides, so the last one visited has decided.
+        let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
+        Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows, store }))
+    }
+
+    /// Looks `keys` up together, as a read by an index does, and returns what this took.
+    fn explain_rows_of(&self, keys: &[Vec<u8>], wanted: &PartList, pin: &Arc<PinnedVersion>) -> Result<Explanation> {
+        Reader::new(self.inner(), Some(pin), *wanted).look(|table| {
+            let (cache, at) = (&self.core().env.cache, table.at);
+            let watch = StoreWatch::begin(&*self.core().env.machine.disk);
+            let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
+            let candidates = |files: &TableFiles| {
+                let files = keys.iter().flat_map(|key| files.files_with_key(key));
+                files.map(|file| file.number).collect()
+            };
+            let known = Known::new(table, candidates);
+            let (mut rows, mut value_bytes) = (0, 0);
+            let mut rest = keys;
+            while !rest.is_empty() {
+                let next = &rest[..rest.len().min(MOST_IN_ROUND)];
+                let found = multi::get::<Parts, _>(&session, cache, table, next, (wanted, AnswerBytes::ROUND))?;
+                rest = &rest[found.len()..];
+                for row in found.into_iter().flatten() {
+                    rows += 1;
+                    value_bytes += row.iter().map(|part| part.len() as u64).sum::<u64>();
+                }
+            }
+            let is_row = |answer: &Answer<'_>| matches!(answer, Answer::Row(_));
+            let in_memory = |key: &&Vec<u8>| {
+                let key = SoughtKey::new(key);
+                table.memtables().any(|memtable| is_row(&ask_memtable(memtable, at, &key)))
+            };
+            let (memtables, memory_rows) =
+                (table.memtables().count() as u64, keys.iter().filter(in_memory).count() as u64);
+            let answer = Explained::Rows { rows, value_bytes };
+            let outcome = ReadOutcome { version: at, answer, memtables, memory_rows, store: watch.end() };
+            Ok(known.explain(&session, |_| Verdict::Walked, outcome))
+        })
+    }
+
+    /// `each` receives the key and the first part of each row.
+    fn explain_scan_of(
+        &self,
+        (range, limit, direction): (bounds::Owned, Option<u64>, Direction),
+        wanted: PartList,
+        pin: Arc<PinnedVersion>,
+        mut each: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Explanation> {
+        let version = pin.version();
+        // Like a range it holds no view. It notes what it has to know of each.
+        let (memtables, mut generation, mut known) = {
+            let view = self.core().views.of_pin(&pin);
+            let table = view.table(self.identity(), version)?;
+            let (low, high) = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
+            let known = Known::new(table, |files| numbers_between(files, low, high));
+            (table.memtables().count() as u64, view.generation, known)
+        };
+        let watch = StoreWatch::begin(&*self.core().env.machine.disk);
+        let session = Session::new(&self.core().env.cache, Reason::Scan, Admit::Keep).with_notes();
+        let rows = RangeRows::new(session, self.inner(), wanted, pin, range);
+        let mut scan = rows.limit(limit.unwrap_or(u64::MAX));
+        let (mut rows, mut memory_rows, mut value_bytes) = (0, 0, 0);
+        while let Some(row) = scan.next(direction)? {
+            rows += 1;
+            memory_rows += u64::from(row.is_in_memtable());
+            let parts = row.parts()?;
+            value_bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+            each(row.key(), parts.first().map_or(&[], |part| &part[..]));
+            if self.core().views.generation() != generation {
+                let view = self.core().views.newest();
+                generation = view.generation;
+                known.learn(view.table(self.identity(), version)?);
+            }
+        }
+        let answer = Explained::Rows { rows, value_bytes };
+        let outcome = ReadOutcome { version, answer, memtables, memory_rows, store: watch.end() };
+        Ok(known.explain(scan.session(), |_| Verdict::Walked, outcome))
+    }
+}
+
+impl Index {
+    /// Reads the rows whose keys in the index are in `range`, at most `limit` of them, as [`Index::range_by`] does, and returns what this
+    /// took instead of the rows: pages of the index, pages of rows, and rounds. All parts of the rows are read.
+    ///
+    /// # Errors
+    ///
+    /// As the rows of [`Index::range_by`].
+    pub fn explain_range_by(
+        &self,
+        range: impl IntoKeyRange,
+        limit: Option<u64>,
+        direction: Direction,
+    ) -> Result<ExplainedByIndex> {
+        let table = self.table();
+        let row_parts = table.identity().options.groups.len().max(1);
+        let all = (0..row_parts).try_fold(PartList::nothing(row_parts), PartList::with).expect("each once");
+        let pin = table.inner().pin();
+        let mut keys = Vec::new();
+        let each = |key: &[u8], value: &[u8]| {
+            keys.extend(IndexEntry::of(key, value).map(|entry| entry.row_key().to_vec()));
+        };
+        let entries = (entry::bounds_of(&bounds::owned(&range)), limit, direction);
+        let entries = self.entry_table().explain_scan_of(entries, PartList::whole(), pin.clone(), each)?;
+        Ok(ExplainedByIndex { entries, rows: table.explain_rows_of(&keys, &all, &pin)? })
+    }
+}
+
+/// The files that a scan from `low` to `high` may visit, by their bounds.
+fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) -> HashSet<u64> {
+    let (level0, deeper) = files.levels.split_first().expect("a table has levels");
+    let runs = level0.chunks(1).chain(deeper.iter().map(|level| level.as_slice()));
+    runs.flat_map(|run: &[Arc<DbFile>]| &run[files_between(run, low, high)]).map(|file| file.number).collect()
+}
+
+impl Selection {
+    /// Gets parts of the row `key` as [`Selection::get`] does, and returns what this took instead of the parts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
+    pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
+        self.table().explain_get_of(key.as_ref(), self.wanted(), self.pinned())
+    }
+
+    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See
+    /// [`Selection::range`].
+    ///
+    /// # Errors
+    ///
+    /// As the rows of [`Selection::range`].
+    pub fn explain_scan(
+        &self,
+        range: impl IntoKeyRange,
+        limit: Option<u64>,
+        direction: Direction,
+    ) -> Result<Explanation> {
+        let scan = (bounds::owned(&range), limit, direction);
+        self.table().explain_scan_of(scan, *self.wanted(), self.reader().pin(), |_, _| {})
+    }
+}
+
+impl Snapshot {
+    /// As [`Table::explain_get`], at this snapshot. For column groups see [`Selection::at`].
+    ///
+    /// # Errors
+    ///
+    /// As a get at this snapshot.
+    pub fn explain_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Explanation> {
+        let pin = self.pin_of(table)?;
+        table.inner().check_whole()?;
+        table.explain_get_of(key.as_ref(), &PartList::whole(), Some(pin))
+    }
+
+    /// As [`Table::explain_scan`], at this snapshot. For column groups see [`Selection::at`].
+    ///
+    /// # Errors
+    ///
+    /// As the rows of a range at this snapshot.
+    pub fn explain_scan(
+        &self,
+        table: &Table,
+        range: impl IntoKeyRange,
+        limit: Option<u64>,
+        direction: Direction,
+    ) -> Result<Explanation> {
+        let pin = self.pin_of(table)?.clone();
+        table.inner().check_whole()?;
+        table.explain_scan_of((bounds::owned(&range), limit, direction), PartList::whole(), pin, |_, _| {})
+    }
+}
+
+/// What a read found, besides its pages.
+struct ReadOutcome {
+    version: Version,
+    answer: Explained,
+    memtables: u64,
+    memory_rows: u64,
+    store: Option<ExplainedStore>,
+}
+
+/// What is known of the files that a read may have visited. It holds no references to the files.
+struct Known {
+    /// All files, by id.
+    files: HashMap<u64, KnownFile>,
+    /// The files of the view with which the read began: level, number, and whether its keys are within their bounds.
+    first: Vec<(usize, u64, bool)>,
+}
+
+#[derive(Clone, Copy)]
+struct KnownFile {
+    level: Option<usize>,
+    number: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Known {
+    /// The files of a table. `candidates` returns the numbers of those within whose bounds the keys of the read are.
+    fn new(table: TableView<'_>, candidates: impl FnOnce(&TableFiles) -> HashSet<u64>) -> Self {
+        let mut known = Self { files: HashMap::new(), first: Vec::new() };
+        let files = table.files;
+        known.learn(table);
+        let candidates = candidates(files);
+        let all = files.files().map(|(level, file)| (level, file.number, candidates.contains(&file.number)));
+        known.first.extend(all);
+        known
+    }
+
+    /// Adds the files that are not known yet.
+    fn learn(&mut self, table: TableView<'_>) {
+        for (level, file) in table.files.files() {
+            let (number, rows, bytes) = (file.number, file.sst.meta.rows(), file.bytes());
+            let known = KnownFile { level: Some(level), number, rows, bytes };
+            self.files.entry(file.sst.file.id()).or_insert(known);
+        }
+    }
+
+    fn file(&self, notes: &FileNotes) -> KnownFile {
+        self.files.get(&notes.id).copied().unwrap_or_else(|| {
+            // NNNNNNNN-E.sst
+            let name = notes.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let number = name.split('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+            KnownFile { level: None, number, rows: 0, bytes: 0 }
+        })
+    }
+
+    /// Makes the explanation from the notes of the session and from what the read found. `verdict` gives the outcome for the
+    /// file at a place in the order of visits; that the filter saved the visit is decided here.
+    fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
+        let notes = &*session.notes().expect("a read that is explained takes notes");
+        let files = notes.files().iter().enumerate().map(|(i, file)| {
+            let KnownFile { level, number, rows, bytes } = self.file(file);
+            let verdict = match verdict(i) {
+                // `Row` and `Erased` stay: a range erase of the file can be the answer even if its filter does not have the key.
+                Verdict::Nothing | Verdict::Walked if saved_by_filter(|kind| file.of(kind)) => Verdict::SavedByFilter,
+                verdict => verdict,
+            };
+            ExplainedFile { level, number, rows, bytes, verdict, pages: pages_of(file) }
+        });
+        let files: Vec<ExplainedFile> = files.collect();
+        let visited: HashSet<u64> = files.iter().map(|file| file.number).collect();
+        let (levels, rounds) = (self.levels(&visited), session.rounds());
+        let (visits, visits_left_out) = (self.visits(notes), notes.visits_left_out());
+        let ReadOutcome { version, answer, memtables, memory_rows, store } = read;
+        Explanation { version, answer, memtables, memory_rows, files, levels, rounds, store, visits, visits_left_out }
+    }
+
+    fn levels(&self, visited: &HashSet<u64>) -> Vec<ExplainedLevel> {
+        let levels = self.first.chunk_by(|(a, ..), (b, ..)| a == b).map(|files| {
+            let mut here = ExplainedLevel { level: files[0].0, ..ExplainedLevel::default() };
+            for (_, number, is_candidate) in files {
+                here.files += 1;
+                match (visited.contains(number), is_candidate) {
+                    (true, _) => here.visited += 1,
+                    (false, true) => here.not_reached += 1,
+                    (false, false) => here.outside_bounds += 1,
+                }
+            }
+            here
+        });
+        levels.collect()
+    }
+
+    fn visits(&self, notes: &Notes) -> Vec<PageVisit> {
+        let numbers: HashMap<u64, u64> = notes.files().iter().map(|file| (file.id, self.file(file).number)).collect();
+        let visits = notes.visits().iter().map(|visit| PageVisit {
+            file: numbers[&visit.file],
+            kind: visit.kind,
+            level: visit.level,
+            offset: visit.at.offset,
+            bytes: u64::from(visit.at.bytes),
+            found: visit.found,
+            round: visit.round,
+        });
+        visits.collect()
+    }
+}
+
+fn is_touched(pages: Touched) -> bool {
+    pages != Touched::default()
+}
+
+/// Whether the filter of the file was used, but none of its data pages.
+fn saved_by_filter(touched: impl Fn(PageKind) -> Touched) -> bool {
+    is_touched(touched(PageKind::Filter)) && !is_touched(touched(PageKind::Data))
+}
+
+fn pages_of(file: &FileNotes) -> Vec<ExplainedPages> {
+    let kinds = PageKind::ALL.into_iter().map(|kind| (kind, file.of(kind)));
+    let touched = kinds.filter(|(_, pages)| is_touched(*pages));
+    let explained = touched.map(|(kind, Touched { hits, faults, ahead, shared, read_bytes })| ExplainedPages {
+        kind,
+        hits,
+        faults,
+        ahead,
+        shared,
+        read_bytes,
+    });
+    explained.collect()
+}
+
+#[cfg(test)]
+mod tests;

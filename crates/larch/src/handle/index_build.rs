@@ -1,0 +1,269 @@
+//! Creates and drops indexes. It does not know what an entry is.
+//!
+//! An index is built while writes go on, in three steps:
+//!
+//! 1. The index is installed as one that is being built. From then on every commit keeps its entries.
+//! 2. The entries of the rows that were there are put, some rows at a time, each time in a transaction that depends on these rows. If
+//!    another commit changes one of them, the transaction conflicts, and the next one takes fewer rows. The keys of a transaction that
+//!    has conflicted often are reserved, so that the work comes to its end. Rows behind the key that was the last one at first have
+//!    their entries already, however many are added.
+//! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries. Then the index is
+//!    installed as ready.
+//!
+//! An index whose build ends early is dropped whole: at once; if that fails, before the next index is created; or by the next open.
+
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::options::{Durability, TableOptions};
+use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
+use crate::core::Core;
+use crate::core::handle::{DatabaseHandle, TableHandle};
+use crate::core::registry::no_extractor;
+use crate::handle::attempts::Attempts;
+use crate::handle::transaction::{Isolation, TransactionOptions};
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::{Edit, TableFiles};
+use crate::read::Reader;
+use crate::view::part_list::PartList;
+use crate::view::value::Parts;
+use crate::write::change::TableChange;
+use crate::write::define::has_control;
+use crate::write::flush::flush_all;
+use os::sync::Arc;
+use sst::Version;
+use std::ops::Bound;
+use std::time::Duration;
+
+/// How far the building of an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildProgress {
+    /// Rows whose entries are there.
+    pub rows: u64,
+    /// About how many rows there are.
+    pub total_rows: u64,
+}
+
+/// An index that is to be created.
+#[derive(Clone, Copy, Debug)]
+pub struct NewIndex<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// What its keys are made of.
+    pub declaration: &'n [u8],
+    /// Whether two rows may not have the same key.
+    pub is_unique: bool,
+}
+
+/// The name of the work in the error about a build that was cancelled.
+const WORK: &str = "building the index";
+
+/// How many rows the first transaction takes, and how many later ones take at most. Commits become visible in their order: one that
+/// follows waits until all of these are in memory.
+const FIRST_ROWS: usize = 64;
+const MOST_ROWS: usize = 256;
+
+/// While others commit, the build rests after each transaction as long as the transaction took, at most so long. So it takes half of a
+/// processor and of what background work can do, and the others have the rest.
+const LONGEST_REST: Duration = Duration::from_millis(100);
+
+/// The rows and entries of a transaction take about the write buffer divided by this number at most, unless it has one row only.
+const BUFFER_SHARE: u64 = 64;
+
+/// Creates an index of `table` and returns the table of its entries.
+///
+/// # Errors
+///
+/// [`Error::BadIndexName`], [`Error::IndexExists`], [`Error::TableDropped`], [`Error::NoExtractor`]; [`Error::BadOptions`] under compat
+/// of a release without indexes; a row that cannot be in the index; the error of the limit; what reads and commits return.
+pub fn create(
+    handle: &Arc<DatabaseHandle>,
+    table: &Arc<TableInfo>,
+    new: &NewIndex<'_>,
+    limit: &Limit,
+    progress: &mut dyn FnMut(BuildProgress),
+) -> Result<Arc<TableInfo>> {
+    let core = handle.core();
+    if new.name.is_empty() || new.name.len() > 255 || has_control(new.name) {
+        return Err(Error::BadIndexName(new.name.to_owned()));
+    }
+    if !core.env.options.compat.reads_indexes() {
+        let release = core.env.options.compat;
+        return Err(Error::BadOptions(format!(
+            "compat {release}: Larch {release} does not read databases with indexes; open the database without compat to create one"
+        )));
+    }
+    limit.check(WORK)?;
+    while let Some(id) = core.indexes.abandoned() {
+        drop_by_id(core, id)?;
+        core.indexes.forget_abandoned(id);
+    }
+    let unfinished = Unfinished { core, id: Some(install(core, table, new)?) };
+    let id = unfinished.id.expect("it was set above");
+    fill(handle, table, (id, new.name), limit, progress)?;
+    finish(core, table, id, new.name)?;
+    unfinished.keep();
+    core.views.table_info(id).ok_or_else(|| no_such_index(table, new.name))
+}
+
+/// An index that is dropped unless it is kept.
+struct Unfinished<'c> {
+    core: &'c Core,
+    id: Option<TableId>,
+}
+
+impl Unfinished<'_> {
+    fn keep(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            // Nobody reads it before it is dropped.
+            if drop_by_id(self.core, id).is_err() {
+                self.core.indexes.note_abandoned(id);
+            }
+        }
+    }
+}
+
+fn no_such_index(table: &TableInfo, name: &str) -> Error {
+    Error::NoSuchIndex { table: table.name.as_str().into(), index: name.into() }
+}
+
+/// Step 1. Returns the id of the table of entries.
+fn install(core: &Core, table: &TableInfo, new: &NewIndex<'_>) -> Result<TableId> {
+    let mut change = TableChange::begin(core)?;
+    let view = core.views.newest();
+    let options = &view.files_of(table)?.info.options;
+    let options = TableOptions {
+        page_bytes: options.page_bytes,
+        node_bytes: options.node_bytes,
+        index: options.index,
+        compression: options.compression,
+        in_memory: options.in_memory,
+        ..TableOptions::default()
+    };
+    if named(core, table, new.name).is_some() {
+        return Err(Error::IndexExists { table: table.name.as_str().into(), index: new.name.into() });
+    }
+    let id = TableId(view.files.next_table);
+    let info = IndexInfo {
+        id,
+        table: table.id,
+        name: new.name.to_owned(),
+        is_unique: new.is_unique,
+        state: IndexState::Building,
+        since: Version(0),
+        declaration: new.declaration.to_vec(),
+    };
+    if let Err(why) = core.env.options.extractors.make(new.declaration) {
+        return Err(no_extractor(table, &info, &why));
+    }
+    drop(view);
+    change.sync()?;
+    change.commit(vec![Edit::Index { info, options }], FreshFiles::new(&core.env.opener.leftovers))?;
+    Ok(id)
+}
+
+/// Step 2.
+fn fill(
+    handle: &Arc<DatabaseHandle>,
+    table: &Arc<TableInfo>,
+    (id, name): (TableId, &str),
+    limit: &Limit,
+    progress: &mut dyn FnMut(BuildProgress),
+) -> Result<()> {
+    let core = handle.core();
+    // What it depends on is noted row by row.
+    let options = TransactionOptions {
+        isolation: Isolation::Snapshot,
+        durability: Some(Durability::Buffered),
+        // It ends with the limit: each attempt takes fewer rows, and their keys are reserved.
+        attempts: u32::MAX,
+    };
+    let reader = TableHandle::new(handle.clone(), table.clone());
+    let keys_alone = PartList::nothing(table.options.groups.len().max(1));
+    let mut rows = Reader::new(&reader, None, keys_alone).range::<Parts>((Bound::Unbounded, Bound::Unbounded));
+    let Some(last) = rows.next_back() else { return Ok(()) };
+    let (through, _) = last?;
+    let most_bytes = (core.env.options.write_buffer_bytes / BUFFER_SHARE) as usize;
+    let total_rows = core.views.newest().files_of(table)?.files().map(|(_, file)| file.sst.meta.rows()).sum();
+    let (mut rows, mut after, mut most_rows) = (0, None, FIRST_ROWS);
+    let clock = &core.env.machine.clock;
+    let mut last_version = None;
+    loop {
+        let begun = clock.now();
+        let mut attempts = Attempts::new(handle, &options);
+        let (filled, version) = loop {
+            limit.check(WORK)?;
+            let mut tx = attempts.begin()?;
+            let index = core.indexes.index(table.id, id).ok_or_else(|| no_such_index(table, name))?;
+            let filled = tx.fill(table, &index, (after.as_deref(), &through), (most_rows, most_bytes))?;
+            match tx.try_commit()? {
+                Ok(version) => break (filled, version),
+                Err(conflict) => {
+                    most_rows = (most_rows / 2).max(1);
+                    attempts.failed(tx, conflict)?;
+                }
+            }
+        };
+        rows += filled.rows;
+        progress(BuildProgress { rows, total_rows: rows.max(total_rows) });
+        after = match filled.last {
+            Some(last) => Some(last),
+            None => return Ok(()),
+        };
+        most_rows = (most_rows * 2).min(MOST_ROWS);
+        let others_commit = last_version.is_some_and(|last: Version| version.0 > last.0 + 1);
+        if others_commit {
+            clock.pause(clock.now().saturating_sub(begun).min(LONGEST_REST));
+        }
+        last_version = Some(version);
+    }
+}
+
+/// Step 3.
+fn finish(core: &Arc<Core>, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
+    flush_all(core)?;
+    let mut change = TableChange::begin(core)?;
+    // The table may have another name by now, under another id.
+    let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
+    let owner = owner.ok_or_else(|| no_such_index(table, name))?;
+    change.sync()?;
+    // It has the entries of all commits so far.
+    let edits =
+        [Edit::LastVersion(change.last_version()), Edit::AlterIndex { id, table: owner, state: IndexState::Ready }];
+    change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))
+}
+
+/// The index `name` of `table`, as the table of its entries.
+pub fn named(core: &Core, table: &TableInfo, name: &str) -> Option<Arc<TableInfo>> {
+    let view = core.views.newest();
+    let is_named = |files: &&TableFiles| files.info.index.as_ref().is_some_and(|index| index.name == name);
+    view.files.tables.indexes_of(table.id).find(is_named).map(|files| files.info.clone())
+}
+
+/// Drops the index `name` of `table`; false if there is none.
+///
+/// # Errors
+///
+/// As [`TableChange::begin`] and [`Core::install`].
+pub fn drop_index(core: &Core, table: &TableInfo, name: &str) -> Result<bool> {
+    core.views.newest().files_of(table)?;
+    match named(core, table, name) {
+        Some(entries) => drop_by_id(core, entries.id),
+        None => Ok(false),
+    }
+}
+
+fn drop_by_id(core: &Core, id: TableId) -> Result<bool> {
+    let mut change = TableChange::begin(core)?;
+    if core.views.table_info(id).is_none() {
+        return Ok(false);
+    }
+    change.sync()?;
+    change.commit(vec![Edit::DropTable(id)], FreshFiles::new(&core.env.opener.leftovers))?;
+    Ok(true)
+}

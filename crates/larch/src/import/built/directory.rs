@@ -1,0 +1,133 @@
+//! A directory with files that were built together: its list, and whether the files are there that it names. It does not know how they
+//! were built, nor what becomes of them.
+
+use super::list::{BuiltFile, BuiltList};
+use crate::base::error::{Error, Result};
+use crate::base::options::TableOptions;
+use crate::base::sealed;
+use crate::manifest::directory::names::{LIST, LOCK, UNFINISHED};
+use os::{Access, Disk, Machine};
+use sst::format::features::Unreadable;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Files that were built without a database, in a directory of their own: see
+/// [`Builder::build_files`](crate::Builder::build_files). [`Table::ingest`](crate::Table::ingest) makes them part of a table.
+#[derive(Clone, Debug)]
+pub struct BuiltFiles {
+    pub(crate) directory: PathBuf,
+    pub(crate) list: BuiltList,
+}
+
+impl BuiltFiles {
+    /// Reads the list of the files in `directory`. The files themselves are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotBuiltFiles`] if no list is there; [`Error::BadBuiltFiles`] if it is damaged; [`Error::NewerBuiltFiles`]; what the disk
+    /// refuses.
+    pub fn at(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::at_on(directory, &Machine::real())
+    }
+
+    /// As [`BuiltFiles::at`] on another machine, for example a simulated one.
+    ///
+    /// # Errors
+    ///
+    /// As [`BuiltFiles::at`].
+    pub fn at_on(directory: impl AsRef<Path>, machine: &Machine) -> Result<Self> {
+        Self::read(&*machine.disk, directory.as_ref())
+    }
+
+    pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> Result<Self> {
+        let file = directory.join(LIST);
+        let bytes = match sealed::read(disk, &file) {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(why)) => return Err(Error::BadBuiltFiles { file, why }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::NotBuiltFiles(directory.to_owned()));
+            }
+            Err(error) => return Err(Error::io("read", &file, error)),
+        };
+        match BuiltList::decode(&bytes) {
+            Ok(list) => Ok(Self { directory: directory.to_owned(), list }),
+            Err(Unreadable::Corrupt(why)) => Err(Error::BadBuiltFiles { file, why }),
+            Err(newer @ Unreadable::Newer(_)) => Err(Error::NewerBuiltFiles { file, what: newer.to_string() }),
+        }
+    }
+
+    /// How the table is stored that they were built for.
+    pub fn options(&self) -> &TableOptions {
+        &self.list.options
+    }
+
+    /// How many files there are.
+    pub fn files(&self) -> u64 {
+        self.list.files.len() as u64
+    }
+
+    /// The rows in them. Each key is in them once.
+    pub fn rows(&self) -> u64 {
+        self.list.rows()
+    }
+
+    /// The length of all files, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.list.bytes()
+    }
+
+    /// Removes the directory with its files, which nothing has taken in, or only by second names or copies.
+    ///
+    /// # Errors
+    ///
+    /// What the disk refuses. Once the list is gone the directory is an unfinished one, which the next building of files there clears.
+    pub fn remove(&self) -> Result<()> {
+        self.remove_on(&*Machine::real().disk)
+    }
+
+    pub(crate) fn remove_on(&self, disk: &dyn Disk) -> Result<()> {
+        let directory = &self.directory;
+        let held = disk.hold(directory).map_err(|error| Error::io("open", directory, error))?;
+        let disk = held.as_deref().unwrap_or(disk);
+        let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
+        let lock = directory.join(LOCK);
+        // Who holds it may remove it.
+        let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
+        let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
+        disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;
+        disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        self.list.files.iter().try_for_each(|file| remove(&self.path(file)))?;
+        remove(&unfinished)?;
+        remove(&lock)?;
+        disk.remove_dir(directory).map_err(|error| Error::io("remove directory", directory, error))
+    }
+
+    /// The path of a file of the list.
+    pub fn path(&self, file: &BuiltFile) -> PathBuf {
+        self.directory.join(file.name())
+    }
+
+    /// Compares the lengths and the footers of all files with the list.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadBuiltFiles`]; what the disk refuses.
+    pub fn check_files(&self, disk: &dyn Disk) -> Result<()> {
+        self.list.files.iter().try_for_each(|file| self.check_file(disk, file))
+    }
+
+    fn check_file(&self, disk: &dyn Disk, file: &BuiltFile) -> Result<()> {
+        let path = self.path(file);
+        let why = match disk.open(&path, Access::Read) {
+            Err(error) if error.kind() == ErrorKind::NotFound => "it is missing".to_owned(),
+            Err(error) => return Err(Error::io("open", &path, error)),
+            Ok(opened) => match sst::read_footer(&*opened, &path) {
+                Ok(meta) if meta == file.meta => return Ok(()),
+                Ok(_) => "its footer is not the one that the list describes".to_owned(),
+                Err(error @ pages::Error::Io { .. }) => return Err(error.into()),
+                Err(error) => error.to_string(),
+            },
+        };
+        Err(Error::BadBuiltFiles { file: path, why })
+    }
+}

@@ -1,0 +1,233 @@
+//! Makes files that were built elsewhere part of a table: checks them, brings them into the directory of the database, and has one edit
+//! of the manifest add all of them. It does not know how they were built.
+//!
+//! ```text
+//! list, footers            compared; nothing has changed yet
+//! 00000052-9.sst …         second names or copies, under new numbers; then they and their names are durable
+//! MANIFEST                 one record with all files of all directories
+//! ```
+//!
+//! Commits go on until the last step. A crash before it leaves files that no manifest names, which the next open removes.
+
+use super::directory::BuiltFiles;
+use super::list::BuiltFile;
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::event::Event;
+use crate::base::release::Format;
+use crate::base::table::TableInfo;
+use crate::core::Core;
+use crate::core::handle::TableHandle;
+use crate::files::copied_file::{copy_whole, share_file};
+use crate::import::check_table;
+use crate::import::sort::SortedRun;
+use crate::import::take_in::take_in;
+use crate::inspect::check::check_file;
+use crate::write::define::note_other_options;
+use os::Access;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use sst::format::features;
+use sst::{Sst, Version};
+use std::path::{Path, PathBuf};
+
+/// The name of the work in errors.
+const WORK: &str = "the ingest";
+
+/// How files are taken in, see [`Table::ingest`](crate::Table::ingest).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IngestOptions {
+    /// Whether every byte of the files is read and checked first. Otherwise only their lengths and their footers are compared with the
+    /// list, and a damaged page of a file that gets a second name is taken in; files that have to be copied are compared with their
+    /// checksums in any case. Default false.
+    pub verify: bool,
+    /// Whether the directories are removed once the table has the files. Default false.
+    pub remove: bool,
+}
+
+/// What an ingest did.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct IngestReport {
+    /// Rows of the files. A key counts once for each directory that has it.
+    pub rows: u64,
+    /// Files that were taken in.
+    pub files: u64,
+    /// The bytes in them.
+    pub bytes: u64,
+    /// How many of these bytes were copied, because the file system could not share them.
+    pub copied_bytes: u64,
+    /// How many of these bytes the ingest has not read: those of files that got second names, without [`IngestOptions::verify`]. If their
+    /// pages are damaged, a read that needs one says so, and so does [`Table::check`](crate::Table::check).
+    pub unread_bytes: u64,
+    /// The version from which on reads see the rows; `None` if there were no files.
+    pub version: Option<Version>,
+    /// Directories that were to be removed and are still there, wholly or in part, with the reason. The table has their files.
+    pub not_removed: Vec<(PathBuf, String)>,
+}
+
+/// Takes the files of all `directories` into the table. `progress` gets how many bytes are in place, and how many there are.
+///
+/// # Errors
+///
+/// As [`Table::ingest`](crate::Table::ingest); the error of the limit.
+pub fn ingest(
+    table: &TableHandle,
+    directories: &[&Path],
+    options: IngestOptions,
+    limit: &Limit,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<IngestReport> {
+    let core = table.core();
+    check_table(table, WORK)?;
+    let disk = &core.env.machine.disk;
+    let mut shards = Vec::new();
+    for directory in directories {
+        limit.check(WORK)?;
+        let shard = BuiltFiles::read(&**disk, directory)?;
+        check_fit(core, &table.identity, &shard)?;
+        shard.check_files(&**disk)?;
+        shards.push(shard);
+    }
+    let sum = |of: fn(&BuiltFiles) -> u64| shards.iter().map(of).sum();
+    let mut report = IngestReport {
+        rows: sum(BuiltFiles::rows),
+        files: sum(BuiltFiles::files),
+        bytes: sum(BuiltFiles::bytes),
+        ..IngestReport::default()
+    };
+    // What is verified is read once more.
+    let total = report.bytes * if options.verify { 2 } else { 1 };
+    let mut place = Placing { core, limit, done: 0, tell: &mut |done| progress(done, total) };
+    if options.verify {
+        shards.iter().try_for_each(|shard| place.verify(shard))?;
+    }
+    if report.files > 0 {
+        core.writes.reserve.fill()?;
+    }
+    let mut runs = Vec::new();
+    for shard in &shards {
+        let (run, copied_bytes) = place.bring(shard)?;
+        report.copied_bytes += copied_bytes;
+        runs.push(run);
+    }
+    report.unread_bytes = if options.verify { 0 } else { report.bytes - report.copied_bytes };
+    disk.sync_dir(&core.env.directory).map_err(|error| Error::io("sync", &core.env.directory, error))?;
+    if shards.iter().any(|shard| shard.files() > 0 && !shard.options().writes_like(&table.info().options)) {
+        // Compactions bring such files into the form of the table.
+        note_other_options(core, &table.identity)?;
+    }
+    limit.check(WORK)?;
+    report.version = take_in(core, &table.info(), runs, WORK)?;
+    core.env.written.import.fetch_add(report.copied_bytes, Ordering::Relaxed);
+    let name = || table.identity.name.clone();
+    core.env.report(|| Event::Imported { table: name(), files: report.files, bytes: report.bytes });
+    if options.remove {
+        let failed = |shard: &BuiltFiles| Some((shard.directory.clone(), shard.remove_on(&**disk).err()?.to_string()));
+        report.not_removed = shards.iter().filter_map(failed).collect();
+    }
+    Ok(report)
+}
+
+/// Refuses files that the table cannot have.
+fn check_fit(core: &Core, table: &TableInfo, shard: &BuiltFiles) -> Result<()> {
+    let (theirs, ours) = (&shard.options().groups, &table.options.groups);
+    if theirs != ours {
+        let (directory, table) = (shard.directory.as_path().into(), table.name.as_str().into());
+        let (built, groups) = (theirs.as_slice().into(), ours.as_slice().into());
+        return Err(Error::OtherGroups { directory, built, table, groups });
+    }
+    let release = core.env.options.compat;
+    let known = release.features(Format::Sst);
+    for file in &shard.list.files {
+        let unknown = file.meta.features() & features::REQUIRED & !known;
+        if unknown != 0 {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: {} has {}, which Larch {release} does not read; build the files with compat {release}, or open the \
+                 database without compat",
+                shard.path(file).display(),
+                features::named(unknown)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Files on their way into the directory of the database.
+struct Placing<'p> {
+    core: &'p Arc<Core>,
+    limit: &'p Limit,
+    /// Bytes of the files that are done.
+    done: u64,
+    tell: &'p mut dyn FnMut(u64),
+}
+
+impl Placing<'_> {
+    /// Reads every byte of the files.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadBuiltFiles`]; the error of the limit.
+    fn verify(&mut self, shard: &BuiltFiles) -> Result<()> {
+        let env = &self.core.env;
+        for file in &shard.list.files {
+            let path = shard.path(file);
+            let paged = env.cache.register_on(&*path, file.meta.file_id, &env.machine);
+            let sst = Sst::new(paged, file.meta.clone(), 0, env.options.prefer_flat_index);
+            let (before, tell) = (self.done, &mut self.tell);
+            let found = check_file(self.core, &sst, (self.limit, WORK), &mut |done| tell(before + done));
+            sst.file.kill();
+            match found? {
+                Ok(_) => {}
+                Err(error @ pages::Error::Io { .. }) => return Err(error.into()),
+                Err(error) => return Err(Error::BadBuiltFiles { file: path, why: error.to_string() }),
+            }
+            self.done += file.meta.file_bytes;
+        }
+        Ok(())
+    }
+
+    /// Gives each file of `shard` a name in the directory of the database, or copies it there, and makes its bytes durable. Returns
+    /// the files, and how many bytes were copied.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadBuiltFiles`]; what the disk refuses; the error of the limit.
+    fn bring(&mut self, shard: &BuiltFiles) -> Result<(SortedRun, u64)> {
+        let (mut run, mut copied_bytes) = (SortedRun::none(self.core), 0);
+        for file in &shard.list.files {
+            self.limit.check(WORK)?;
+            let (number, env) = (self.core.writes.new_number(), &self.core.env);
+            let copy = env.opener.path(number, env.epoch);
+            if env.machine.disk.exists(&copy).map_err(|error| Error::io("look for", &copy, error))? {
+                return Err(Error::io("create", &copy, std::io::ErrorKind::AlreadyExists.into()));
+            }
+            run.fresh.add(copy.clone());
+            copied_bytes += self.bring_file((shard, file), &copy)?;
+            run.files.push(env.opener.open(number, env.epoch, 0, file.meta.clone()));
+            self.done += file.meta.file_bytes;
+            (self.tell)(self.done);
+        }
+        Ok((run, copied_bytes))
+    }
+
+    fn bring_file(&mut self, (shard, file): (&BuiltFiles, &BuiltFile), copy: &Path) -> Result<u64> {
+        let (disk, path) = (&self.core.env.machine.disk, shard.path(file));
+        if share_file(&**disk, &path, copy)? {
+            // The program that copied the files to this machine may not have synced them.
+            let opened = disk.open(copy, Access::Read).map_err(|error| Error::io("open", copy, error))?;
+            opened.sync().map_err(|error| Error::io("sync", copy, error))?;
+            return Ok(0);
+        }
+        let (mut done, tell) = (self.done, &mut self.tell);
+        let content = copy_whole((&**disk, &path), (&**disk, copy), self.limit, &mut |bytes| {
+            done += bytes;
+            tell(done);
+        })?;
+        if content == file.content() {
+            return Ok(content.bytes);
+        }
+        let why = "its bytes do not have the checksum that the list says".to_owned();
+        Err(Error::BadBuiltFiles { file: path, why })
+    }
+}

@@ -1,0 +1,107 @@
+//! Clones, splits and renames tables without copying a row: the files stay where they are, and an edit of the manifest says
+//! that another table sees them too, or a part of them. It does not know what is in the files.
+
+use crate::base::error::{Error, Result};
+use crate::base::table::{TableId, TableInfo};
+use crate::compact::cut::{self, Remainder};
+use crate::core::Core;
+use crate::files::output::Outputs;
+use crate::manifest::Edit;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::new_files::NewFiles;
+use crate::write::change::TableChange;
+use crate::write::define::check_unindexed;
+use os::sync::Arc;
+use pages::{Admit, Reason, Session};
+use sst::KeyRange;
+use sst::RangeErase;
+
+/// Which part of an old table a new one sees, and whether the old table still sees it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SharedPart<'k> {
+    /// All rows. The old table still sees them too.
+    Copy,
+    /// The rows from this key on. The old table sees them no more.
+    From(&'k [u8]),
+    /// All rows. The old table is dropped.
+    Whole,
+}
+
+/// Creates the table `name`, which sees `part` of what `table` has, and returns it.
+///
+/// # Errors
+///
+/// [`Error::TableExists`], [`Error::TableDropped`]; an index page that cannot be read; as [`TableChange::begin_with_levels`] and
+/// [`Core::install`].
+pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
+    let outcome = share_files(core, table, name, part);
+    // The compaction job may have found its lock taken.
+    core.background.wake_compact();
+    outcome
+}
+
+fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
+    let from = match part {
+        SharedPart::From(key) => Some(key),
+        SharedPart::Copy | SharedPart::Whole => None,
+    };
+    let mut change = TableChange::begin_with_levels(core, &[table], &[], |_| {
+        let view = core.views.newest();
+        view.files_of(table)?;
+        match part {
+            SharedPart::Copy => check_unindexed(&view.files, table, "a clone")?,
+            SharedPart::From(_) => check_unindexed(&view.files, table, "a split")?,
+            SharedPart::Whole => {}
+        }
+        match view.files.tables.named(name) {
+            Some(_) => Err(Error::TableExists(name.to_owned())),
+            None => Ok(()),
+        }
+    })?;
+    let view = core.views.newest();
+    let files = view.files_of(table)?;
+    let (info, id) = (&files.info, TableId(view.files.next_table));
+    let mut edits = vec![Edit::Table { id, name: name.to_owned(), options: info.options.clone() }];
+    if info.since > 0 {
+        edits.push(Edit::AlterTable { id, since: info.since, options: info.options.clone() });
+    }
+    let session = Session::new(&core.env.cache, Reason::Scan, Admit::Keep);
+    // Nothing is less than the empty key.
+    let before = from.filter(|key| !key.is_empty());
+    let before: Vec<KeyRange> =
+        before.map(|key| KeyRange { start: Vec::new(), end: Some(key.to_vec()) }).into_iter().collect();
+    for (level, file) in files.files() {
+        let (level, number) = (level as u8, file.number);
+        let left = cut::without(&session, file, &before)?;
+        if left == Remainder::Nothing {
+            continue;
+        }
+        edits.push(Edit::ShareFile { table: table.id, level, number, to: id });
+        if let Remainder::Part(slice) = left {
+            edits.push(Edit::SliceFile { table: id, level, number, slice: Some(slice) });
+        }
+    }
+    match from {
+        Some(key) => {
+            // A file with a range erase hides these rows in the old table. The compaction job turns it into slices.
+            let erase =
+                RangeErase { keys: KeyRange { start: key.to_vec(), end: None }, versions: vec![change.version()] };
+            let mut outputs = Outputs::new(core, info, u64::MAX, false);
+            outputs.add_erase(erase)?;
+            let NewFiles { files, fresh } = outputs.finish(0, 0)?;
+            edits.extend(files.into_iter().map(Edit::AddFile));
+            change.commit(edits, fresh)?;
+        }
+        None => {
+            if part == SharedPart::Whole {
+                // In the same record, so that after a crash all rows are under one of the two names.
+                for index in view.files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref()) {
+                    edits.push(Edit::AlterIndex { id: index.id, table: id, state: index.state });
+                }
+                edits.push(Edit::DropTable(table.id));
+            }
+            change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;
+        }
+    }
+    core.views.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))
+}

@@ -1,0 +1,514 @@
+//! Sorts rows into files: rows come in any order, and leave as one sorted run of files that are part of no table yet. It does not
+//! know what becomes of the files.
+//!
+//! Rows that come in order are written to files at once. At the first row that is out of order, what was written becomes a
+//! sorted run. From then on rows are gathered in memory, up to three quarters of the write buffer, sorted, and written as
+//! further runs. At the end all runs are merged. If a key was given several times, the last value counts. Files of a run that is
+//! dropped are removed. Runs that are merged again lie where [work writes what it reads itself](crate::core::scratch).
+
+use crate::base::cancel::Limit;
+use crate::base::error::{Error, Result};
+use crate::base::parts;
+use crate::base::table::LEVELS;
+use crate::core::Core;
+use crate::core::handle::TableHandle;
+use crate::core::scratch::ScratchPlace;
+use crate::files::kept_files::KeptFiles;
+use crate::files::merge::{MergePlan, merge_files};
+use crate::files::output::{Outputs, Target};
+use crate::gauge::Holding;
+use crate::levels::pick;
+use crate::manifest::db_file::FileOpener;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::new_files::NewFiles;
+use crate::manifest::{DbFile, Level, NewFile};
+use crate::write::limits;
+use os::sync::Arc;
+use sst::{KeyBounds, RowKind, Version};
+use std::cmp::Ordering as Compared;
+
+/// Most runs that are merged at once: each needs its share of the readahead.
+const MAX_FAN_IN: usize = 128;
+
+/// The limit is checked once in this many rows: it reads the clock, and a row takes only some hundred nanoseconds.
+const CHECKED_ROWS: u32 = 64;
+
+/// Rows of a table that are being sorted into files.
+///
+/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also writes each
+/// row at least twice, and needs free disk space for about two copies of the rows.
+#[derive(Debug)]
+pub struct RowSorter {
+    table: TableHandle,
+    runs: Vec<SortedRun>,
+    /// The memory of what is known of the files of `runs`.
+    runs_memory: Holding,
+    state: SortPhase,
+    user_bytes: u64,
+    /// A value joined from its parts; kept for its memory.
+    joined: Vec<u8>,
+    limit: Limit,
+    /// The name of the work in the error about its end.
+    work: &'static str,
+    /// Rows until the limit is checked again.
+    unchecked_rows: u32,
+    /// Why rows that were given are missing. Nothing can be added any more, and the rest does not become files.
+    failed: Option<Error>,
+}
+
+/// What an import did, or the building of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportReport {
+    /// Rows that were imported, each key once.
+    pub rows: u64,
+    /// Bytes of the keys and values that were given.
+    pub user_bytes: u64,
+    /// Bytes of the files with these rows.
+    pub bytes: u64,
+    /// The number of these files.
+    pub files: u64,
+    /// Whether the rows came in order, so that nothing had to be sorted.
+    pub sorted: bool,
+    /// Sorted runs that were written before the merge; 1 if the rows came in order.
+    pub runs: u64,
+}
+
+/// Files of sorted rows that are part of no table yet. All rows have version 0.
+#[derive(Debug)]
+pub struct SortedRun {
+    /// The files, in the order of their keys.
+    pub files: Vec<Arc<DbFile>>,
+    /// Removes them unless they are installed.
+    pub fresh: FreshFiles,
+    /// Whether they lie among the files of the database, of which they can become some.
+    is_database: bool,
+}
+
+enum SortPhase {
+    /// All rows so far came in order.
+    Streaming(Box<Stream>),
+    /// A row came out of order.
+    Sorting(SortBuffer),
+}
+
+impl std::fmt::Debug for SortPhase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Streaming(_) => "Streaming",
+            Self::Sorting(_) => "Sorting",
+        })
+    }
+}
+
+/// A run being written. The next row may have the same key as the last one and replace it. So a last row that cannot be taken
+/// out of its file again waits in memory.
+#[derive(Default)]
+struct Stream {
+    outputs: Option<RunWriter>,
+    /// The row that waits.
+    key: Vec<u8>,
+    value: Vec<u8>,
+    waits: bool,
+}
+
+impl RowSorter {
+    /// No rows yet. `work` is named in the error if `limit` ends it.
+    pub fn new(table: &TableHandle, limit: Limit, work: &'static str) -> Self {
+        let runs_memory = table.core().env.held.imports.holding();
+        let (runs, joined, state) = (Vec::new(), Vec::new(), SortPhase::Streaming(Box::default()));
+        let (user_bytes, unchecked_rows) = (0, 0);
+        let failed = None;
+        Self { table: table.clone(), runs, runs_memory, state, user_bytes, joined, limit, work, unchecked_rows, failed }
+    }
+
+    /// The same rows, with another limit.
+    pub fn within(self, limit: Limit) -> Self {
+        Self { limit, ..self }
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.table.core()
+    }
+
+    /// Adds a row. A later row replaces an earlier one with the same key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`]; the
+    /// error of the limit; a file could not be written. After an error of the disk or of the limit, nothing more can be added.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
+        self.user_bytes += (key.len() + value.len()) as u64;
+        self.take(key, value)
+    }
+
+    /// Adds a row with a value in parts, one for each column group of the table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PartCount`] if there is not one part for each group; otherwise as [`RowSorter::add`].
+    pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
+        self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
+        let mut joined = std::mem::take(&mut self.joined);
+        joined.clear();
+        parts::encode(parts, &mut joined);
+        let outcome = self.take(key, &joined);
+        self.joined = joined;
+        outcome
+    }
+
+    /// Takes a row whose value is in one piece, or returns the error of an earlier row again.
+    fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let taken = self.sort_in(key, value);
+        if let Err(error) = &taken {
+            self.failed = Some(error.clone());
+        }
+        taken
+    }
+
+    fn sort_in(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.unchecked_rows == 0 {
+            self.limit.check(self.work)?;
+            self.unchecked_rows = CHECKED_ROWS;
+        }
+        self.unchecked_rows -= 1;
+        if let SortPhase::Streaming(stream) = &mut self.state {
+            match stream.last_key().map_or(Compared::Less, |last| last.cmp(key)) {
+                Compared::Greater => self.stop_streaming()?,
+                Compared::Equal => return stream.replace(&self.table, key, value),
+                Compared::Less => return stream.push(&self.table, key, value),
+            }
+        }
+        let SortPhase::Sorting(buffer) = &mut self.state else { unreachable!("streaming returned above") };
+        if buffer.is_full_with(key, value) {
+            let scratch = self.core().env.scratch.get()?;
+            let SortPhase::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
+            let run = buffer.write_run(&self.table, &scratch)?;
+            self.add_runs(Some(run));
+        }
+        let SortPhase::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
+        buffer.add(key, value);
+        Ok(())
+    }
+
+    fn add_runs(&mut self, runs: impl IntoIterator<Item = SortedRun>) {
+        self.runs.extend(runs);
+        let files = self.runs.iter().flat_map(|run| &run.files);
+        self.runs_memory.set(files.map(|file| file.memory_bytes()).sum());
+    }
+
+    /// Ends the ordered part of the input, if it has not ended yet.
+    fn stop_streaming(&mut self) -> Result<()> {
+        let SortPhase::Streaming(stream) = &mut self.state else { return Ok(()) };
+        let stream = std::mem::take(stream);
+        let budget = self.core().env.options.write_buffer_bytes;
+        let memory = self.core().env.held.imports.holding();
+        self.state = SortPhase::Sorting(SortBuffer::new(budget, memory));
+        let run = stream.finish()?;
+        self.add_runs(run);
+        Ok(())
+    }
+
+    /// All rows as one run of files, which are durable. `progress` receives how many bytes of a merge are done, and how many there
+    /// are; if the rows came in order there is no merge.
+    ///
+    /// # Errors
+    ///
+    /// The error of the limit; a file could not be written, now or when a row was added.
+    pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<(SortedRun, ImportReport)> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let sorted = matches!(self.state, SortPhase::Streaming(_));
+        self.stop_streaming()?;
+        let core = self.core().clone();
+        if let SortPhase::Sorting(buffer) = &mut self.state
+            && !buffer.is_empty()
+        {
+            let run = buffer.write_run(&self.table, &*core.env.scratch.get()?)?;
+            self.add_runs(Some(run));
+        }
+        self.state = SortPhase::Streaming(Box::default());
+        let runs = self.runs.len().max(1) as u64;
+        let run = self.merge_runs(progress)?;
+        self.limit.check(self.work)?;
+        let report = ImportReport {
+            rows: run.files.iter().map(|file| file.sst.meta.rows()).sum(),
+            user_bytes: self.user_bytes,
+            bytes: run.bytes(),
+            files: run.files.len() as u64,
+            sorted,
+            runs,
+        };
+        Ok((run, report))
+    }
+
+    /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as many runs as
+    /// it can. The merges before it merge no more runs than needed for that, so that few rows are written twice.
+    fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
+        let mut runs = std::mem::take(&mut self.runs);
+        let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
+        while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
+            let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
+            let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
+            // Among all groups of that many neighbours it takes the smallest.
+            let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
+            let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
+            let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
+            let merged = self.merge_group(&group, runs.is_empty(), progress)?;
+            runs.insert(first, merged);
+        }
+        let mut all = SortedRun::none(self.core());
+        for mut run in runs {
+            all.files.append(&mut run.files);
+            all.fresh.append(run.take_fresh());
+        }
+        Ok(all)
+    }
+
+    /// Merges runs. The last merge makes the files of the database.
+    fn merge_group(&self, group: &[SortedRun], is_last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
+        let core = self.core();
+        let scratch = (!is_last).then(|| core.env.scratch.get()).transpose()?;
+        let (file_bytes, target) = match &scratch {
+            Some(scratch) => (u64::MAX, Target::Place(scratch.place.clone())),
+            None => (final_file_bytes(core), Target::Database),
+        };
+        // Newest first.
+        let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
+        let (below, kept) = (Level::default(), KeptFiles::default());
+        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target };
+        let merged = merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| {
+            progress(done, total);
+            !self.limit.is_over()
+        })?;
+        match merged {
+            Some(merged) => {
+                let new = merged.outputs.finish(0, 0)?;
+                Ok(match &scratch {
+                    Some(scratch) => SortedRun::in_scratch(scratch, new),
+                    None => SortedRun::new(core, new),
+                })
+            }
+            None => Err(self
+                .limit
+                .check(self.work)
+                .err()
+                .unwrap_or_else(|| Error::WritesStopped("the database is closing".to_owned()))),
+        }
+    }
+}
+
+/// The target size of files that become part of the table, in bytes: that of the deepest level, where an import mostly goes. A
+/// run that will be merged again is one file.
+fn final_file_bytes(core: &Core) -> u64 {
+    pick::file_bytes(LEVELS - 1, 0, &core.env.options.levels)
+}
+
+impl SortedRun {
+    /// No files.
+    pub fn none(core: &Core) -> Self {
+        Self { files: Vec::new(), fresh: FreshFiles::new(&core.env.opener.leftovers), is_database: true }
+    }
+
+    fn new(core: &Core, new: NewFiles) -> Self {
+        Self::opened(&core.env.opener, new, true)
+    }
+
+    fn in_scratch(scratch: &ScratchPlace, new: NewFiles) -> Self {
+        Self::opened(&scratch.opener, new, scratch.is_database)
+    }
+
+    fn opened(opener: &FileOpener, new: NewFiles, is_database: bool) -> Self {
+        let open = |new: NewFile| opener.open(new.number, new.epoch, 0, new.meta);
+        Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh, is_database }
+    }
+
+    /// Gives away what removes the files.
+    pub fn take_fresh(&mut self) -> FreshFiles {
+        let none = self.fresh.empty();
+        std::mem::replace(&mut self.fresh, none)
+    }
+
+    /// The length of all files, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes()).sum()
+    }
+
+    fn bounds(&self) -> Option<KeyBounds> {
+        self.files.iter().map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
+    }
+}
+
+impl Drop for SortedRun {
+    fn drop(&mut self) {
+        // If the files became part of the database, it has opened them itself.
+        self.files.iter().for_each(|file| file.sst.file.kill());
+    }
+}
+
+/// Whether no two runs overlap. If so, it sorts them by their keys.
+fn in_order(runs: &mut [SortedRun]) -> bool {
+    let mut order: Vec<(KeyBounds, usize)> =
+        runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
+    order.sort_by(|(a, _), (b, _)| a.low.cmp(&b.low));
+    if order.windows(2).any(|pair| pair[0].0.overlaps(&pair[1].0)) || order.len() < runs.len() {
+        return false;
+    }
+    runs.sort_by(|a, b| a.bounds().map(|bounds| bounds.low).cmp(&b.bounds().map(|bounds| bounds.low)));
+    true
+}
+
+impl Stream {
+    fn last_key(&self) -> Option<&[u8]> {
+        if self.waits { Some(&self.key) } else { self.outputs.as_ref()?.outputs.last_key() }
+    }
+
+    /// Adds a row, whose key comes after the last one.
+    fn push(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
+        let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, final_file_bytes(table.core())));
+        if self.waits {
+            outputs.add(&self.key, &self.value)?;
+        }
+        self.waits = !outputs.outputs.try_add(key, RUN_VERSION, value)?;
+        if self.waits {
+            self.wait(key, value);
+        }
+        Ok(())
+    }
+
+    /// Adds a row in place of the last one, which has the same key.
+    #[cold]
+    fn replace(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.waits {
+            self.wait(key, value);
+            return Ok(());
+        }
+        self.outputs.as_mut().expect("the last row is in a file").outputs.take_back();
+        self.push(table, key, value)
+    }
+
+    #[cold]
+    fn wait(&mut self, key: &[u8], value: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.value.clear();
+        self.value.extend_from_slice(value);
+    }
+
+    /// Finishes the run; `None` if there were no rows.
+    fn finish(mut self) -> Result<Option<SortedRun>> {
+        if self.waits {
+            self.outputs.as_mut().expect("rows that wait have files before them").add(&self.key, &self.value)?;
+        }
+        self.outputs.take().map(RunWriter::finish).transpose()
+    }
+}
+
+/// The version that rows have in the files. The offset that the install gives to the files makes it that of the import.
+const RUN_VERSION: Version = Version(0);
+
+/// Writes a run.
+struct RunWriter {
+    outputs: Outputs,
+    core: Arc<Core>,
+}
+
+impl RunWriter {
+    fn new(table: &TableHandle, file_bytes: u64) -> Self {
+        let core = table.core().clone();
+        // The run holds no erases and mostly goes to the deepest level, so it is written as if it were at the bottom.
+        let outputs = Outputs::new(&core, &table.info(), file_bytes, true).with_writes_behind();
+        Self { outputs, core }
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.outputs.add_joined(key, RUN_VERSION, RowKind::Put, value)
+    }
+
+    fn finish(self) -> Result<SortedRun> {
+        Ok(SortedRun::new(&self.core, self.outputs.finish(0, 0)?))
+    }
+
+    /// As [`RunWriter::finish`], of one that writes to `scratch`.
+    fn finish_in(self, scratch: &ScratchPlace) -> Result<SortedRun> {
+        Ok(SortedRun::in_scratch(scratch, self.outputs.finish(0, 0)?))
+    }
+}
+
+/// Rows in memory, to be sorted.
+struct SortBuffer {
+    budget_bytes: usize,
+    /// Keys and values, one after the other.
+    arena: Vec<u8>,
+    rows: Vec<SortRow>,
+    /// The memory of `arena` and `rows`.
+    memory: Holding,
+}
+
+/// Where a row lies in the arena.
+#[derive(Clone, Copy)]
+struct SortRow {
+    /// The first eight bytes of the key as a number, which decide most comparisons without reading the arena.
+    head: u64,
+    at: u32,
+    value_at: u32,
+    end: u32,
+}
+
+impl SortBuffer {
+    /// It fills three quarters of the write buffer, because a vector that grows has its old and its new memory for a moment.
+    fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
+        let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
+        Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn is_full_with(&self, key: &[u8], value: &[u8]) -> bool {
+        let bytes = self.arena.len() + key.len() + value.len() + (self.rows.len() + 1) * size_of::<SortRow>();
+        bytes > self.budget_bytes && !self.rows.is_empty()
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        let mut head = [0; 8];
+        let len = key.len().min(8);
+        head[..len].copy_from_slice(&key[..len]);
+        let at = self.arena.len() as u32;
+        self.arena.extend_from_slice(key);
+        self.arena.extend_from_slice(value);
+        let (value_at, end) = (at + key.len() as u32, self.arena.len() as u32);
+        self.rows.push(SortRow { head: u64::from_be_bytes(head), at, value_at, end });
+        self.memory.set((self.arena.capacity() + self.rows.capacity() * size_of::<SortRow>()) as u64);
+    }
+
+    fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
+        let arena = &self.arena;
+        let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
+        // The newest of several rows with one key comes first: the one that starts last in the arena. Of rows that start at
+        // the same place, only the last can have bytes, so it ends last.
+        self.rows.sort_unstable_by(|a, b| {
+            a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
+        });
+        let RunWriter { outputs, core } = RunWriter::new(table, u64::MAX);
+        let mut outputs = RunWriter { outputs: outputs.at(&scratch.place), core };
+        let mut last: Option<&[u8]> = None;
+        for row in &self.rows {
+            let key = key(row);
+            if last != Some(key) {
+                outputs.add(key, &arena[row.value_at as usize..row.end as usize])?;
+                last = Some(key);
+            }
+        }
+        let run = outputs.finish_in(scratch)?;
+        self.rows.clear();
+        self.arena.clear();
+        Ok(run)
+    }
+}

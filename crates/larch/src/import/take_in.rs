@@ -1,0 +1,155 @@
+//! Makes sorted runs of files part of a table, all of them as one commit. It does not know who wrote the files.
+//!
+//! The rows of the files have version 0. Each run gets a version of its own, and a later run a greater one, so that of rows with one
+//! key that of the latest run counts (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
+
+use super::sort::SortedRun;
+use crate::base::error::Result;
+use crate::base::table::{LEVELS, TableInfo};
+use crate::core::Core;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::{DbFile, Edit, Level, NewFile};
+use crate::write::change::TableChange;
+use crate::write::define::check_unindexed;
+use os::sync::Arc;
+use sst::{KeyBounds, Version};
+
+/// Makes the files of `runs` part of the table. Reads see all of them at once, and they are durable. Returns the version from which
+/// on reads see them; `None` if there are no files. `work` is named in the error about indexes.
+///
+/// # Errors
+///
+/// [`Error::TableDropped`](crate::Error::TableDropped), [`Error::HasIndexes`](crate::Error::HasIndexes); as
+/// [`TableChange::begin_with_levels`] and [`Core::install`].
+pub fn take_in(
+    core: &Arc<Core>,
+    table: &TableInfo,
+    runs: Vec<SortedRun>,
+    work: &'static str,
+) -> Result<Option<Version>> {
+    let outcome = install(core, table, runs, work);
+    // The compaction job may have found its lock taken.
+    core.background.wake_compact();
+    outcome
+}
+
+fn install(
+    core: &Arc<Core>,
+    table: &TableInfo,
+    mut runs: Vec<SortedRun>,
+    work: &'static str,
+) -> Result<Option<Version>> {
+    runs.retain(|run| !run.files.is_empty());
+    if runs.is_empty() {
+        core.views.newest().files_of(table)?;
+        return Ok(None);
+    }
+    // Rows in memory are older than the files, so they must be in a file below them.
+    let check = |_| check_unindexed(&core.views.newest().files, table, work);
+    let mut change = TableChange::begin_with_levels(core, &[table], &[table], check)?;
+    let view = core.views.newest();
+    let mut taken = TakenKeys::of(&view.files_of(table)?.levels);
+    let mut fresh = FreshFiles::new(&core.env.opener.leftovers);
+    let (mut edits, mut version) = (Vec::new(), change.version());
+    for run in &mut runs {
+        // The files of a run have no keys in common, so each of them has its own place.
+        let levels: Vec<u8> = run.files.iter().map(|file| taken.deepest_free(file.sst.bounds())).collect();
+        for (file, &level) in run.files.iter().zip(&levels) {
+            edits.push(add(table, file, level, version));
+            taken.add(file.sst.bounds(), level);
+        }
+        taken.order();
+        fresh.append(run.take_fresh());
+        version = Version(version.0 + 1);
+    }
+    drop(view);
+    let last = change.commit_versions(runs.len() as u64, edits, fresh)?;
+    if table.options.in_memory {
+        core.warm_kept_tables();
+    }
+    Ok(Some(last))
+}
+
+fn add(table: &TableInfo, file: &DbFile, level: u8, version: Version) -> Edit {
+    let (number, epoch, meta) = (file.number, file.epoch, file.sst.meta.clone());
+    Edit::AddFile(NewFile { table: table.id, level, number, epoch, version_offset: version.0, meta })
+}
+
+/// Which keys the files of each level may have.
+struct TakenKeys {
+    /// The bounds of the files by their low bounds. The high bound is the greatest of the file and of those before it; no bound is
+    /// greater than any.
+    levels: [Vec<KeyBounds>; LEVELS],
+}
+
+impl TakenKeys {
+    fn of(levels: &[Level; LEVELS]) -> Self {
+        let mut taken = Self { levels: Default::default() };
+        for (level, files) in (0..).zip(levels) {
+            files.iter().for_each(|file| taken.add(file.sst.bounds(), level));
+        }
+        taken.order();
+        taken
+    }
+
+    /// Adds a file. It counts after [`TakenKeys::order`].
+    fn add(&mut self, bounds: &KeyBounds, level: u8) {
+        self.levels[usize::from(level)].push(bounds.clone());
+    }
+
+    fn order(&mut self) {
+        for files in &mut self.levels {
+            files.sort_by(|a, b| a.low.cmp(&b.low));
+            let mut greatest = Some(Vec::new());
+            for KeyBounds { high, .. } in files {
+                if greatest.is_none() || high.as_ref().is_some_and(|high| greatest.as_ref() > Some(high)) {
+                    high.clone_from(&greatest);
+                }
+                greatest.clone_from(high);
+            }
+        }
+    }
+
+    fn overlaps(&self, level: usize, bounds: &KeyBounds) -> bool {
+        let files = &self.levels[level];
+        let begun = files.partition_point(|file| bounds.high.as_ref().is_none_or(|high| file.low <= *high));
+        files[..begun].last().is_some_and(|last| last.high.as_ref().is_none_or(|high| *high >= bounds.low))
+    }
+
+    /// The deepest level such that neither it nor any level above it overlaps `bounds`; 0 if there is none.
+    fn deepest_free(&self, bounds: &KeyBounds) -> u8 {
+        let free = (0..LEVELS).take_while(|&level| !self.overlaps(level, bounds)).count();
+        free.saturating_sub(1) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+    #[test]
+    fn the_deepest_free_level_is_the_one_that_a_look_at_every_file_finds() {
+        for seed in 0..200 {
+            println!("seed {seed}");
+            let mut random = StdRng::seed_from_u64(seed);
+            let mut bounds = || {
+                let (a, b) = (random.random_range(0..40u8), random.random_range(0..4));
+                let high = if random.random_bool(0.05) { None } else { Some(vec![a + b]) };
+                (KeyBounds { low: vec![a], high }, random.random_range(0..LEVELS as u8))
+            };
+            let files: Vec<_> = (0..seed % 13).map(|_| bounds()).collect();
+            let mut taken = TakenKeys { levels: Default::default() };
+            for (bounds, level) in &files {
+                taken.add(bounds, *level);
+                taken.order();
+            }
+            for _ in 0..50 {
+                let (sought, _) = bounds();
+                let overlaps = |level: u8| files.iter().any(|(file, at)| *at == level && file.overlaps(&sought));
+                let free = (0..LEVELS as u8).take_while(|&level| !overlaps(level)).count();
+                assert_eq!(taken.deepest_free(&sought), free.saturating_sub(1) as u8, "{sought:?} in {files:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Watches level 0 of each table: when its last file came, and how often reads have looked into files since it was compacted.
+//! It does not know what is compacted because of that.
+//!
+//! The looks are those of all tables that share the page cache, because a read counts the pages that it finds and not their
+//! tables. So a table that is written may be compacted because another one is read.
+//!
+//! Not thread safe: a [`Watch`] lies under the lock of its [`Picks`](super::picks::Picks).
+
+use crate::base::options::LevelOptions;
+use crate::base::table::TableId;
+use crate::manifest::{DbFile, TableFiles};
+use os::sync::Arc;
+use pages::PageKind;
+use pages::counters::{CounterSnapshot, Reason};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// From this many files on, level 0 of a table at rest, or of one that is read, is compacted: a third of what it waits for
+/// while only writes come, and at least four if it waits for as many.
+pub fn few_files(options: &LevelOptions) -> usize {
+    options.level0_files.div_ceil(3).max(options.level0_files.min(4))
+}
+
+/// A table is at rest if no file came for this many times as long as between its last two files.
+const REST_INTERVALS: u32 = 4;
+
+/// The shortest and the longest time after which a table is at rest.
+const REST_TIMES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+
+/// A moment, and what reads had done by then.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// On the clock of the machine.
+    pub time: Duration,
+    /// Whether all tables count as at rest, because a caller asked for compactions.
+    pub is_asked: bool,
+    /// From [`looks`].
+    pub looks: u64,
+}
+
+/// How often point reads and seeks of ranges have looked into a file. Each look into a file ends at a filter or at a page with
+/// rows, and a range seeks by nodes of the index.
+pub fn looks(counters: &CounterSnapshot) -> u64 {
+    let ends = [
+        (Reason::Point, PageKind::Filter),
+        (Reason::Point, PageKind::Data),
+        (Reason::Scan, PageKind::Filter),
+        (Reason::Scan, PageKind::Index),
+        (Reason::Scan, PageKind::Flat),
+    ];
+    let pages = ends.map(|(reason, kind)| counters.pages(reason, kind));
+    pages.iter().map(|pages| pages.hits + pages.faults).sum()
+}
+
+/// Why level 0 of a table should have few files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level0Use {
+    /// No file comes, so that nothing is gained by waiting for more of them.
+    pub is_at_rest: bool,
+    /// How often reads have looked into files since level 0 was compacted last.
+    pub looks: u64,
+}
+
+/// Level 0 of one table.
+#[derive(Clone, Copy, Debug)]
+struct Level0 {
+    /// The number of the oldest file, and that of the newest one that there was.
+    oldest: Option<u64>,
+    newest: Option<u64>,
+    /// When the newest file was seen first, and how long after the one before.
+    grew_at: Duration,
+    interval: Duration,
+    looks_before: u64,
+    /// When the table will be at rest, if that is waited for.
+    waits_until: Option<Duration>,
+}
+
+impl Level0 {
+    fn rests_at(&self) -> Duration {
+        self.grew_at + self.interval.saturating_mul(REST_INTERVALS).clamp(REST_TIMES.0, REST_TIMES.1)
+    }
+
+    fn is_at_rest(&self, now: Now) -> bool {
+        now.is_asked || now.time >= self.rests_at()
+    }
+}
+
+/// Level 0 of all tables that have files in it, or that waste space.
+#[derive(Debug, Default)]
+pub struct Watch {
+    tables: BTreeMap<TableId, Level0>,
+    /// The tables that will be at rest, by the time of that.
+    waiting: BTreeSet<(Duration, TableId)>,
+}
+
+impl Watch {
+    /// Looks at the files that a table has `now`. If it has `few` of them at least, or if it `wastes` space in any level, its rest is
+    /// waited for.
+    pub fn look(&mut self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
+        let files = &table.levels[0];
+        let id = table.info.id;
+        if files.is_empty() && !wastes {
+            self.forget(id);
+            return Level0Use::default();
+        }
+        let number = |file: Option<&Arc<DbFile>>| file.map(|file| file.number);
+        let oldest = number(files.last());
+        // When files go, no new one has come.
+        let known = self.tables.get(&id).and_then(|level0| level0.newest);
+        let newest = number(files.first()).max(known);
+        let new = Level0 {
+            oldest,
+            newest,
+            grew_at: now.time,
+            interval: Duration::ZERO,
+            looks_before: now.looks,
+            waits_until: None,
+        };
+        let level0 = self.tables.entry(id).or_insert(new);
+        if level0.oldest != oldest {
+            (level0.oldest, level0.looks_before) = (oldest, now.looks);
+        }
+        if level0.newest != newest {
+            level0.interval = now.time.saturating_sub(level0.grew_at);
+            (level0.newest, level0.grew_at) = (newest, now.time);
+        }
+        let is_at_rest = level0.is_at_rest(now);
+        let waits_until = (!is_at_rest && (files.len() >= few || wastes)).then(|| level0.rests_at());
+        if let Some(time) = std::mem::replace(&mut level0.waits_until, waits_until) {
+            self.waiting.remove(&(time, id));
+        }
+        self.waiting.extend(waits_until.map(|time| (time, id)));
+        Level0Use { is_at_rest, looks: now.looks.saturating_sub(level0.looks_before) }
+    }
+
+    /// Takes the tables that are to be looked at because they are at rest now.
+    pub fn take_resting(&mut self, now: Now) -> Vec<TableId> {
+        let mut resting = Vec::new();
+        while let Some((_, id)) = self.waiting.first().filter(|(time, _)| now.is_asked || *time <= now.time) {
+            resting.push(*id);
+            self.tables.get_mut(id).expect("a table that waits is known").waits_until = None;
+            self.waiting.pop_first();
+        }
+        resting
+    }
+
+    /// How long it takes until the next table is at rest; `None` if none will be.
+    pub fn next_rest(&self, now: Duration) -> Option<Duration> {
+        self.waiting.first().map(|(time, _)| time.saturating_sub(now))
+    }
+
+    /// Forgets a table that is gone.
+    pub fn forget(&mut self, table: TableId) {
+        if let Some(time) = self.tables.remove(&table).and_then(|level0| level0.waits_until) {
+            self.waiting.remove(&(time, table));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! The compactions that a writer has offered to workers, and what is known of these. It decides what becomes of an offer, and does not
+//! know how it is made or installed.
+//!
+//! An offer ends
+//! - when its owner writes a result, or dies;
+//! - when nobody owns it, and no worker lives, or those that live have done nothing for a while, or a change of whole tables waits;
+//! - when writes stop, or the database is closed.
+//!
+//! After a failure nothing is offered for a while, so that the writer merges itself.
+//!
+//! A job that has ended is remembered for [`REMEMBERED`]: its owner file stays, so that no worker that comes late owns it, and what a
+//! slow owner has written meanwhile is removed at the end.
+//!
+//! Thread safe.
+
+pub mod alive;
+pub mod exchange;
+pub mod job;
+
+use super::levels_lock::SharedLevels;
+use super::picks::Claimed;
+use super::work::MergeWork;
+use alive::Alive;
+use exchange::{Exchange, Exchanged, JobName, Pauses};
+use job::OfferedJob;
+use os::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Offers for each worker that lives: one that it does, and one that it does next.
+const OFFERS_EACH: usize = 2;
+
+/// Nothing is offered for so long after a worker has failed.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(30);
+
+/// After so many jobs in a row whose owners have died, the writer takes it that jobs kill workers.
+const DEATHS: u32 = 3;
+
+/// The beat of a worker that has been silent for so long is removed.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+
+/// How long a job is remembered after its end. A worker that tries to own it gives up before.
+const REMEMBERED: Duration = Duration::from_secs(120);
+
+/// An offer that nobody owns ends after this many times of silence that make a worker dead, if no worker does anything.
+const UNOWNED_TIMES: u32 = 10;
+
+/// The offers of one open database.
+#[derive(Debug, Default)]
+pub struct Offers {
+    state: Mutex<OffersState>,
+}
+
+#[derive(Debug, Default)]
+struct OffersState {
+    out: Vec<Offered>,
+    ended: Vec<Ended>,
+    alive: Alive,
+    /// Places for offers that are about to be made.
+    reserved: usize,
+    /// Nothing is offered before this time.
+    refused_until: Duration,
+    /// Jobs in a row whose owners have died.
+    deaths: u32,
+    totals: OfferTotals,
+}
+
+/// What became of all offers so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfferTotals {
+    /// Results that were installed.
+    pub installed: u64,
+    /// Bytes of the files that workers have written for these.
+    pub bytes: u64,
+    /// Offers that ended otherwise.
+    pub withdrawn: u64,
+}
+
+/// A place for one more offer, until it is dropped.
+#[derive(Debug)]
+pub struct Place(Arc<Offers>);
+
+/// A compaction that a worker is to do. As long as it is held, no other one changes what it changes.
+#[derive(Debug)]
+pub struct Offered {
+    pub job: OfferedJob,
+    pub work: MergeWork,
+    /// When it was offered.
+    pub begin: Duration,
+    /// The worker that owns it.
+    pub owner: Option<u64>,
+    /// When a file of it was seen that could not be read.
+    pub unreadable: Option<Duration>,
+    pub claimed: Claimed,
+    pub levels: SharedLevels,
+}
+
+/// A job that has ended.
+#[derive(Debug)]
+struct Ended {
+    job: OfferedJob,
+    /// When it is forgotten.
+    until: Duration,
+    /// Whether files with its numbers belong to the database.
+    is_installed: bool,
+}
+
+/// Why an offer ends without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// Its owner has died.
+    OwnerDied,
+    /// The worker has failed.
+    Failed,
+    /// It is not wanted any more, or nobody was there to do it.
+    Unowned,
+}
+
+/// What becomes of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It stays.
+    Waits,
+    /// Its result is there.
+    HasResult,
+    /// No worker will do it.
+    Ends(Withdrawal),
+}
+
+impl Offers {
+    /// Takes notice of what the workers have written by `now`. Returns whether more of them live than before.
+    pub fn note(&self, found: &Exchanged, now: Duration, pauses: Pauses) -> bool {
+        let alive = &mut self.state.lock().alive;
+        let before = alive.count(now, pauses.dead);
+        alive.note(&found.beats, now, pauses.dead);
+        alive.count(now, pauses.dead) > before
+    }
+
+    /// Whether the beats of a worker are to be removed.
+    pub fn is_forgotten(&self, worker: u64, now: Duration) -> bool {
+        self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
+    }
+
+    /// Whether there is something to look at: workers, of which some may live, offers, or what they have left.
+    pub fn is_watched(&self) -> bool {
+        let state = self.state.lock();
+        !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()
+    }
+
+    /// How many offers are out.
+    pub fn out(&self) -> usize {
+        self.state.lock().out.len()
+    }
+
+    /// What became of all offers so far.
+    pub fn totals(&self) -> OfferTotals {
+        self.state.lock().totals
+    }
+
+    /// Whether some worker lives, so that the writer leaves merges to them.
+    pub fn are_taken(&self, now: Duration, pauses: Pauses) -> bool {
+        let state = self.state.lock();
+        state.alive.count(now, pauses.dead) > 0 && now >= state.refused_until
+    }
+
+    /// A place for one more offer; `None` if the workers have enough to do.
+    pub fn reserve(self: &Arc<Self>, now: Duration, pauses: Pauses) -> Option<Place> {
+        let mut state = self.state.lock();
+        let room = OFFERS_EACH * state.alive.count(now, pauses.dead);
+        if state.out.len() + state.reserved >= room {
+            return None;
+        }
+        state.reserved += 1;
+        drop(state);
+        Some(Place(self.clone()))
+    }
+
+    /// Adds an offer, whose job is about to be written.
+    pub fn add(&self, offered: Offered) {
+        self.state.lock().out.push(offered);
+    }
+
+    /// The offers, each with its fate as far as names of files and times say it. `is_wanted` says that a change of whole tables waits.
+    pub fn fates(&self, found: &Exchanged, is_wanted: bool, now: Duration, pauses: Pauses) -> Vec<(JobName, Fate)> {
+        let state = self.state.lock();
+        let lives = |worker| state.alive.has(worker, now, pauses.dead);
+        let is_any_alive = state.alive.count(now, pauses.dead) > 0;
+        let is_any_busy = state.out.iter().any(|offered| offered.owner.is_some_and(lives));
+        let fate = |offered: &Offered| {
+            let name = offered.job.name();
+            let is_owned = found.owners.contains(&name);
+            let waited = now.saturating_sub(offered.begin);
+            let fate = match offered.owner {
+                _ if found.results.contains(&name) => Fate::HasResult,
+                Some(worker) if lives(worker) => Fate::Waits,
+                Some(_) => Fate::Ends(Withdrawal::OwnerDied),
+                // The file of the owner is read soon.
+                None if is_owned && offered.unreadable.is_none() => Fate::Waits,
+                None if is_owned && !offered.is_unreadable_for(pauses.dead, now) => Fate::Waits,
+                None if is_owned => Fate::Ends(Withdrawal::OwnerDied),
+                None if !is_any_alive || is_wanted => Fate::Ends(Withdrawal::Unowned),
+                None if !is_any_busy && waited >= UNOWNED_TIMES * pauses.dead => Fate::Ends(Withdrawal::Failed),
+                None => Fate::Waits,
+            };
+            (name, fate)
+        };
+        state.out.iter().map(fate).collect()
+    }
+
+    /// The offers without a known owner whose owner files are among those `found`.
+    pub fn owners_to_read(&self, found: &Exchanged) -> Vec<JobName> {
+        let state = self.state.lock();
+        let names = state.out.iter().filter(|offered| offered.owner.is_none()).map(|offered| offered.job.name());
+        names.filter(|name| found.owners.contains(name)).collect()
+    }
+
+    /// Notes which worker owns an offer. It was alive a moment ago.
+    pub fn owned_by(&self, name: JobName, worker: u64, now: Duration) {
+        let state = &mut *self.state.lock();
+        if let Some(offered) = state.out.iter_mut().find(|offered| offered.job.name() == name) {
+            (offered.owner, offered.unreadable) = (Some(worker), None);
+            state.alive.saw(worker, now);
+        }
+    }
+
+    /// Notes that a file of an offer cannot be read: it is being written, or its writer has died over it. Returns whether that has been
+    /// so for `time`.
+    pub fn is_unreadable_for(&self, name: JobName, time: Duration, now: Duration) -> bool {
+        let mut state = self.state.lock();
+        let offered = state.out.iter_mut().find(|offered| offered.job.name() == name);
+        offered.is_some_and(|offered| {
+            offered.unreadable.get_or_insert(now);
+            offered.is_unreadable_for(time, now)
+        })
+    }
+
+    /// Takes an offer out. It still keeps others from what it changes.
+    pub fn take(&self, name: JobName) -> Option<Offered> {
+        let mut state = self.state.lock();
+        let at = state.out.iter().position(|offered| offered.job.name() == name)?;
+        Some(state.out.swap_remove(at))
+    }
+
+    /// The job of an offer.
+    pub fn job(&self, name: JobName) -> Option<OfferedJob> {
+        let state = self.state.lock();
+        state.out.iter().find(|offered| offered.job.name() == name).map(|offered| offered.job.clone())
+    }
+
+    /// Notes that the result of a job was installed, with so many bytes of new files.
+    pub fn note_installed(&self, job: OfferedJob, bytes: u64, now: Duration) {
+        let state = &mut *self.state.lock();
+        state.totals.installed += 1;
+        state.totals.bytes += bytes;
+        state.deaths = 0;
+        state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: true });
+    }
+
+    /// Notes that a job ended without a result that was installed.
+    pub fn note_withdrawn(&self, job: OfferedJob, why: Withdrawal, now: Duration) {
+        let state = &mut *self.state.lock();
+        state.totals.withdrawn += 1;
+        state.deaths = if why == Withdrawal::OwnerDied { state.deaths + 1 } else { 0 };
+        if why == Withdrawal::Failed || state.deaths >= DEATHS {
+            state.refused_until = now + PAUSE_AFTER_FAILURE;
+            state.deaths = 0;
+        }
+        state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: false });
+    }
+
+    /// Forgets the jobs that ended long ago. Returns their names, and the jobs among them whose files are to be removed.
+    pub fn forget_ended(&self, now: Duration) -> (Vec<JobName>, Vec<OfferedJob>) {
+        let mut state = self.state.lock();
+        let forgotten: Vec<Ended> = state.ended.extract_if(.., |ended| ended.until <= now).collect();
+        let names = forgotten.iter().map(|ended| ended.job.name()).collect();
+        (names, forgotten.into_iter().filter(|ended| !ended.is_installed).map(|ended| ended.job).collect())
+    }
+
+    /// The jobs that are out or remembered.
+    pub fn known(&self) -> BTreeSet<JobName> {
+        let state = self.state.lock();
+        let out = state.out.iter().map(|offered| offered.job.name());
+        out.chain(state.ended.iter().map(|ended| ended.job.name())).collect()
+    }
+
+    /// Takes all offers back. What workers write for them is removed by the next open.
+    pub fn withdraw_all(&self, exchange: Exchange<'_>, now: Duration) {
+        let out = {
+            let mut state = self.state.lock();
+            state.totals.withdrawn += state.out.len() as u64;
+            std::mem::take(&mut state.out)
+        };
+        for Offered { job, .. } in out {
+            exchange.close_job(job.name());
+            self.state.lock().ended.push(Ended { job, until: now + REMEMBERED, is_installed: false });
+        }
+    }
+}
+
+impl Offered {
+    fn is_unreadable_for(&self, time: Duration, now: Duration) -> bool {
+        self.unreadable.is_some_and(|since| now.saturating_sub(since) >= time)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.state.lock().reserved -= 1;
+    }
+}

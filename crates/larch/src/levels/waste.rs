@@ -1,0 +1,149 @@
+//! Finds files that hold much more than what readers see of them, as a pure function of a table's files and the oldest reader, and
+//! picks the compaction that gives this space back. It is for tables at rest: there, nothing else would. It does not know how a
+//! compaction is done.
+//!
+//! A file wastes
+//!
+//! * what the table does not see of it (its slice),
+//! * what range erases in newer files hide and a slice does not leave out, as [`cut`](crate::compact::cut) has measured it,
+//! * what its own range erases hide, if a merge will drop these,
+//! * older versions of its rows that no reader can read any more,
+//! * what rows and erases in newer files hide. This is an estimate: each of these rows is taken to hide one row of average length in each
+//!   deeper level, and at most as many rows as the level has. A new row that hides nothing counts, too. But the table is compacted for such
+//!   rows only once it has grown by a fifth, and after that they hide nothing.
+//!
+//! A row has no limit of its length, so all of this is counted in bytes, of which values outside of pages are a part.
+
+use super::claim::Claim;
+use super::pick::{Pick, newest, overlapping, with_above};
+use crate::base::table::LEVELS;
+use crate::manifest::{DbFile, TableFiles};
+use crate::memtable::Memtable;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use sst::{KeyRange, Version};
+use std::collections::HashMap;
+
+/// A table at rest is compacted if its files waste at least so many bytes.
+const MIN_BYTES: u64 = 256 << 10;
+
+/// And if this is one in this many bytes of its files, so that the files have at most a quarter more than what readers see.
+const SHARE: u64 = 5;
+
+/// What the files of a table waste.
+struct Waste<'t> {
+    table: &'t TableFiles,
+    oldest: Version,
+    /// How many rows lie over each file that has some over it, by its number.
+    rows_above: HashMap<u64, u64>,
+}
+
+impl<'t> Waste<'t> {
+    /// Readers read at `oldest` or later.
+    fn of(table: &'t TableFiles, oldest: Version) -> Self {
+        let mut rows_above = HashMap::new();
+        let mut note = |below: &[&Arc<DbFile>], rows: u64| {
+            // They are taken to lie evenly over all files.
+            let share = rows.div_ceil(below.len().max(1) as u64);
+            below.iter().for_each(|file| *rows_above.entry(file.number).or_default() += share);
+        };
+        // What a reader may need of older rows cannot be removed.
+        let hides = |file: &DbFile| newest(file) <= oldest.0 && file.sst.rows().count() > 0;
+        let level0 = &table.levels[0];
+        for (i, file) in level0.iter().enumerate().filter(|(_, file)| hides(file)) {
+            let meets = |other: &&Arc<DbFile>| other.sst.bounds().overlaps(file.sst.bounds());
+            let older: Vec<_> = level0[i + 1..].iter().filter(meets).collect();
+            note(&older, file.sst.rows().count());
+        }
+        for (level, file) in table.files().filter(|(_, file)| hides(file)) {
+            for below in level + 1..LEVELS {
+                note(&overlapping(table, below, file.sst.bounds()), file.sst.rows().count());
+            }
+        }
+        Self { table, oldest, rows_above }
+    }
+
+    /// The bytes of `file` that no reader needs, about.
+    fn bytes(&self, level: usize, file: &DbFile) -> u64 {
+        let (seen_bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
+        let above = self.rows_above.get(&file.number).map_or(0, |above| (*above).min(rows));
+        let hidden_by_rows = (u128::from(seen_bytes) * u128::from(above) / u128::from(rows.max(1))) as u64;
+        let is_old = newest(file) <= self.oldest.0;
+        let history = file.sst.meta.history.tree().filter(|_| is_old);
+        let history = history.map_or(0, |tree| tree.totals.bytes + tree.totals.group_bytes);
+        let is_over_others =
+            || (level + 1..LEVELS).any(|below| !overlapping(self.table, below, file.sst.bounds()).is_empty());
+        let hidden_by_itself = match file.self_hidden_bytes.load(Ordering::Relaxed) {
+            // Where the range erases stay, a merge does not change what they hide: rows that are newer count as well. A file of level 0
+            // is merged only once.
+            bytes if bytes > 0 && is_old && (level == 0 || !is_over_others()) => bytes,
+            _ => 0,
+        };
+        let hidden_by_ranges = file.hidden_bytes.load(Ordering::Relaxed) + hidden_by_itself;
+        (file.bytes() - seen_bytes.min(file.bytes()) + hidden_by_ranges + history + hidden_by_rows).min(file.bytes())
+    }
+
+    /// All that its files waste.
+    fn all_bytes(&self) -> u64 {
+        self.table.files().map(|(level, file)| self.bytes(level, file)).sum()
+    }
+}
+
+/// Whether a table whose files have `all` bytes is compacted because of `wasted` ones.
+fn is_much(wasted: u64, all: u64) -> bool {
+    wasted >= MIN_BYTES && wasted >= all / SHARE
+}
+
+fn all_bytes(table: &TableFiles) -> u64 {
+    table.files().map(|(_, file)| file.bytes()).sum()
+}
+
+/// Whether `table` is to be compacted once it is at rest, while readers read at `oldest` or later.
+pub fn is_due(table: &TableFiles, oldest: Version) -> bool {
+    // Before any look at single files: most tables have no more files than they need.
+    all_bytes(table) >= MIN_BYTES && is_much(Waste::of(table, oldest).all_bytes(), all_bytes(table))
+}
+
+/// Whether a reader older than the newest version in the files is why `table` keeps what it wastes.
+pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
+    table.files().any(|(_, file)| newest(file) > oldest.0) && !is_due(table, oldest) && is_due(table, Version::MAX)
+}
+
+/// What is best done for `table`, which is at rest, beside the compactions that have claimed `under_way`: merges the file that wastes
+/// the greatest part of itself with all that lies over it, or rewrites it. Level 0 is merged into the level `base`.
+pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim]) -> Pick {
+    if !is_due(table, oldest) {
+        return Pick::Nothing;
+    }
+    let waste = Waste::of(table, oldest);
+    let share = |level: usize, file: &DbFile| waste.bytes(level, file) as f64 / file.bytes().max(1) as f64;
+    let mut files: Vec<_> = table.files().map(|(level, file)| (share(level, file), level, file)).collect();
+    files.retain(|(share, ..)| *share > 0.0);
+    files.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+    let is_free = |pick: &Pick| {
+        let claim = pick.claim(table);
+        claim.is_some_and(|claim| !under_way.iter().any(|other| other.meets(&claim)))
+    };
+    let picks = files.into_iter().map(|(_, level, file)| with_above(table, level, file, base));
+    picks.filter(|pick| *pick != Pick::Nothing).find(is_free).unwrap_or(Pick::Nothing)
+}
+
+/// Whether a flush of `memory`, rows of `table`, is worth it once no more commits come, because they may hide much of its files.
+pub fn is_flush_due(table: &TableFiles, memory: &Memtable) -> bool {
+    let files = || table.files().map(|(_, file)| file);
+    let rows: u64 = files().map(|file| file.sst.rows().count()).sum();
+    let all = all_bytes(table);
+    let by_rows = (u128::from(all) * u128::from(memory.rows().min(rows)) / u128::from(rows.max(1))) as u64;
+    let meets = |file: &DbFile| {
+        let meets = |keys: KeyRange<Arc<[u8]>>| file.sst.bounds().meets(&keys.to_vecs());
+        memory.has_range_erases() && memory.range_erases().take(MOST_ERASES).any(|erase| meets(erase.keys))
+    };
+    let by_ranges: u64 = files().filter(|file| meets(file)).map(|file| file.sst.visible_bytes()).sum();
+    is_much(by_rows + by_ranges, all)
+}
+
+/// How many range erases are looked at.
+const MOST_ERASES: usize = 16;
+
+#[cfg(test)]
+mod tests;

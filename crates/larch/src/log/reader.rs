@@ -1,0 +1,194 @@
+//! Reads the commits of a log file in order. It does not decide where a log ends and what a torn tail is; `record` does.
+//!
+//! A record with the right checksum whose payload is no commit cannot come from an unfinished write. So it is corruption
+//! wherever it lies, and never a torn tail.
+//!
+//! A reader belongs to one thread.
+
+use std::path::Path;
+
+use os::Disk;
+use sst::Version;
+
+use super::COMMIT_HEADER_BYTES;
+use crate::base::ops::BatchOps;
+use crate::base::record::{Header, KnownEnd, LogError, LogKind, Previous, RecordReader, Result, Tear};
+
+/// One commit.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit<'a> {
+    /// Where its record starts.
+    pub offset: u64,
+    /// The version of all its rows.
+    pub version: Version,
+    /// Its operations.
+    pub ops: &'a BatchOps,
+}
+
+/// Gives the commits of a log file one by one. After an error it returns the same error again.
+#[derive(Debug)]
+pub struct LogReader {
+    records: RecordReader,
+    previous: Option<Previous>,
+    has_begun: bool,
+    last: Option<Version>,
+    ops: BatchOps,
+    failed: Option<LogError>,
+}
+
+impl LogReader {
+    /// Opens a log. `known_end` is where the next log says that this one ended, see [`RecordReader::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordReader::open`]; the first record is damaged.
+    pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<KnownEnd>) -> Result<Self> {
+        let mut records = RecordReader::open(disk, path, LogKind::WriteAhead, known_end)?;
+        let header = records.header().copied();
+        let (has_begun, previous) = match header {
+            None => (false, None),
+            Some(header) if header.has_begin_record() => {
+                let previous = read_begin(&mut records)?;
+                (previous.is_some(), previous)
+            }
+            Some(header) => (true, header.previous),
+        };
+        Ok(Self { records, previous, has_begun, last: None, ops: BatchOps::new(), failed: None })
+    }
+
+    /// Whether the log has begun. If not, it has no commits: its creation was not finished, no log was continued in it, or the
+    /// record which says that was never durable.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// The log that this one continues.
+    pub fn previous(&self) -> Option<Previous> {
+        self.previous
+    }
+
+    /// See [`RecordReader::proof_of_sync`].
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn proof_of_sync(&mut self) -> Result<Option<String>> {
+        self.records.proof_of_sync()
+    }
+
+    /// The header of the file; `None` if its creation was torn. Then nothing was ever in it.
+    pub fn header(&self) -> Option<&Header> {
+        self.records.header()
+    }
+
+    /// See [`RecordReader::look_again`].
+    ///
+    /// # Errors
+    ///
+    /// The length of the file cannot be read.
+    pub fn look_again(&mut self) -> Result<()> {
+        self.records.look_again()
+    }
+
+    /// The next commit; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is corrupt. A torn tail is no error, see [`LogReader::tear`].
+    pub fn next_commit(&mut self) -> Result<Option<Commit<'_>>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        match self.step() {
+            Ok(Some((offset, version))) => Ok(Some(Commit { offset, version, ops: &self.ops })),
+            Ok(None) => Ok(None),
+            Err(error) => {
+                self.failed = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the next commit into `ops`, and returns its offset and version.
+    fn step(&mut self) -> Result<Option<(u64, Version)>> {
+        let (offset, outcome) = loop {
+            match self.records.next_record()? {
+                None => return Ok(None),
+                // It only proves what is durable.
+                Some(record) if record.payload.is_empty() => {}
+                Some(record) => break (record.offset, decode(record.payload, self.last, &mut self.ops)),
+            }
+        };
+        match outcome {
+            Ok(version) => {
+                self.last = Some(version);
+                Ok(Some((offset, version)))
+            }
+            Err(why) => Err(LogError::corrupt(self.records.path(), offset, why)),
+        }
+    }
+
+    /// The path of the log.
+    pub fn path(&self) -> &Path {
+        self.records.path()
+    }
+
+    /// The newest commit read.
+    #[cfg(test)]
+    pub fn last(&self) -> Option<Version> {
+        self.last
+    }
+
+    /// After the last commit: the end of the log. Once the file is synced, the next log may store it as the end of this one.
+    pub fn end(&self) -> u64 {
+        self.records.end()
+    }
+
+    /// Everything below this offset is known to have been durable, see [`RecordReader::proven_end`].
+    pub fn proven_end(&self) -> u64 {
+        self.records.proven_end()
+    }
+
+    /// After the last commit: the unfinished write that was cut off, if there was one.
+    pub fn tear(&self) -> Option<&Tear> {
+        self.records.tear()
+    }
+}
+
+/// Reads the first record of a log that has a record of its beginning; `None` if the log ends before it.
+///
+/// ```text
+/// previous log's number u64 | previous log's end u64
+/// ```
+fn read_begin(records: &mut RecordReader) -> Result<Option<Previous>> {
+    let Some(record) = records.next_record()? else { return Ok(None) };
+    let (offset, payload) = (record.offset, record.payload);
+    let previous = payload.as_chunks::<8>();
+    let previous = match previous {
+        ([number, at], []) => {
+            let end = KnownEnd { at: u64::from_le_bytes(*at), is_durable: false };
+            Some(Previous { number: u64::from_le_bytes(*number), end }).filter(Previous::is_valid)
+        }
+        _ => None,
+    };
+    let corrupt = || LogError::corrupt(records.path(), offset, "the first record names no log that this one continues");
+    previous.ok_or_else(corrupt).map(Some)
+}
+
+/// ```text
+/// version u64 | op count u32 | ops
+/// ```
+fn decode(payload: &[u8], last: Option<Version>, ops: &mut BatchOps) -> Result<Version, String> {
+    let Some((header, bytes)) = payload.split_first_chunk::<COMMIT_HEADER_BYTES>() else {
+        return Err(format!("a record of {} bytes is too short for a commit", payload.len()));
+    };
+    let version = Version(u64::from_le_bytes(header[..8].try_into().expect("8 bytes")));
+    let count = u32::from_le_bytes(header[8..].try_into().expect("4 bytes"));
+    if let Some(last) = last
+        && version <= last
+    {
+        return Err(format!("commit {} comes after commit {}", version.0, last.0));
+    }
+    ops.decode(bytes, count).map_err(|error| format!("commit {}: {error}", version.0))?;
+    Ok(version)
+}

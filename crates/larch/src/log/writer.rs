@@ -1,0 +1,162 @@
+//! Appends commits to a log file. It neither syncs nor decides when a log ends: its owner syncs a log that is long enough, and
+//! begins a new one that continues it.
+//!
+//! Thread safety: it belongs to one thread at a time.
+
+use os::Disk;
+use os::sync::Arc;
+use sst::Version;
+use std::path::Path;
+
+use super::COMMIT_HEADER_BYTES;
+use crate::base::ops::BatchOps;
+use crate::base::record::{
+    BEGIN_RECORD, EmptyLog, HEADER_BYTES, Header, LogFile, LogKind, Previous, RecordWriter, Result,
+};
+
+/// Writes a new write-ahead log.
+#[derive(Debug)]
+pub struct LogWriter {
+    records: RecordWriter,
+    /// Where its first commit starts.
+    begin_end: u64,
+    last: Option<Version>,
+}
+
+impl LogWriter {
+    /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is the log that this
+    /// one continues, which was synced up to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`EmptyLog::begin`].
+    pub fn begin(file: EmptyLog, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
+        Self::create(file, &Header::new(LogKind::WriteAhead, log_id, number, previous))
+    }
+
+    /// Prepares the log `number` in an empty file: makes a header durable which says that the first record names the previous log.
+    /// The log begins once it [`follows`](Self::follow) that one.
+    ///
+    /// # Errors
+    ///
+    /// As [`EmptyLog::begin`].
+    pub fn prepare(file: EmptyLog, log_id: u64, number: u64) -> Result<Self> {
+        let header = Header { features: BEGIN_RECORD, ..Header::new(LogKind::WriteAhead, log_id, number, None) };
+        Self::create(file, &header)
+    }
+
+    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, where it is durable, and takes no more
+    /// commits: another log is to continue it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::go_on`].
+    pub fn ended(disk: &dyn Disk, path: &Path, end: u64) -> Result<Self> {
+        // No record is appended that would need the id of the log.
+        Ok(Self { records: RecordWriter::go_on(disk, path, 0, end)?, begin_end: end, last: None })
+    }
+
+    fn create(file: EmptyLog, header: &Header) -> Result<Self> {
+        Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, last: None })
+    }
+
+    /// Begins a prepared log as the one after log `number`, whose file is `before`, which takes no more commits. This waits for no
+    /// sync: a sync of this log makes the one before durable first.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
+    pub fn follow(&mut self, number: u64, before: Arc<LogFile>) -> Result<()> {
+        let end = before.appended_end();
+        self.records.follow(before);
+        self.begin_end = self.records.append(&[&number.to_le_bytes(), &end.to_le_bytes()])?;
+        Ok(())
+    }
+
+    /// Whether it is durable which log this one continues. Then that log is durable, too.
+    pub fn is_begin_durable(&self) -> bool {
+        self.file().synced_end() >= self.begin_end
+    }
+
+    /// Appends a commit, and returns the end of its record.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
+    pub fn append_commit(&mut self, version: Version, ops: &BatchOps) -> Result<u64> {
+        assert!(self.last.is_none_or(|last| last < version), "commits are appended in version order");
+        assert!(ops.is_resolved(), "the caller resolves a batch before it gets a version");
+        let mut header = [0; COMMIT_HEADER_BYTES];
+        header[..8].copy_from_slice(&version.0.to_le_bytes());
+        header[8..].copy_from_slice(&ops.count().to_le_bytes());
+        let end = self.records.append(&[&header, ops.bytes()])?;
+        self.last = Some(version);
+        Ok(end)
+    }
+
+    /// The newest commit in this file.
+    #[cfg(test)]
+    pub fn last(&self) -> Option<Version> {
+        self.last
+    }
+
+    /// Notes in the log that it was synced, and the one before it, unless the last record says so or that is not so.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
+    pub fn prove_begin(&mut self) -> Result<()> {
+        if self.is_begin_durable() && self.records.stated_end() < self.begin_end {
+            self.append_proof().map(|_| ())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Makes it durable that a commit which failed is not in the log, if there was one.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::mend`].
+    pub fn mend(&mut self) -> Result<()> {
+        self.records.mend()
+    }
+
+    /// Notes in the log how much of it is durable. It is for a log to which nothing will be written for some time.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
+    pub fn append_proof(&mut self) -> Result<u64> {
+        self.records.append_proof()
+    }
+
+    /// Gives the room back that was allocated ahead and is not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::trim`].
+    pub fn trim(&mut self) -> Result<()> {
+        self.records.trim()
+    }
+
+    /// Releases the buffer in which it encodes records.
+    pub fn give_back(&mut self) {
+        self.records.give_back();
+    }
+
+    /// The memory of this buffer, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.records.memory_bytes()
+    }
+
+    /// Where the next record will start.
+    pub fn end(&self) -> u64 {
+        self.records.end()
+    }
+
+    /// The file, for a [`super::SyncPoint`].
+    pub fn file(&self) -> &Arc<LogFile> {
+        self.records.file()
+    }
+}

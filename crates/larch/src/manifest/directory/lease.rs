@@ -1,0 +1,231 @@
+//! Leases: how a follower has the writer keep the files that it reads. A lease is a file in the directory `followers` that its
+//! follower has locked. It says which file set is the oldest that the follower shows.
+//!
+//! ```text
+//!   follower                                   writer
+//!   makes its lease: it keeps everything       makes an edit durable that a file is not in
+//!   reads the manifest                         looks at the leases
+//!   writes what it shows into the lease        removes the file if no lease is older than the edit
+//! ```
+//!
+//! If the follower has not read the edit, its lease was there before the edit, so the writer sees it. The lock ends with the process
+//! of the follower. A process that gets the lock of a lease removes the lease.
+//!
+//! The file `newest-log` beside the leases says where commits go now, so that no follower has to list the directory of the database.
+//! A writer writes to it if it is there.
+//!
+//! Thread safe.
+
+use super::names::FOLLOWERS;
+use super::position::Position;
+use crate::base::error::{Error, Result, is_write_refused};
+use os::process::ProcessOrigin;
+use os::sync::{Arc, Mutex};
+use os::{Access, Disk, File, Lock, Machine};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const NEWEST_LOG: &str = "newest-log";
+const LEASE: &str = "lease";
+
+/// How often making a lease is tried. Each try fails only if another process has just found the directory without a lease and removes
+/// it.
+const ATTEMPTS: u32 = 100;
+
+/// The lease of one follower. It is removed when it is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    disk: Arc<dyn Disk>,
+    origin: ProcessOrigin,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    #[expect(dead_code, reason = "it tells others that the follower lives, until it is dropped")]
+    lock: Box<dyn Lock>,
+    /// What it says.
+    said: Mutex<Position>,
+}
+
+impl Lease {
+    /// Makes a lease in the directory of a database. It keeps all files. `None` if this process cannot make a file there: the file
+    /// system is read-only or full, or the process has no right to. The writer does not know of a follower without a lease, and may
+    /// remove files that it reads.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written for another reason.
+    pub fn new(machine: &Machine, directory: &Path) -> Result<Option<Self>> {
+        let (disk, followers) = (&machine.disk, directory.join(FOLLOWERS));
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let path = followers.join(format!("{:016x}.{LEASE}", machine.random.next_u64()));
+            let made = disk.create_dir(&followers).and_then(|()| disk.lock(&path));
+            match made.and_then(|lock| Ok((lock, disk.exists(&path)?))) {
+                Ok((lock, true)) => {
+                    let file = disk.open(&path, Access::Write).map_err(|error| {
+                        disk.remove(&path).ok();
+                        remove_if_unused(&**disk, &followers);
+                        Error::io("open", &path, error)
+                    })?;
+                    let said = Mutex::new(Position::default());
+                    return Ok(Some(Self {
+                        disk: disk.clone(),
+                        origin: ProcessOrigin::here(),
+                        path,
+                        file,
+                        lock,
+                        said,
+                    }));
+                }
+                // Another process has removed the file, or its directory, before it was locked.
+                Ok((_, false)) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
+                Err(error) => {
+                    // The name is of this call alone, whether there is a file already or not.
+                    disk.remove(&path).ok();
+                    remove_if_unused(&**disk, &followers);
+                    if is_write_refused(&error) {
+                        return Ok(None);
+                    }
+                    return Err(Error::io("write a lease in", &followers, error));
+                }
+            }
+        }
+        let error = last.unwrap_or_else(|| ErrorKind::NotFound.into());
+        Err(Error::io("write a lease in", &followers, error))
+    }
+
+    /// Says that the follower shows nothing older than the file set at `position`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written. Then the lease keeps as much as before, or all files.
+    pub fn say(&self, position: Position) -> Result<()> {
+        let mut said = self.said.lock();
+        if *said != position {
+            let text = position.to_text();
+            self.file.write_at(text.as_bytes(), 0).map_err(|error| Error::io("write", &self.path, error))?;
+            *said = position;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // In a forked child the lease is still that of the parent.
+        if self.origin.is_here() {
+            // If it cannot be removed, the writer finds it without a lock.
+            self.disk.remove(&self.path).ok();
+            remove_if_unused(&*self.disk, self.path.parent().unwrap_or(Path::new("")));
+        }
+    }
+}
+
+/// Removes what is in the directory `followers`, and the directory, if no lease is in it. A follower that comes meanwhile makes both
+/// again.
+fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
+    let is_unused = |entries: Vec<os::DirectoryEntry>| entries.iter().all(|entry| entry.name == NEWEST_LOG);
+    if disk.list(followers).is_ok_and(is_unused) {
+        disk.remove(&followers.join(NEWEST_LOG)).ok();
+        disk.remove_dir(followers).ok();
+    }
+}
+
+/// What is known of the log that takes commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewestLog {
+    /// The writer has said its number.
+    Is(u64),
+    /// No log has begun since a follower asked for the first time.
+    NotSaid,
+    /// It is asked for from now on. The caller looks once for logs in the directory of the database.
+    AskedNow,
+}
+
+/// Which log takes commits, as the writer has said.
+///
+/// # Errors
+///
+/// It cannot be read, or not be asked for.
+pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
+    let followers = directory.join(FOLLOWERS);
+    let path = followers.join(NEWEST_LOG);
+    let text = match disk.read_all(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let made = disk.create_dir(&followers).and_then(|()| disk.open(&path, Access::Create));
+            // So that a writer finds room for a number, also on a full disk.
+            let made = made.and_then(|file| file.write_at(number_text(0).as_bytes(), 0));
+            return match made {
+                // Removed again with the directory, so the next look asks again.
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(NewestLog::AskedNow),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(NewestLog::AskedNow),
+                // It cannot be asked for, so each look is for logs in the directory.
+                Err(error) if is_write_refused(&error) => Ok(NewestLog::AskedNow),
+                made => made.map(|_| NewestLog::AskedNow).map_err(|error| Error::io("create", &path, error)),
+            };
+        }
+        read => read.map_err(|error| Error::io("read", &path, error))?,
+    };
+    // A text that is not whole is being written.
+    let number = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n')?.parse().ok());
+    Ok(number.filter(|number| *number > 0).map_or(NewestLog::NotSaid, NewestLog::Is))
+}
+
+/// What `newest-log` says. It has always the same length, so that a newer number replaces an older one in place.
+fn number_text(number: u64) -> String {
+    format!("{number:020}\n")
+}
+
+/// The leases of a database, as its writer sees them.
+#[derive(Debug)]
+pub struct Leases {
+    disk: Arc<dyn Disk>,
+    followers: PathBuf,
+}
+
+impl Leases {
+    /// Those of the database in `directory`.
+    pub fn of(disk: Arc<dyn Disk>, directory: &Path) -> Self {
+        Self { disk, followers: directory.join(FOLLOWERS) }
+    }
+
+    /// The oldest file set that a follower shows; `None` if there is no follower. It removes the leases of followers that have
+    /// died. If the leases cannot be read, a follower may show anything.
+    pub fn oldest(&self) -> Option<Position> {
+        let entries = match self.disk.list(&self.followers) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(_) => return Some(Position::default()),
+        };
+        let names = entries.into_iter().filter(|entry| entry.name.ends_with(LEASE)).map(|entry| entry.name);
+        let oldest = names.filter_map(|name| self.position_of(&self.followers.join(name))).min();
+        if oldest.is_none() {
+            remove_if_unused(&*self.disk, &self.followers);
+        }
+        oldest
+    }
+
+    /// What a lease says; `None` if its follower has died.
+    fn position_of(&self, path: &Path) -> Option<Position> {
+        match self.disk.lock(path) {
+            Ok(lock) => {
+                // As long as the lock is held, no follower takes the file for its own.
+                self.disk.remove(path).ok();
+                drop(lock);
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(_) => {
+                Some(self.disk.read_all(path).ok().and_then(|text| Position::from_text(&text)).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Tells followers that commits go to log `number` from now on, if there are followers that ask for it.
+    pub fn tell_newest_log(&self, number: u64) {
+        if let Ok(file) = self.disk.open(&self.followers.join(NEWEST_LOG), Access::Write) {
+            // A follower that is not told finds the log when it shows the next files.
+            file.write_at(number_text(number).as_bytes(), 0).ok();
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The job of an idle database: it closes the log and the manifest, releases buffers, freezes memtables with many erased
+//! rows, or that may hide much of the files, so that a flush and a compaction give this space back, and removes files that followers do
+//! not read any more. It does not know how that is done, and never waits for a lock.
+
+use crate::base::error::Error;
+use crate::core::{Core, StopOnPanic};
+use crate::write::room::freeze_idle;
+use os::sync::Weak;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::{Job, Polled};
+use std::time::Duration;
+
+/// A database is idle after this time without a write. Opening its log and manifest again takes about 10 us.
+pub const IDLE_TIME: Duration = Duration::from_secs(1);
+
+/// The job of an idle database.
+#[derive(Debug)]
+pub struct IdleJob {
+    core: Weak<Core>,
+    /// How often the files had been used at the last poll.
+    seen: AtomicU64,
+    /// The next version when freezing memtables failed last. It is not tried again before there is a new commit.
+    failed_at: AtomicU64,
+}
+
+impl IdleJob {
+    /// For this database.
+    pub fn new(core: Weak<Core>) -> Self {
+        Self { core, seen: AtomicU64::new(u64::MAX), failed_at: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Job for IdleJob {
+    fn poll(&self) -> Polled {
+        let Some(core) = self.core.upgrade() else { return Polled::Idle };
+        let leftovers = &core.env.opener.leftovers;
+        if leftovers.held() > 0 {
+            leftovers.retry();
+            // Removing files does not count as a use of the database: no read and no write sees it.
+            if leftovers.held() > 0 {
+                core.background.wake_idle_after(IDLE_TIME);
+            }
+        }
+        if core.check_writable().is_err() {
+            return Polled::Idle;
+        }
+        let uses = core.env.log_disk.uses();
+        if self.seen.swap(uses, Ordering::Relaxed) != uses || !self.tidy_up(&core) {
+            core.background.wake_idle_after(IDLE_TIME);
+            return Polled::Idle;
+        }
+        if let Err(error) = core.env.log_disk.rest() {
+            // As after every failed sync of a log, the last writes may be lost.
+            core.stop_writes(Error::io("sync the log or manifest of", &core.env.directory, error));
+        }
+        Polled::Idle
+    }
+}
+
+impl IdleJob {
+    /// Freezes memtables that give space back, and releases buffers that only writes need. Returns false if a lock is held: its
+    /// holder may be waiting for background work, so this job must not wait for the lock.
+    fn tidy_up(&self, core: &Core) -> bool {
+        let Some(mut writer) = core.writes.writer.try_lock() else { return false };
+        // Dropped before the locks: a thread that waits for one sees that writes are refused.
+        let _guard = StopOnPanic::new(core);
+        if let Some(writer) = writer.as_mut() {
+            let next = writer.next_version().0;
+            // If it fails nothing is lost: the next commit makes the log and the memtables that it needs.
+            if self.failed_at.load(Ordering::Relaxed) != next && freeze_idle(core, writer).is_err() {
+                self.failed_at.store(next, Ordering::Relaxed);
+            }
+            // The job that synced the beginning of the log may not have had the lock. If the note fails, no commit is lost.
+            writer.prove_begin().ok();
+            writer.give_back();
+            core.env.held.log.store(0, Ordering::Relaxed);
+            core.env.held.rows.give_back();
+        }
+        let Some(mut manifest) = core.writes.manifest.try_lock() else { return false };
+        if let Some(manifest) = manifest.as_mut() {
+            manifest.give_back();
+            core.env.held.manifest.store(0, Ordering::Relaxed);
+        }
+        true
+    }
+}

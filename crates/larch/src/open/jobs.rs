@@ -1,0 +1,58 @@
+//! Begins the jobs of a database. It is the only file that knows all jobs, and it does not know what they do.
+
+use super::idle::{IDLE_TIME, IdleJob};
+use crate::compact::CompactJob;
+use crate::compact::offering::OfferJob;
+use crate::core::Core;
+use crate::core::background::Workers;
+use crate::core::waiting::WakeJob;
+use crate::inspect::scrub::ScrubJob;
+use crate::warm::job::WarmJob;
+use crate::write::flush::FlushJob;
+use crate::write::log_job::LogJob;
+use crate::write::sync_job::SyncJob;
+use os::Priority;
+use os::process::ProcessOrigin;
+use os::sync::Arc;
+use std::time::Duration;
+
+/// Most compactions of a database beside each other. The pool keeps a thread free for flushes, so that fewer run on a machine
+/// with few processors.
+const MOST_COMPACTIONS: usize = 4;
+
+/// Begins the background work of a database that was opened for writing.
+pub fn begin(core: &Arc<Core>) {
+    let threads = &core.env.machine.threads;
+    let weak = || Arc::downgrade(core);
+    let workers = Workers {
+        sync: threads.sleeping_worker(Priority::Urgent, Arc::new(SyncJob(weak()))).into(),
+        flush: threads.worker(Priority::High, Arc::new(FlushJob(weak()))),
+        log: threads.worker(Priority::High, Arc::new(LogJob(weak()))),
+        compact: (0..MOST_COMPACTIONS)
+            .map(|_| threads.worker(Priority::Normal, Arc::new(CompactJob(weak()))))
+            .collect(),
+        offers: threads.sleeping_worker(Priority::Normal, Arc::new(OfferJob(weak()))),
+        warm: threads.worker(Priority::Low, Arc::new(WarmJob(weak()))),
+        scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
+        idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
+        waiting: threads.sleeping_worker(Priority::Urgent, Arc::new(WakeJob(weak()))),
+    };
+    // A reader may end after the last handle, or in a child process. Then there is no job to wake.
+    let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
+    core.views.snapshots.on_gone(move || {
+        if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {
+            compact.iter().for_each(|worker| worker.wake());
+        }
+    });
+    core.writes.sync.begin(workers.sync.clone());
+    core.background.begin(workers);
+    if core.env.options.compaction_workers {
+        core.background.wake_offers_after(Duration::ZERO);
+    }
+    let weak = weak();
+    core.env.log_disk.on_open(move || {
+        if let Some(core) = weak.upgrade() {
+            core.background.wake_idle_after(IDLE_TIME);
+        }
+    });
+}

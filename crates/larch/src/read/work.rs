@@ -1,0 +1,169 @@
+//! What a transaction gives to its reads: its own writes, and where they note what they have read.
+
+use crate::base::bounds;
+use crate::base::ops::{BatchOps, Op};
+use crate::base::table::{TableId, TableInfo};
+use crate::transaction::read_set::{OpenRead, ReadSet};
+use crate::transaction::recent::Running;
+use crate::view::own_writes::{OwnRows, OwnWrites};
+use os::sync::{Arc, Mutex, OnceLock};
+use sst::{KeyRange, Version};
+
+/// The work of a transaction so far.
+#[derive(Debug)]
+pub struct Work {
+    /// What it has written.
+    pub writes: OwnWrites,
+    /// The tables that it has read or written.
+    pub running: Running,
+    keys: Mutex<ReadSet>,
+    /// The ranges that were read, which open ranges share, and what reads note later. It is made for the first one.
+    ranges: OnceLock<Arc<Mutex<ReadSet>>>,
+    /// The memory of each of the two.
+    most_bytes: usize,
+    /// Entries of unique indexes beside which there may be others with the same key. It is made for the first one.
+    doubtful: Option<Box<ReadSet>>,
+    /// Whether every read is noted.
+    notes_reads: bool,
+}
+
+impl Work {
+    /// No work, of a transaction that is `running` and reads at `base`. If it `notes_reads`, all of them are noted, in about
+    /// `most_bytes`.
+    pub fn new(running: Running, base: Version, notes_reads: bool, most_bytes: usize) -> Self {
+        let (writes, most_bytes) = (OwnWrites::new(base), most_bytes / 2);
+        Self {
+            writes,
+            running,
+            keys: Mutex::new(ReadSet::new(most_bytes)),
+            ranges: OnceLock::new(),
+            most_bytes,
+            doubtful: None,
+            notes_reads,
+        }
+    }
+
+    /// Whether it is known that nothing was read.
+    pub fn has_read_nothing(&mut self) -> bool {
+        self.notes_reads && self.keys.get_mut().is_empty() && self.ranges.get().is_none_or(|set| set.lock().is_empty())
+    }
+
+    /// What adds a write to `table`.
+    pub fn write_to(&mut self, table: &Arc<TableInfo>) -> &mut BatchOps {
+        self.running.note(table.id);
+        self.writes.write_to(table)
+    }
+
+    /// Adds the writes `ops` to `tables`.
+    pub fn append(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) {
+        tables.iter().for_each(|table| self.running.note(table.id));
+        self.writes.append(ops, tables);
+    }
+
+    /// Notes that the transaction depends on `key`, whatever else is noted.
+    pub fn depend_on(&mut self, table: TableId, key: &[u8]) {
+        self.running.note(table);
+        self.keys.get_mut().add_key(table, key);
+    }
+
+    /// Notes that the transaction depends on `key`, which a read of it notes too, unless reads are not noted.
+    pub fn depend_on_read_key(&mut self, table: TableId, key: &[u8]) {
+        if !self.notes_reads {
+            self.depend_on(table, key);
+        }
+    }
+
+    /// As [`Work::depend_on_read_key`], of a range that is read.
+    pub fn depend_on_read_range(&mut self, table: TableId, keys: Option<KeyRange>) {
+        if let Some(keys) = keys.filter(|_| !self.notes_reads) {
+            self.running.note(table);
+            self.keys.get_mut().add_range(table, keys);
+        }
+    }
+
+    /// Notes that two of the entries `keys` in the table `entries` may have the same index key, which is unique: the writes to come decide
+    /// whether they do at the end.
+    pub fn doubt(&mut self, entries: TableId, keys: KeyRange) {
+        let most_bytes = self.most_bytes;
+        self.doubtful.get_or_insert_with(|| Box::new(ReadSet::new(most_bytes))).add_range(entries, keys);
+    }
+
+    /// What was [doubted](Work::doubt).
+    pub fn take_doubtful(&mut self) -> Option<Box<ReadSet>> {
+        self.doubtful.take()
+    }
+
+    /// Where reads of `table` that go on later note their keys, if they are noted.
+    pub fn later_reads(&self, table: TableId) -> Option<Arc<Mutex<ReadSet>>> {
+        self.notes_reads.then(|| {
+            self.running.note(table);
+            self.shared_reads().clone()
+        })
+    }
+
+    fn shared_reads(&self) -> &Arc<Mutex<ReadSet>> {
+        self.ranges.get_or_init(|| Arc::new(Mutex::new(ReadSet::new(self.most_bytes))))
+    }
+
+    /// Notes that the transaction depends on what it writes, of which `writes` forget the keys when they move into files, unless its
+    /// reads are noted: then it does not.
+    pub fn depend_on_writes(&mut self) {
+        if self.notes_reads {
+            return;
+        }
+        let keys = self.keys.get_mut();
+        for (table, op) in self.writes.ops() {
+            match op {
+                Op::Put { key, .. } | Op::Erase { key } => keys.add_key(TableId(table), key),
+                Op::RangeErase { start, end } => {
+                    let end = Some(end).filter(|end| !end.is_empty()).map(<[u8]>::to_vec);
+                    keys.add_range(TableId(table), KeyRange { start: start.to_vec(), end });
+                }
+            }
+        }
+    }
+
+    /// The keys that were read one by one.
+    #[cfg(test)]
+    pub fn keys(&mut self) -> &ReadSet {
+        self.keys.get_mut()
+    }
+
+    /// The writes, with the reads of which no more are noted.
+    pub fn finish(&mut self) -> (&mut OwnWrites, &ReadSet, Option<ReadSet>) {
+        let take = |set: &Arc<Mutex<ReadSet>>| std::mem::replace(&mut *set.lock(), ReadSet::new(self.most_bytes));
+        let ranges = self.ranges.get().map(take);
+        (&mut self.writes, self.keys.get_mut(), ranges)
+    }
+
+    /// A read of `key` begins. The rows that lie over it.
+    #[inline]
+    pub fn read_key(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
+        if self.notes_reads {
+            self.running.note(table);
+            self.keys.lock().add_key(table, key);
+        }
+        self.writes.rows_for(table, key)
+    }
+
+    /// A read of `keys` begins. The rows that lie over the table.
+    pub fn read_keys<K: AsRef<[u8]>>(&self, table: TableId, keys: &[K]) -> Option<OwnRows> {
+        if self.notes_reads {
+            self.running.note(table);
+            let mut noted = self.keys.lock();
+            keys.iter().for_each(|key| noted.add_key(table, key.as_ref()));
+        }
+        self.writes.rows(table)
+    }
+
+    /// A read of a range begins. The rows that lie over the table, and the note of the read, which the range closes when it is dropped.
+    pub fn read_range(&self, table: TableId, (low, high): &bounds::Owned) -> (Option<OwnRows>, Option<OpenRead>) {
+        let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+        let keys = KeyRange::between(low, high).filter(|_| self.notes_reads);
+        let open = keys.map(|keys| {
+            self.running.note(table);
+            OpenRead::begin(self.shared_reads(), table, keys)
+        });
+        (self.writes.rows(table), open)
+    }
+}

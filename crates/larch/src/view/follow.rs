@@ -1,0 +1,379 @@
+//! Rows that are taken one after the other from the pages in which the sources of a merge stand, and from copies of rows in
+//! memory, without a step. They are taken without the lock of the [ends](super::ends): they pin pages and hold neither a file
+//! nor a memtable, and they are the rows of the version of the range in every later view.
+//!
+//! ```text
+//!   newest   [ a     d  e        ]               it stands at d, and the runner-up is c, so the
+//!            [    b        f   j ]               sources are compared again: c is given next, and
+//!   oldest   [       c d   ──────── d is older   then d of the newest. When the last row of a page
+//!                                                was passed, the merge goes on.
+//! ```
+//!
+//! One source stands at the row that comes next. As long as its rows come before the nearest row of the other sources, the
+//! *runner-up*, a row costs one comparison, and none where it is alone. Keys are compared by the eight bytes after what all
+//! keys of the pages begin with, and whole only if these are equal.
+
+use super::found::Spot;
+use super::merge::{SourceStreak, StreakRows};
+use pages::PageRef;
+use sst::{Direction, RunEnd, StoredValue, Streak, StreakRow};
+use std::cmp::Ordering;
+use std::ops::{Bound, ControlFlow, Range};
+
+/// The next rows at one end of a range.
+pub struct Following {
+    /// Newest first.
+    sources: Vec<Source>,
+    direction: Direction,
+    /// The generation of the view in which they were found; or of a newer view, and then the end is gone.
+    generation: u64,
+    /// What all keys begin with.
+    prefix_bytes: usize,
+    /// The source at the row that comes next.
+    now: usize,
+    /// The source whose row comes after it, or has the same key and is older.
+    runner_up: Option<usize>,
+    state: RowState,
+    /// A page has no row left. What comes after it is not known.
+    is_over: bool,
+    /// The row given last: its source, and its place in the page.
+    given: Option<(usize, usize)>,
+    /// The row passed last said nothing about its key, which older sources may show.
+    is_key_open: bool,
+}
+
+/// What was done with the row that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowState {
+    /// It was read, and is still to be given or skipped.
+    Read,
+    /// It decides what its key has. Older sources do not show the key.
+    Done,
+    /// It says nothing about its key.
+    Skipped,
+}
+
+struct Source {
+    beside: SourceStreak,
+    /// The row at which it stands; `None` if it has none before the end of the streaks.
+    row: Option<StreakRow>,
+    /// Of the key of this row: the bytes after the prefix, so that a lesser number comes first in the direction.
+    head: u64,
+}
+
+impl Following {
+    /// The rows of `streaks`, of which there is one at least, found in the view `generation`.
+    pub fn new(streaks: Vec<SourceStreak>, generation: u64) -> Self {
+        let direction = streaks[0].rows.direction();
+        let shared = |bytes: usize, other: &SourceStreak| {
+            let pairs = streaks[0].rows.prefix().iter().zip(other.rows.prefix());
+            pairs.take_while(|(a, b)| a == b).count().min(bytes)
+        };
+        let prefix_bytes = streaks[1..].iter().fold(usize::MAX, shared);
+        let sources = streaks.into_iter().map(|beside| Source { beside, row: None, head: 0 }).collect();
+        let (now, runner_up, state, is_over, given, is_key_open) = (0, None, RowState::Read, false, None, false);
+        let mut rows =
+            Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open };
+        (0..rows.sources.len()).for_each(|source| rows.read(source));
+        rows.choose();
+        rows
+    }
+
+    #[inline]
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub fn streaks(&self) -> impl Iterator<Item = &SourceStreak> {
+        self.sources.iter().map(|source| &source.beside)
+    }
+
+    /// Whether the row passed last said nothing about its key, which older sources may show.
+    pub fn is_key_open(&self) -> bool {
+        self.is_key_open
+    }
+
+    /// The bytes of the cache that the pages take, and those of the copies.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.streaks().map(|beside| beside.rows.memory_bytes()).sum()
+    }
+
+    /// Notes the generation of the newest view; true if it has changed.
+    #[inline]
+    pub fn renew(&mut self, newest: u64) -> bool {
+        std::mem::replace(&mut self.generation, newest) != newest
+    }
+
+    /// Goes to the next row, and to the same one again until it was [given](Self::give); false if the merge has to find it.
+    /// It is part of its callers, as is [`Following::row`].
+    #[inline(always)]
+    pub fn next(&mut self) -> bool {
+        loop {
+            self.pass_done();
+            if self.is_over {
+                return false;
+            }
+            match self.sources[self.now].row {
+                Some(StreakRow::Shown(..)) => return true,
+                Some(StreakRow::Gone) => self.state = RowState::Done,
+                Some(StreakRow::Unseen) => self.state = RowState::Skipped,
+                Some(StreakRow::Elsewhere) | None => return false,
+            }
+        }
+    }
+
+    /// The row to which [`Following::next`] went. It is part of its callers, because each row of a scan goes through it.
+    #[inline(always)]
+    pub fn row(&self) -> FollowedRow<'_> {
+        let beside_main = match &self.sources[self.now].beside.rows {
+            StreakRows::Page(streak) => streak.parts(),
+            StreakRows::Copied(_) => &[],
+        };
+        let (key, spot) = self.main();
+        FollowedRow { key, beside_main, spot }
+    }
+
+    /// The key of this row, and where its part in the main group lies.
+    #[inline(always)]
+    pub fn main(&self) -> (&[u8], Spot<'_>) {
+        let Source { row, beside, .. } = &self.sources[self.now];
+        let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
+        let spot = match &beside.rows {
+            StreakRows::Page(streak) => Spot::InPage(streak.page(), start as usize..end as usize),
+            StreakRows::Copied(rows) => Spot::Copied(rows.value(start, end)),
+        };
+        (beside.rows.key(), spot)
+    }
+
+    /// The key of this row.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.sources[self.now].beside.rows.key()
+    }
+
+    /// The row that came next was given.
+    #[inline]
+    pub fn give(&mut self) {
+        self.given = self.sources[self.now].beside.rows.row().map(|row| (self.now, row));
+        self.state = RowState::Done;
+    }
+
+    /// Hands the row to which [`Following::next`] went to `take`, and then the rows of its page that come before the nearest row
+    /// of the other sources, and are shown. Each is given before `take` gets it. What `take` broke with, if it did.
+    #[inline]
+    pub fn run<B>(&mut self, mut take: impl FnMut(FollowedRow<'_>) -> ControlFlow<B>) -> Option<B> {
+        // Also if `take` panics, the row is given.
+        self.state = RowState::Done;
+        let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
+        let nearest = runner_up.map(|other| sources[other].head);
+        let Source { beside, row, head } = &mut sources[*now];
+        let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
+        // Whether no other source has the key is not known of equal heads.
+        let comes_first = |head: u64| nearest.is_none_or(|nearest| head < nearest);
+        let streak = match &mut beside.rows {
+            StreakRows::Page(streak) if comes_first(*head) => streak,
+            rows => {
+                *given = rows.row().map(|row| (*now, row));
+                return take(self.row()).break_value();
+            }
+        };
+        let goes_on = |key: &[u8]| nearest.is_none() || comes_first(head_towards(*direction, key, *prefix_bytes));
+        let give = |key: &[u8], page: &PageRef, beside_main: &[StoredValue], row: usize, value: Range<usize>| {
+            *given = Some((*now, row));
+            take(FollowedRow { key, beside_main, spot: Spot::InPage(page, value) })
+        };
+        match streak.run((start, end), goes_on, give) {
+            RunEnd::Given(end) => Some(end),
+            RunEnd::Before(next) => {
+                (self.state, self.is_key_open) = (RowState::Read, false);
+                self.arrive(self.now, next);
+                if self.runner_up.is_some() {
+                    self.choose();
+                }
+                None
+            }
+        }
+    }
+
+    /// Gives the row to which [`Following::next`] went and the rows that [`Following::run`] would hand over after it, `most` in
+    /// all at most, and puts the places of their values in `values`, which is empty. False if the row lies in no page; then it
+    /// is not given.
+    #[inline]
+    pub fn gather(&mut self, most: usize, values: &mut Vec<(u32, u32)>) -> bool {
+        let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
+        let (now, nearest) = (*now, runner_up.map(|other| sources[other].head));
+        // Where the rows of sources alternate, a look at the next row is seldom worth its time.
+        let is_same = given.is_some_and(|(source, _)| source == now);
+        let Source { beside, row, head } = &mut sources[now];
+        let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
+        let StreakRows::Page(streak) = &mut beside.rows else { return false };
+        // Whether no other source has the key is not known of equal heads.
+        let most = if nearest.is_none_or(|nearest| is_same && *head < nearest) { most } else { 1 };
+        match nearest {
+            None => streak.gather((start, end), most, None::<fn(&[u8]) -> bool>, values),
+            Some(nearest) => {
+                let comes_first = |key: &[u8]| head_towards(*direction, key, *prefix_bytes) < nearest;
+                streak.gather((start, end), most, Some(comes_first), values);
+            }
+        }
+        // The last of them is the row that was given, as if all were taken one by one. A row that was looked at and not taken has
+        // left its key.
+        if most > 1 {
+            self.read(now);
+        }
+        self.give();
+        true
+    }
+
+    /// The streak of the row given last, if it lies in a page, until the next row is asked for.
+    #[inline]
+    pub fn given_streak(&self) -> Option<&Streak> {
+        match &self.sources[self.now].beside.rows {
+            StreakRows::Page(streak) => Some(streak),
+            StreakRows::Copied(_) => None,
+        }
+    }
+
+    /// Lets `near`, the bound of this end, close in on the row given last.
+    pub fn close_in(&self, near: &mut Bound<Vec<u8>>) {
+        if self.given.is_none() {
+            return;
+        }
+        let mut key = match std::mem::replace(near, Bound::Unbounded) {
+            Bound::Excluded(key) | Bound::Included(key) => key,
+            Bound::Unbounded => Vec::new(),
+        };
+        self.read_given(&mut key);
+        *near = Bound::Excluded(key);
+    }
+
+    /// Replaces `key` with the key of the row given last; false if none was given.
+    pub fn read_given(&self, key: &mut Vec<u8>) -> bool {
+        let Some((source, row)) = self.given else { return false };
+        self.sources[source].beside.rows.read_key(row, key);
+        true
+    }
+
+    /// Reads the row at which `source` stands.
+    #[inline]
+    fn read(&mut self, source: usize) {
+        let row = self.sources[source].beside.rows.read();
+        self.arrive(source, row);
+    }
+
+    /// `source` stands at `next`, which was read.
+    #[inline]
+    fn arrive(&mut self, source: usize, next: Option<StreakRow>) {
+        let is_alone = self.sources.len() == 1;
+        let Source { beside: SourceStreak { rows, .. }, row, head } = &mut self.sources[source];
+        *row = next;
+        if row.is_none() {
+            self.is_over |= !rows.is_cut();
+        } else if !is_alone {
+            *head = head_towards(self.direction, rows.key(), self.prefix_bytes);
+        }
+    }
+
+    /// Goes past the row at which it stands, if this was given or skipped. A row that is given stays readable until then.
+    #[inline]
+    pub fn pass_done(&mut self) {
+        if self.state == RowState::Read {
+            return;
+        }
+        self.is_key_open = self.state == RowState::Skipped;
+        if self.runner_up.is_none() {
+            let source = &mut self.sources[self.now];
+            source.beside.rows.advance();
+            source.row = source.beside.rows.read();
+        } else {
+            self.pass();
+        }
+        self.state = RowState::Read;
+    }
+
+    /// Goes past the row at which it stands, where there is a runner-up.
+    #[inline(never)]
+    fn pass(&mut self) {
+        let (now, is_decided) = (self.now, self.state == RowState::Done);
+        let is_shared = is_decided && self.runner_up.is_some_and(|other| self.order(now, other) == Ordering::Equal);
+        if is_shared {
+            // Older sources have the key, too.
+            for older in now + 1..self.sources.len() {
+                if self.sources[older].row.is_some() && self.order(older, now) == Ordering::Equal {
+                    self.sources[older].beside.rows.advance();
+                    self.read(older);
+                }
+            }
+        }
+        self.sources[now].beside.rows.advance();
+        self.read(now);
+        let is_nearest = |other: usize| self.order(now, other) == Ordering::Less;
+        if is_shared || self.sources[now].row.is_none() || !self.runner_up.is_some_and(is_nearest) {
+            self.choose();
+        }
+    }
+
+    /// The order of the next rows of sources `a` and `b` in the direction of the range: `Less` if that of `a` comes first.
+    #[inline]
+    fn order(&self, a: usize, b: usize) -> Ordering {
+        let (a, b) = (&self.sources[a], &self.sources[b]);
+        a.head.cmp(&b.head).then_with(|| {
+            let keys = a.beside.rows.key().cmp(b.beside.rows.key());
+            if self.direction == Direction::Forward { keys } else { keys.reverse() }
+        })
+    }
+
+    /// Compares all sources.
+    fn choose(&mut self) {
+        let (mut now, mut runner_up) = (None, None);
+        for source in (0..self.sources.len()).filter(|&source| self.sources[source].row.is_some()) {
+            if now.is_none_or(|now| self.order(source, now) == Ordering::Less) {
+                runner_up = now.replace(source);
+            } else if runner_up.is_none_or(|other| self.order(source, other) == Ordering::Less) {
+                runner_up = Some(source);
+            }
+        }
+        // If no source has a row left, any of them says so.
+        self.now = now.unwrap_or(0);
+        self.runner_up = runner_up;
+    }
+}
+
+/// A row in its page, or a copy of one in memory.
+pub struct FollowedRow<'r> {
+    pub key: &'r [u8],
+    /// Its parts in the groups that were asked for, without the main one, if it is in a page.
+    pub beside_main: &'r [StoredValue],
+    pub spot: Spot<'r>,
+}
+
+/// The [head](head_of) of `key`, or what is left of it to the greatest number where a range goes back, so that a lesser number
+/// comes first in the direction.
+#[inline]
+fn head_towards(direction: Direction, key: &[u8], prefix_bytes: usize) -> u64 {
+    let head = head_of(key, prefix_bytes);
+    if direction == Direction::Forward { head } else { !head }
+}
+
+/// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. Of two keys with
+/// the same prefix, the one with the lesser number comes first.
+#[inline]
+fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
+    let rest = key.len() - prefix_bytes;
+    match key.last_chunk::<8>() {
+        _ if rest >= 8 => u64::from_be_bytes(*key[prefix_bytes..].first_chunk().expect("eight bytes follow")),
+        // What is before the rest is shifted out, and zeros come in.
+        Some(_) if rest == 0 => 0,
+        Some(end) => u64::from_be_bytes(*end) << (8 * (8 - rest)),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..rest].copy_from_slice(&key[prefix_bytes..]);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}

@@ -1,0 +1,619 @@
+//! Many sorted sources as one: memtables and levels, newest first, walked together in either direction.
+//!
+//! ```text
+//!   key          a        b          c      d
+//!   memtable              b erased   c=9                        rows that a reader sees:
+//!   level 0      a=1                        d=7   range c..d erased     a=1   c=9   d=7
+//!   level 1      a=0      b=3        c=2    d=4                 b is erased by the newest source that has it,
+//!                                                               c=2 is hidden by the range, and c=9 is newer
+//! ```
+//!
+//! The sources are a [`Frontier`]: all sources that have to move do so before a fault is returned. The newest source
+//! that has a visible version of a key decides, unless a range erase in this source or a newer one hides the row. State
+//! is kept between steps, so skipping a hundred thousand erased rows pins one page of each source. Older sources step
+//! over a few rows that a range erase hides, one by one; if there are more, they seek the end of the range erase. It
+//! does not know who reads.
+
+use super::TableView;
+use super::cover::{MergeCovers, comes_before};
+use super::found::FoundRow;
+use super::frontier::{Frontier, Sorted};
+use super::level::LevelCursor;
+use crate::manifest::Level;
+use crate::memtable::{CopiedRows, MemCursor};
+use os::sync::Arc;
+use pages::{PageSource, Stop};
+use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakRow, StreakStart, Version};
+use std::ops::Bound;
+
+/// The merge.
+#[derive(Debug)]
+pub struct Merge {
+    direction: Direction,
+    sources: Frontier<MergeSource, NextMove>,
+    /// The key of the row that was found last.
+    key: Vec<u8>,
+    came: Came,
+    covers: MergeCovers,
+    /// The source of the row that was found last.
+    giver: Option<usize>,
+    /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in succession
+    /// were found in files since.
+    expects_streaks: bool,
+    /// Whether streaks keep the order of the sources: they take memory for newer than all files, and a transaction may have files
+    /// that are newer than memory.
+    has_streaks: bool,
+    /// How many rows of a memtable are copied at once: few at first, and twice as many each time that all were taken.
+    copies: usize,
+}
+
+/// Rows of one source that come next and need no step.
+#[derive(Debug)]
+pub struct SourceStreak {
+    /// Its number in the merge.
+    source: usize,
+    pub rows: StreakRows,
+}
+
+/// Where these rows are.
+#[derive(Debug)]
+pub enum StreakRows {
+    /// In the page in which the source stands.
+    Page(Streak),
+    /// Copied from memory.
+    Copied(CopiedRows),
+}
+
+/// How far the merge has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Nowhere,
+    /// To the row with the key of the merge. The rows before it are left.
+    To,
+    /// Past that row.
+    Past,
+}
+
+#[derive(Debug)]
+struct MergeSource {
+    cursor: Cursor,
+    /// The version at which its rows are read.
+    at: Version,
+    /// How many rows in succession it has stepped over because a newer source erased them.
+    hidden: usize,
+}
+
+/// A source steps over this many rows in succession that newer sources erased. Then it seeks the end of the range erase. A
+/// seek starts at the root, while a step mostly stays in its page.
+const HIDDEN_ROWS: usize = 8;
+
+/// How many rows of a memtable are copied at first.
+const FIRST_COPIES: usize = 2;
+
+#[derive(Debug)]
+enum Cursor {
+    Memory(MemCursor),
+    Level(Box<LevelCursor>),
+}
+
+/// How a source goes to its next row.
+#[derive(Debug)]
+enum NextMove {
+    /// It seeks the start of the walk.
+    Seek,
+    /// It seeks the first key that is not before this bound.
+    SeekAfter(Bound<Vec<u8>>),
+    Step,
+}
+
+/// What a reader does with the rows that it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loads {
+    /// It looks at keys, and perhaps at values that lie in the same page.
+    Nothing,
+    /// It loads the parts that it asked for, wherever they lie.
+    Parts,
+}
+
+/// Where a merge starts: the bound of the end from which it reads.
+pub type Start<'a> = Bound<&'a [u8]>;
+
+impl Merge {
+    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds, or filters
+    /// in memory, show that it has no such key.
+    pub fn new<S: PageSource + ?Sized>(
+        source: &S,
+        table: TableView<'_>,
+        direction: Direction,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        readahead: Readahead,
+    ) -> Self {
+        let at = table.at;
+        let mut sources = Vec::new();
+        let mut covers = MergeCovers::new(direction);
+        let far = if direction == Direction::Forward { high } else { low };
+        let add_level = |level: &Level, at, covers: &mut MergeCovers, sources: &mut Vec<(Cursor, Version)>| {
+            let cursor = LevelCursor::within(source, level.clone(), low, high, Readahead::NONE);
+            if !cursor.is_empty() {
+                covers.add_level(&cursor, at, low, high);
+                sources.push((Cursor::Level(Box::new(cursor.until(far))), at));
+            }
+        };
+        if let Some(own) = table.own {
+            covers.add_memtable(&own.memtable, own.at);
+            sources.push((Cursor::Memory(MemCursor::new(own.memtable.clone(), own.at)), own.at));
+            own.files().iter().for_each(|file| add_level(file, own.at, &mut covers, &mut sources));
+        }
+        for memtable in table.memtables() {
+            covers.add_memtable(memtable, at);
+            sources.push((Cursor::Memory(MemCursor::new(memtable.clone(), at)), at));
+        }
+        let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
+        let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
+        let levels = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned());
+        levels.for_each(|level| add_level(&level, at, &mut covers, &mut sources));
+        if !readahead.is_none() {
+            let bytes = |cursor: &Cursor| if let Cursor::Level(cursor) = cursor { cursor.bytes() } else { 0 };
+            let all_bytes = sources.iter().map(|(cursor, _)| bytes(cursor)).sum();
+            for (cursor, _) in &mut sources {
+                if let Cursor::Level(cursor) = cursor {
+                    cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
+                }
+            }
+        }
+        let sources = sources.into_iter().map(|(cursor, at)| MergeSource { cursor, at, hidden: 0 });
+        let sources = Frontier::new(direction, sources, || NextMove::Seek);
+        let (key, came, giver) = (Vec::new(), Came::Nowhere, None);
+        let has_streaks = table.own.is_none_or(|own| own.files().is_empty());
+        let (expects_streaks, copies) = (has_streaks, FIRST_COPIES);
+        Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, copies }
+    }
+
+    /// Key of the row found last.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Where another merge must start to go on in place of this one; `None` if this one is where it started.
+    pub fn place(&self) -> Option<Start<'_>> {
+        match self.came {
+            Came::Nowhere => None,
+            Came::To => Some(Bound::Included(&self.key)),
+            Came::Past => Some(Bound::Excluded(&self.key)),
+        }
+    }
+
+    /// The next visible row before `far`; the same row again until it was [left](Self::leave). The search begins at
+    /// `start`, which matters only until a row was found. Only keys are read of rows beyond `far`. If the row is in a
+    /// file, `parts` are replaced with its parts in all of `groups` but the main one. If the reader loads the parts of
+    /// row after row, parts that lie outside their pages are asked for ahead.
+    ///
+    /// It consists of steps that keep their results, so that it goes on where it was when it is run again after a
+    /// fault: sources that have arrived stay, rows that are not visible are left, and the pages pinned for them are
+    /// released.
+    pub fn find<S: PageSource + ?Sized>(
+        &mut self,
+        reader: &S,
+        (start, far): (Start<'_>, Bound<&[u8]>),
+        (groups, loads): (Groups, Loads),
+        parts: &mut Vec<StoredValue>,
+    ) -> Result<Option<FoundRow>, Stop> {
+        parts.clear();
+        loop {
+            self.arrive(reader, (start, far))?;
+            let Some((newest, key)) = self.sources.nearest() else { return Ok(None) };
+            if !comes_before(key, &far, self.direction) {
+                return Ok(None);
+            }
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            self.came = Came::To;
+            self.covers.reach(reader, &self.key)?;
+            if let Some((source, found)) = self.resolve(reader, newest)? {
+                if let FoundRow::File(row, _) = &found
+                    && let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor_mut(source)
+                {
+                    if groups.any_beside_main() {
+                        cursor.parts(reader, groups, row.place, parts)?;
+                    }
+                    if loads == Loads::Parts {
+                        cursor.load_ahead(reader, groups, row.place, *at);
+                    }
+                }
+                let was_in_file = self.giver.is_some_and(|giver| self.sources.cursor(giver).cursor.is_level());
+                self.expects_streaks |= was_in_file && matches!(found, FoundRow::File(..));
+                self.giver = Some(source);
+                return Ok(Some(found));
+            }
+            self.leave();
+            reader.release();
+        }
+    }
+
+    /// Moves every source that has to move, and releases the pages pinned for this. A step. It does nothing if no row
+    /// was left since.
+    pub fn arrive<S: PageSource + ?Sized>(
+        &mut self,
+        reader: &S,
+        (start, far): (Start<'_>, Bound<&[u8]>),
+    ) -> Result<(), Stop> {
+        if self.sources.has_arrived() {
+            return Ok(());
+        }
+        let mut is_cover_missing = false;
+        // Range erases around the start are read in the same rounds as the rows.
+        if let Bound::Included(key) | Bound::Excluded(key) = start
+            && !self.covers.is_known()
+        {
+            match self.covers.reach(reader, key) {
+                Ok(()) => {}
+                Err(Stop::Fault) => is_cover_missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        let direction = self.direction;
+        self.sources.arrive(is_cover_missing, |MergeSource { cursor, .. }, to| match to {
+            NextMove::Seek => cursor.seek(reader, start, direction),
+            NextMove::SeekAfter(edge) => match after(edge) {
+                // Nothing is read beyond the far end.
+                Bound::Included(key) | Bound::Excluded(key) if !comes_before(key, &far, direction) => Ok(false),
+                Bound::Unbounded => Ok(false),
+                next => cursor.seek(reader, next, direction),
+            },
+            NextMove::Step => cursor.step(reader, direction),
+        })?;
+        reader.release();
+        Ok(())
+    }
+
+    /// The visible row of the current key and its source. `first` is the newest source that has the key.
+    fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, FoundRow)>, Stop> {
+        let key = self.key.as_slice();
+        for i in first..self.sources.len() {
+            if self.sources.key(i) != Some(key) {
+                continue;
+            }
+            if self.covers.hidden_until(i).is_some() {
+                return Ok(None);
+            }
+            let MergeSource { cursor, at, .. } = self.sources.cursor(i);
+            let Some((kind, version, found)) = cursor.visible(reader, *at)? else {
+                continue;
+            };
+            let shows = kind == RowKind::Put && self.covers.over(i).is_none_or(|cover| cover <= version);
+            return Ok(shows.then_some((i, found)));
+        }
+        Ok(None)
+    }
+
+    /// Leaves the row that was found last: sources at its key have to move before keys are compared again.
+    pub fn leave(&mut self) {
+        self.came = Came::Past;
+        let covers = &self.covers;
+        self.sources.leave(&self.key, |i, source| {
+            let hidden = covers.hidden_until(i);
+            source.hidden = if hidden.is_some() { source.hidden + 1 } else { 0 };
+            match hidden.filter(|_| source.hidden > HIDDEN_ROWS) {
+                Some(edge) => {
+                    source.hidden = 0;
+                    NextMove::SeekAfter(edge.clone())
+                }
+                None => NextMove::Step,
+            }
+        });
+    }
+
+    /// Memory of the pages that it pins from one step to the next, in bytes.
+    pub fn pinned_bytes(&self) -> u64 {
+        let levels = self.sources.cursors().map(|source| match &source.cursor {
+            Cursor::Memory(..) => 0,
+            Cursor::Level(cursor) => cursor.pinned_bytes(),
+        });
+        levels.sum()
+    }
+
+    /// Whether it is worth looking for [streaks](Self::streaks). Where the next rows are all in memory, it is not.
+    pub fn expects_streaks(&self) -> bool {
+        self.expects_streaks
+    }
+
+    /// The rows before `far` that come after the row that was left and need no step: those in the pages in which the sources
+    /// stand, and copies of those in memory between them, newest source first, up to the next key of a source that stands in no
+    /// page. The same range erases cover all of them. If `is_alone`, only rows of the page of the row that was left. No more
+    /// than `most` of them will be taken, with their parts in `groups`. The merge stays where it is until [`Merge::resume`].
+    pub fn streaks(&mut self, far: Bound<&[u8]>, groups: Groups, (is_alone, most): (bool, usize)) -> Vec<SourceStreak> {
+        let giver = self.giver.filter(|_| self.has_streaks);
+        let streaks = giver.and_then(|giver| self.find_streaks(giver, far, groups, (is_alone, most)));
+        let streaks = streaks.unwrap_or_default();
+        self.expects_streaks = !streaks.is_empty();
+        streaks
+    }
+
+    fn find_streaks(
+        &self,
+        giver: usize,
+        far: Bound<&[u8]>,
+        groups: Groups,
+        (is_alone, most): (bool, usize),
+    ) -> Option<Vec<SourceStreak>> {
+        let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
+        // It is about to seek the end of a range erase. The erase hides its rows up to the edge, where streaks are cut.
+        let is_hidden = |source| matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_)));
+        let giver_goes_on = self.sources.key(giver).is_some() && !is_hidden(giver);
+        // First, because without it the others are of no use.
+        let mut of_giver = match giver_goes_on && self.sources.cursor(giver).cursor.is_level() {
+            true => Some(self.streak_of(giver, far, groups).filter(Streak::has_parts)?),
+            false => None,
+        };
+        for source in 0..self.sources.len() {
+            let Some(key) = self.sources.key(source) else { continue };
+            if is_hidden(source) {
+                continue;
+            }
+            if is_alone && source != giver {
+                next_keys.push(key);
+            } else if !self.sources.cursor(source).cursor.is_level() {
+                in_memory.push(source);
+            } else if source == giver {
+                pages.extend(of_giver.take().map(|streak| (source, streak)));
+            } else if let Some(streak) = self.streak_of(source, far, groups) {
+                pages.push((source, streak));
+            } else {
+                next_keys.push(key);
+            }
+        }
+        for (_, streak) in &mut pages {
+            next_keys.iter().for_each(|key| streak.until(Bound::Excluded(key)));
+        }
+        pages.retain(|(_, streak)| !streak.is_empty());
+        if !pages.iter().any(|(_, streak)| streak.has_parts()) {
+            return None;
+        }
+        let (_, oldest) = pages.last_mut()?;
+        let mut copies = Vec::new();
+        if !in_memory.is_empty() {
+            // They are copied up to the last row of the oldest page, which mostly is the page with the most rows.
+            oldest.limit(most);
+            let mut last = Vec::new();
+            let end = if oldest.is_cut() { Bound::Unbounded } else { oldest.last_key(&mut last) };
+            let ends = [far, self.covers.edge(), end];
+            let is_before = |key: &[u8], end: Bound<&[u8]>| comes_before(key, &end, self.direction);
+            let is_before_end = |key: &[u8]| {
+                ends.iter().all(|&end| is_before(key, end))
+                    && next_keys.iter().all(|next| is_before(key, Bound::Excluded(next)))
+            };
+            for source in in_memory {
+                let Cursor::Memory(cursor) = &self.sources.cursor(source).cursor else { continue };
+                let (start, erased) = (self.start_of(source), self.covers.over(source));
+                let rows = CopiedRows::new(cursor, start, self.direction, erased, self.copies, is_before_end);
+                if !rows.is_empty() {
+                    copies.push(SourceStreak { source, rows: StreakRows::Copied(rows) });
+                }
+            }
+        }
+        // Memory is newer than all files.
+        let pages = pages.into_iter().map(|(source, streak)| SourceStreak { source, rows: StreakRows::Page(streak) });
+        Some(copies.into_iter().chain(pages).collect())
+    }
+
+    /// The rows of a source before `far` that need no step, from its next row on; `None` if this row needs one.
+    fn streak_of(&self, source: usize, far: Bound<&[u8]>, groups: Groups) -> Option<Streak> {
+        let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
+        let shown = (*at, self.covers.over(source));
+        let mut streak = cursor.streak(self.start_of(source), self.direction, shown, groups)?;
+        streak.until(self.covers.edge());
+        streak.until(far);
+        Some(streak)
+    }
+
+    /// Where the next row of a source is.
+    fn start_of(&self, source: usize) -> StreakStart {
+        if self.sources.moving(source).is_some() { StreakStart::After } else { StreakStart::At }
+    }
+
+    /// Goes on after the rows that were taken from `streaks`, which began here. If `is_key_open`, the row taken last says nothing
+    /// about its key, which another source may show.
+    pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
+        let mut last: Option<usize> = None;
+        for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {
+            match (&mut self.sources.cursor_mut(*source).cursor, rows) {
+                (Cursor::Level(cursor), StreakRows::Page(streak)) => cursor.resume(streak),
+                (Cursor::Memory(cursor), StreakRows::Copied(rows)) => {
+                    rows.resume(cursor);
+                    if rows.is_used_up() {
+                        self.copies = self.copies.saturating_mul(2);
+                    }
+                }
+                _ => unreachable!("a source gives rows of one kind"),
+            }
+            self.sources.send(*source, NextMove::Step);
+            let key = |source: usize| self.sources.key(source);
+            let is_after = last.is_none_or(|last| match self.direction {
+                Direction::Forward => key(*source) > key(last),
+                Direction::Backward => key(*source) < key(last),
+            });
+            if is_after {
+                last = Some(*source);
+            }
+        }
+        match last.and_then(|source| self.sources.key(source)) {
+            Some(key) => {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                self.came = if is_key_open { Came::To } else { Came::Past };
+            }
+            None => self.expects_streaks = false,
+        }
+    }
+}
+
+/// Where a walk starts that goes on after all keys before `edge`. Unbounded if there are no such keys.
+fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
+    match edge {
+        Bound::Included(last) => Bound::Excluded(last),
+        Bound::Excluded(next) => Bound::Included(next),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+impl StreakRows {
+    /// Which way they go.
+    pub fn direction(&self) -> Direction {
+        match self {
+            Self::Page(streak) => streak.direction(),
+            Self::Copied(rows) => rows.direction(),
+        }
+    }
+
+    /// What all their keys begin with.
+    pub fn prefix(&self) -> &[u8] {
+        match self {
+            Self::Page(streak) => streak.prefix(),
+            Self::Copied(rows) => rows.prefix(),
+        }
+    }
+
+    /// Whether the source has no row after the last one that the range could come to. Otherwise it may have more.
+    #[inline]
+    pub fn is_cut(&self) -> bool {
+        match self {
+            Self::Page(streak) => streak.is_cut(),
+            Self::Copied(rows) => rows.is_cut(),
+        }
+    }
+
+    /// The bytes of the pages that they pin, or of the copies.
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            Self::Page(streak) => streak.pinned_bytes(),
+            Self::Copied(rows) => rows.memory_bytes(),
+        }
+    }
+
+    /// The place of the row that comes next, if there is one.
+    #[inline]
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            Self::Page(streak) => streak.row(),
+            Self::Copied(rows) => rows.row(),
+        }
+    }
+
+    /// What the source says about the row that comes next, which is read; `None` if no row is left.
+    #[inline]
+    pub fn read(&mut self) -> Option<StreakRow> {
+        match self {
+            Self::Page(streak) => streak.read(),
+            Self::Copied(rows) => rows.read(),
+        }
+    }
+
+    /// The key that was read last.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match self {
+            Self::Page(streak) => streak.key(),
+            Self::Copied(rows) => rows.key(),
+        }
+    }
+
+    /// Replaces `key` with the key of a row.
+    pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
+        match self {
+            Self::Page(streak) => streak.read_key(row, key),
+            Self::Copied(rows) => rows.read_key(row, key),
+        }
+    }
+
+    /// Goes past the row that comes next.
+    #[inline]
+    pub fn advance(&mut self) {
+        match self {
+            Self::Page(streak) => streak.advance(),
+            Self::Copied(rows) => rows.advance(),
+        }
+    }
+
+    fn has_advanced(&self) -> bool {
+        match self {
+            Self::Page(streak) => streak.has_advanced(),
+            Self::Copied(rows) => rows.has_advanced(),
+        }
+    }
+}
+
+impl Sorted for MergeSource {
+    #[inline]
+    fn key(&self) -> Option<&[u8]> {
+        self.cursor.key()
+    }
+}
+
+impl Cursor {
+    fn is_level(&self) -> bool {
+        matches!(self, Self::Level(..))
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Memory(cursor) => cursor.key(),
+            Self::Level(cursor) => Some(cursor.key()),
+        }
+    }
+
+    fn seek<S: PageSource + ?Sized>(
+        &mut self,
+        reader: &S,
+        start: Start<'_>,
+        direction: Direction,
+    ) -> Result<bool, Stop> {
+        match (self, direction) {
+            (Self::Memory(cursor), Direction::Forward) => {
+                cursor.seek(start);
+                Ok(cursor.key().is_some())
+            }
+            (Self::Memory(cursor), Direction::Backward) => {
+                cursor.seek_back(start);
+                Ok(cursor.key().is_some())
+            }
+            (Self::Level(cursor), Direction::Forward) => match start {
+                Bound::Unbounded => cursor.seek_first(reader),
+                Bound::Included(key) => cursor.seek(reader, key, Seek::Lower),
+                Bound::Excluded(key) => cursor.seek(reader, key, Seek::Upper),
+            },
+            (Self::Level(cursor), Direction::Backward) => match start {
+                Bound::Unbounded => cursor.seek_last(reader),
+                Bound::Included(key) => cursor.seek_back(reader, key, Seek::Lower),
+                Bound::Excluded(key) => cursor.seek_back(reader, key, Seek::Upper),
+            },
+        }
+    }
+
+    fn step<S: PageSource + ?Sized>(&mut self, reader: &S, direction: Direction) -> Result<bool, Stop> {
+        match (self, direction) {
+            (Self::Memory(cursor), _) => {
+                cursor.step(direction);
+                Ok(cursor.key().is_some())
+            }
+            (Self::Level(cursor), Direction::Forward) => cursor.next(reader),
+            (Self::Level(cursor), Direction::Backward) => cursor.prev(reader),
+        }
+    }
+
+    fn visible<S: PageSource + ?Sized>(
+        &self,
+        reader: &S,
+        at: Version,
+    ) -> Result<Option<(RowKind, Version, FoundRow)>, Stop> {
+        match self {
+            Self::Memory(cursor) => {
+                let row = cursor.row().clone();
+                Ok(Some((row.kind(), row.version(), FoundRow::Memory(row))))
+            }
+            Self::Level(cursor) => {
+                let row = cursor.visible(reader, at)?;
+                Ok(row.map(|row| (row.kind, row.version, FoundRow::File(row, cursor.file().clone()))))
+            }
+        }
+    }
+}

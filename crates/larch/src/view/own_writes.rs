@@ -1,0 +1,341 @@
+//! The writes of a transaction, which its own reads see before they are committed. It does not know how rows are read.
+//!
+//! The writes are the operations of one batch, in order. When a read of their table needs them, they are also put into a memtable of
+//! their own, which lies over all other memtables. There the operation number `i` has the version `base + 1 + i`, newer than
+//! everything that the transaction can see. So a range goes on seeing what was written when it began.
+//!
+//! When they take too much memory, they move into files, [runs](Run), which lie between this memtable and all others.
+//!
+//! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another one is filled when it
+//! is needed. To fill one after each savepoint would take quadratic time. So a read of one key puts only the operations before the newest
+//! savepoint into it, if there are few after it: among these it looks one by one.
+
+use super::run::Run;
+use crate::base::ops::{BatchMark, BatchOps, Op};
+use crate::base::table::{TableId, TableInfo};
+use crate::manifest::{DbFile, Level};
+use crate::memtable::Memtable;
+use crate::memtable::set::MemSet;
+use os::sync::{Arc, Mutex};
+use sst::{RowKind, Version};
+
+/// The writes of a transaction.
+#[derive(Debug)]
+pub struct OwnWrites {
+    /// Those that are in no run.
+    ops: BatchOps,
+    /// The others; `None` if there are none, so that a small transaction has less to move.
+    spilled: Option<Box<Spilled>>,
+    /// The version that the transaction reads.
+    base: Version,
+    /// The tables that are written to, sorted by their ids.
+    tables: Vec<Arc<TableInfo>>,
+    /// How many writes there were before the first one to each of these tables.
+    first_writes: Vec<u64>,
+    /// The newest place to which the transaction may go back.
+    kept_to: Option<WriteMark>,
+    #[cfg(test)]
+    applied: os::sync::atomic::AtomicU64,
+    filled: Mutex<Vec<FilledTable>>,
+}
+
+/// Writes in files.
+#[derive(Debug)]
+struct Spilled {
+    /// At least one; oldest first.
+    runs: Vec<Run>,
+    /// The files of the runs by table, newest first.
+    files: Vec<(TableId, Arc<[Level]>)>,
+}
+
+/// A place between two writes.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteMark {
+    /// How many writes there are before it.
+    count: u64,
+    /// How many of them were in runs when it was made, and the place among the others.
+    in_runs: u64,
+    in_memory: BatchMark,
+}
+
+/// A memtable of own writes to a table.
+#[derive(Debug)]
+struct FilledTable {
+    table: TableId,
+    memtable: Arc<Memtable>,
+    /// The operations of which it has those of its table.
+    to: BatchMark,
+}
+
+/// The rows that a transaction has written to a table, up to one of its operations. They lie over all other rows.
+#[derive(Clone, Debug)]
+pub struct OwnRows {
+    /// The newest rows.
+    pub memtable: Arc<Memtable>,
+    /// The version up to which they count.
+    pub at: Version,
+    files: Option<Arc<[Level]>>,
+}
+
+impl WriteMark {
+    /// How many writes there are before it.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+impl OwnRows {
+    /// Files with older rows, newest first, each as a level.
+    pub fn files(&self) -> &[Level] {
+        self.files.as_deref().unwrap_or_default()
+    }
+
+    /// The files in which `key` may be, newest first.
+    pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &DbFile> {
+        self.files().iter().flat_map(|level| level.iter()).filter(|file| file.may_contain(key)).map(|file| &**file)
+    }
+}
+
+/// A read of one key looks through so many operations before a memtable is made.
+const SEARCHED_OPS: u32 = 16;
+
+/// It looks through so many operations after the newest savepoint before they are put into the memtable.
+const SEARCHED_OPS_KEPT: u32 = 64;
+
+impl OwnWrites {
+    /// No writes, of a transaction that reads at `base`.
+    pub fn new(base: Version) -> Self {
+        Self {
+            ops: BatchOps::new(),
+            spilled: None,
+            base,
+            tables: Vec::new(),
+            first_writes: Vec::new(),
+            kept_to: None,
+            #[cfg(test)]
+            applied: Default::default(),
+            filled: Mutex::default(),
+        }
+    }
+
+    /// How many writes there are.
+    pub fn count(&self) -> u64 {
+        self.in_runs() + u64::from(self.ops.count())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// How many of them are in runs.
+    pub fn in_runs(&self) -> u64 {
+        self.runs().last().map_or(0, |run| run.through)
+    }
+
+    /// The version of the last of the first `count` writes.
+    pub fn version(&self, count: u64) -> Version {
+        Version(self.base.0 + count)
+    }
+
+    /// Whether they only erase.
+    pub fn is_erases_only(&self) -> bool {
+        self.runs().iter().all(|run| run.is_erases_only) && self.ops.is_erases_only()
+    }
+
+    /// The tables that they write to, sorted by their ids.
+    pub fn tables(&self) -> &[Arc<TableInfo>] {
+        &self.tables
+    }
+
+    /// The writes in files, oldest first.
+    pub fn runs(&self) -> &[Run] {
+        self.spilled.as_deref().map_or(&[], |spilled| &spilled.runs)
+    }
+
+    fn files(&self) -> &[(TableId, Arc<[Level]>)] {
+        self.spilled.as_deref().map_or(&[], |spilled| &spilled.files)
+    }
+
+    /// Replaces the runs from number `from` on by `run`.
+    pub fn replace_runs(&mut self, from: usize, run: Option<Run>) {
+        let mut runs = self.spilled.take().map_or_else(Vec::new, |spilled| spilled.runs);
+        runs.truncate(from);
+        runs.extend(run);
+        if runs.is_empty() {
+            return;
+        }
+        let mut files: Vec<(TableId, Vec<Level>)> = Vec::new();
+        for (table, file) in runs.iter().rev().flat_map(|run| &run.files) {
+            let level = Arc::new(vec![file.clone()]);
+            match files.iter_mut().find(|(of, _)| of == table) {
+                Some((_, levels)) => levels.push(level),
+                None => files.push((*table, vec![level])),
+            }
+        }
+        let files = files.into_iter().map(|(table, levels)| (table, levels.into())).collect();
+        self.spilled = Some(Box::new(Spilled { runs, files }));
+    }
+
+    /// Takes `run`, which has all writes that were in none.
+    pub fn moved_into(&mut self, run: Run) {
+        let runs = self.runs().len();
+        self.replace_runs(runs, Some(run));
+        self.clear_memory();
+    }
+
+    /// Forgets the writes that are in no run.
+    pub fn clear_memory(&mut self) {
+        self.ops.clear();
+        self.filled.get_mut().clear();
+    }
+
+    /// Memtables with the writes that are in no run.
+    pub fn memtables(&self) -> MemSet {
+        let rows = MemSet::new(0, Arc::default());
+        self.apply(&BatchMark::default(), &self.ops.mark(), |table| Some(rows.table_or_new(table)));
+        rows
+    }
+
+    /// Puts the writes after `from` up to `to`, which are in no run, into memtables, if there is one for their table.
+    fn apply<'m>(&self, from: &BatchMark, to: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
+        let first = self.in_runs() + u64::from(from.count());
+        let versions = (self.base.0 + 1 + first..).map(Version);
+        let ops = self.ops.iter_from(from).take((to.count() - from.count()) as usize);
+        for (version, (table, op)) in versions.zip(ops) {
+            #[cfg(test)]
+            self.applied.fetch_add(1, os::sync::atomic::Ordering::Relaxed);
+            let Some(memtable) = memtable(TableId(table)) else { continue };
+            match op {
+                Op::Put { key, value } => memtable.batch().apply(key, version, RowKind::Put, value),
+                Op::Erase { key } => memtable.batch().apply(key, version, RowKind::Erase, &[]),
+                Op::RangeErase { start, end } => drop(memtable.remove_range(start, end, version)),
+            }
+        }
+    }
+
+    /// The operations that are in no run.
+    pub fn ops(&self) -> &BatchOps {
+        &self.ops
+    }
+
+    /// The operations that are in no run, and the tables that all writes write to, sorted by their ids.
+    pub fn parts_mut(&mut self) -> (&mut BatchOps, &[Arc<TableInfo>]) {
+        (&mut self.ops, &self.tables)
+    }
+
+    /// What adds a write to `table`.
+    pub fn write_to(&mut self, table: &Arc<TableInfo>) -> &mut BatchOps {
+        if let Err(place) = self.tables.binary_search_by_key(&table.id, |table| table.id) {
+            self.tables.insert(place, table.clone());
+            self.first_writes.insert(place, self.count());
+        }
+        &mut self.ops
+    }
+
+    /// Adds `ops`, which write to `tables`.
+    pub fn append(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) {
+        for table in tables {
+            self.write_to(table);
+        }
+        self.ops.append(ops);
+    }
+
+    /// Where it is now.
+    pub fn mark(&self) -> WriteMark {
+        WriteMark { count: self.count(), in_runs: self.in_runs(), in_memory: self.ops.mark() }
+    }
+
+    /// Takes back all writes after `mark`, which is not before the last write in a run.
+    pub fn rewind(&mut self, mark: &WriteMark) {
+        let in_memory = match mark.in_runs == self.in_runs() {
+            true => mark.in_memory,
+            false => self.ops.mark_after((mark.count - self.in_runs()) as u32),
+        };
+        self.ops.rewind(&in_memory);
+        self.filled.get_mut().retain(|filled| filled.to <= in_memory);
+        let mut first_writes = self.first_writes.iter();
+        self.tables.retain(|_| first_writes.next().is_some_and(|first| *first < mark.count));
+        self.first_writes.retain(|first| *first < mark.count);
+    }
+
+    /// The transaction may go back to `newest`, and to earlier places.
+    pub fn keep_to(&mut self, newest: Option<WriteMark>) {
+        self.kept_to = newest;
+    }
+
+    /// The place among the writes in no run to which the transaction may go back, if it may.
+    fn kept_in_memory(&self) -> Option<BatchMark> {
+        let kept = self.kept_to?;
+        Some(if kept.in_runs == self.in_runs() { kept.in_memory } else { BatchMark::default() })
+    }
+
+    /// The transaction reads at `base` from now on. It has no writes.
+    pub fn rebase(&mut self, base: Version) {
+        assert!(self.is_empty(), "the versions of own writes follow the base");
+        self.base = base;
+    }
+
+    /// The rows that lie over `table`, if there are any.
+    #[inline]
+    pub fn rows(&self, table: TableId) -> Option<OwnRows> {
+        if self.is_written(table) { Some(self.fill(table, &self.ops.mark())) } else { None }
+    }
+
+    fn is_written(&self, table: TableId) -> bool {
+        self.tables.iter().any(|written| written.id == table) && !self.is_empty()
+    }
+
+    /// As [`OwnWrites::rows`], for a read of `key` alone.
+    #[inline]
+    pub fn rows_for(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
+        if self.spilled.is_none()
+            && self.ops.count() <= SEARCHED_OPS
+            && !self.ops.iter().any(|(of, op)| of == table.0 && op.writes_to(key))
+        {
+            return None;
+        }
+        match self.kept_in_memory() {
+            Some(kept) if self.ops.count() - kept.count() <= SEARCHED_OPS_KEPT => self.rows_kept_for(&kept, table, key),
+            _ => self.rows(table),
+        }
+    }
+
+    /// As [`OwnWrites::rows_for`]. If the transaction goes back to `kept`, the memtable of `table` can be used again.
+    #[cold]
+    fn rows_kept_for(&self, kept: &BatchMark, table: TableId, key: &[u8]) -> Option<OwnRows> {
+        if !self.is_written(table) {
+            return None;
+        }
+        if !self.ops.iter_from(kept).any(|(of, op)| of == table.0 && op.writes_to(key)) {
+            return Some(self.fill(table, kept));
+        }
+        // One of the last writes decides, so that no others are asked.
+        let memtable = Arc::new(Memtable::new());
+        self.apply(kept, &self.ops.mark(), |of| (of == table).then_some(&memtable));
+        Some(OwnRows { memtable, at: self.version(self.count()), files: None })
+    }
+
+    /// How many writes were put into memtables so far.
+    #[cfg(test)]
+    pub fn applied(&self) -> u64 {
+        self.applied.load(os::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Brings the memtable of `table` up to the place `end`.
+    #[cold]
+    fn fill(&self, table: TableId, end: &BatchMark) -> OwnRows {
+        let mut all = self.filled.lock();
+        let place = all.iter().position(|filled| filled.table == table).unwrap_or_else(|| {
+            all.push(FilledTable { table, memtable: Arc::new(Memtable::new()), to: BatchMark::default() });
+            all.len() - 1
+        });
+        let FilledTable { memtable, to, .. } = &mut all[place];
+        if *to < *end {
+            self.apply(to, end, |of| (of == table).then_some(&*memtable));
+            *to = *end;
+        }
+        let files = self.files().iter().find(|(of, _)| *of == table).map(|(_, files)| files.clone());
+        OwnRows { memtable: memtable.clone(), at: self.version(self.count()), files }
+    }
+}

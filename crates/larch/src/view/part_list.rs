@@ -1,0 +1,127 @@
+//! Which parts of rows a read gives, and in which order. It knows neither the names of groups nor where a row is found.
+
+use super::value::{Parts, Value};
+use crate::base::parts::{self, MAX_GROUPS};
+use crate::memtable::MemRow;
+use pages::{PageCache, Stop, together};
+use sst::{Groups, LoadedValue, Row, StoredValue};
+use std::ops::Range;
+
+/// Some of the parts of a row, none of them twice.
+#[derive(Clone, Copy, Debug)]
+pub struct PartList {
+    /// How many parts every row of the table has.
+    row_parts: u8,
+    len: u8,
+    /// The group of each part, in the order of the caller.
+    groups: [u8; MAX_GROUPS],
+    set: Groups,
+}
+
+impl PartList {
+    /// No parts of rows that have `row_parts`: keys only.
+    pub fn nothing(row_parts: usize) -> Self {
+        Self { row_parts: row_parts.max(1) as u8, len: 0, groups: [0; MAX_GROUPS], set: Groups::NONE }
+    }
+
+    /// The value of rows that have one part.
+    pub fn whole() -> Self {
+        Self { row_parts: 1, len: 1, groups: [0; MAX_GROUPS], set: Groups::MAIN }
+    }
+
+    /// These parts and then the part in `group`; `None` if it is among them already.
+    pub fn with(mut self, group: usize) -> Option<Self> {
+        if self.set.contains(group) {
+            return None;
+        }
+        self.groups[usize::from(self.len)] = group as u8;
+        self.len += 1;
+        self.set = self.set.with(group);
+        Some(self)
+    }
+
+    /// The number of parts.
+    #[inline]
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// The group of part `i`.
+    #[inline]
+    pub fn group(&self, i: usize) -> usize {
+        usize::from(self.groups[..self.len()][i])
+    }
+
+    /// The groups as a set.
+    #[inline]
+    pub fn set(&self) -> Groups {
+        self.set
+    }
+
+    /// Where part `i` lies in the value of a row in memory.
+    pub fn place(&self, i: usize, value: &[u8]) -> Range<usize> {
+        let place = parts::find(value, usize::from(self.row_parts), self.group(i));
+        place.expect("commits and recovery let in only values that were made of the table's parts")
+    }
+
+    /// The parts of a row in memory.
+    pub fn of_memory(&self, row: &MemRow) -> Parts {
+        Parts::of((0..self.len()).map(|i| Value::from_memory(row, self.place(i, row.value()))))
+    }
+
+    /// Part `i` of a row in a file; `beside_main` are its parts in the groups of the set without the main one, in their
+    /// order.
+    pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
+        match self.group(i) {
+            0 => &row.value,
+            group => self.beside(group, beside_main),
+        }
+    }
+
+    /// The part in `group`, of those in the groups of the set without the main one, in their order.
+    #[inline]
+    pub fn beside<'s>(&self, group: usize, beside_main: &'s [StoredValue]) -> &'s StoredValue {
+        &beside_main[self.set.beside_main_before(group)]
+    }
+}
+
+impl PartList {
+    /// Loads all parts with `load`, which loads part `i`; they fault together. A step.
+    pub fn load(
+        &self,
+        cache: &PageCache,
+        mut load: impl FnMut(usize) -> Result<LoadedValue, Stop>,
+    ) -> Result<Parts, Stop> {
+        let mut loaded = [const { None }; MAX_GROUPS];
+        together((0..self.len()).zip(&mut loaded), |(i, part)| {
+            *part = Some(load(i)?);
+            Ok(())
+        })?;
+        Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_wanted_once_and_in_the_order_asked_for() {
+        let wanted = [4, 0, 2].into_iter().try_fold(PartList::nothing(5), PartList::with).expect("each once");
+        assert!(wanted.with(2).is_none() && wanted.with(0).is_none());
+        assert_eq!((0..wanted.len()).map(|i| wanted.group(i)).collect::<Vec<_>>(), [4, 0, 2]);
+        assert_eq!(wanted.set().beside_main().collect::<Vec<_>>(), [2, 4]);
+        let mut value = Vec::new();
+        parts::encode(&["a", "bb", "ccc", "", "eeeee"], &mut value);
+        let found: Vec<&[u8]> = (0..wanted.len()).map(|i| &value[wanted.place(i, &value)]).collect();
+        assert_eq!(found, [&b"eeeee"[..], b"a", b"ccc"]);
+        assert_eq!(PartList::whole().place(0, &value), 0..value.len());
+    }
+
+    #[test]
+    fn every_group_can_be_wanted() {
+        let wanted = (0..MAX_GROUPS).try_fold(PartList::nothing(MAX_GROUPS), PartList::with).expect("each once");
+        assert_eq!(wanted.len(), MAX_GROUPS);
+        assert_eq!(wanted.set(), Groups::first(MAX_GROUPS));
+    }
+}

@@ -1,0 +1,170 @@
+//! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into, and in which
+//! large batches go into files. It does not know what the change is.
+//!
+//! It holds the lock of the writer, so that no commit comes between its steps, and the lock of levels if the change
+//! depends on levels. The order of the locks is that of [`writes`](crate::core::writes): levels, writer, manifest.
+
+use crate::base::error::{Error, Result};
+use crate::base::table::{TableId, TableInfo};
+use crate::core::Core;
+use crate::core::writer::Writer;
+use crate::levels::levels_lock::OwnedLevels;
+use crate::manifest::Edit;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::write::room::{table_to_files, wait_for_level0};
+use os::sync::MutexGuard;
+use sst::Version;
+
+/// Makes the commits so far durable. The change does so again under the lock, which other commits wait for; the sync there has only
+/// the commits that came in between.
+fn sync_before_locking(core: &Core) -> Result<()> {
+    core.check_writable()?;
+    if core.env.options.read_only {
+        return Err(Error::ReadOnly);
+    }
+    core.make_durable(core.views.visible())
+}
+
+/// The tables of which `edits` change rows, if they add files and change nothing else; `None` if they may change any table.
+fn changed_tables(edits: &[Edit]) -> Option<Vec<TableId>> {
+    let tables = edits.iter().filter_map(|edit| match edit {
+        Edit::AddFile(file) => Some(Some(file.table)),
+        Edit::LastVersion(_) | Edit::FlushedVersion(_) => None,
+        _ => Some(None),
+    });
+    tables.collect()
+}
+
+/// The right to change tables. Dropping it changes nothing.
+pub struct TableChange<'c> {
+    core: &'c Core,
+    // Fields are dropped in this order: the writer is released before the levels.
+    writer: MutexGuard<'c, Option<Writer>>,
+    _levels: Option<OwnedLevels<'c>>,
+}
+
+impl<'c> TableChange<'c> {
+    /// Takes the lock of the writer.
+    ///
+    /// # Errors
+    ///
+    /// Why writes are refused; [`Error::ReadOnly`].
+    pub fn begin(core: &'c Core) -> Result<Self> {
+        sync_before_locking(core)?;
+        Self::take(core, None)
+    }
+
+    /// Waits until level 0 has room for the rows in memory, and for one more file of each of `targets`. Then takes the locks of
+    /// levels and of the writer, writes the rows in memory of `tables` to files, and makes all commits durable: the durable
+    /// commits are a prefix of all commits, and this change comes after them.
+    ///
+    /// # Errors
+    ///
+    /// As [`TableChange::begin`]; why a flush or a compaction fails; the error of `check`, which is called under the locks
+    /// before anything is written, with the version of the last commit. Reads see that version by then.
+    pub fn begin_with_levels<E: From<Error>>(
+        core: &'c Core,
+        tables: &[&TableInfo],
+        targets: &[&TableInfo],
+        check: impl FnOnce(Version) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        sync_before_locking(core)?;
+        wait_for_level0(core, None)?;
+        targets.iter().try_for_each(|target| wait_for_level0(core, Some(target.id)))?;
+        let levels = core.own_levels();
+        let mut change = Self::take(core, Some(levels))?;
+        let writer = change.writer();
+        check(writer.last_version())?;
+        tables.iter().try_for_each(|table| table_to_files(core, writer, table.id))?;
+        core.sync(writer.unsynced())?;
+        Ok(change)
+    }
+
+    fn take(core: &'c Core, levels: Option<OwnedLevels<'c>>) -> Result<Self> {
+        let writer = core.writes.writer.lock();
+        let open = writer.as_ref().ok_or(Error::ReadOnly)?;
+        core.check_writable()?;
+        core.wait_for_commits(open)?;
+        Ok(Self { core, writer, _levels: levels })
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        self.writer.as_mut().expect("a change begins with a writer")
+    }
+
+    /// Makes every commit so far durable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutcomeUnknown`] if the sync failed, which is final for all writes.
+    pub fn sync(&mut self) -> Result<()> {
+        let unsynced = self.writer().unsynced();
+        self.core.sync(unsynced)
+    }
+
+    /// The version of the last commit. Reads see it.
+    pub fn last_version(&mut self) -> Version {
+        self.writer().last_version()
+    }
+
+    /// The version that the change gets if it is a commit.
+    pub fn version(&mut self) -> Version {
+        self.writer().next_version()
+    }
+
+    /// Installs `edits` with the `fresh` files that were written for them. It is no commit and gets no version.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::install`].
+    pub fn install(self, edits: &[Edit], fresh: FreshFiles) -> Result<()> {
+        self.finish(edits, fresh, None)
+    }
+
+    /// Installs `edits` with the `fresh` files that were written for them, as a commit with [`TableChange::version`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::install`].
+    pub fn commit(self, edits: Vec<Edit>, fresh: FreshFiles) -> Result<()> {
+        self.commit_versions(1, edits, fresh).map(drop)
+    }
+
+    /// As [`TableChange::commit`], with `count` versions, of which [`TableChange::version`] is the first. Reads see all of them at
+    /// once, from the last on, which is returned.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::install`].
+    pub fn commit_versions(mut self, count: u64, mut edits: Vec<Edit>, fresh: FreshFiles) -> Result<Version> {
+        let version = Version(self.version().0 + count - 1);
+        edits.push(Edit::LastVersion(version));
+        if self.core.views.newest().memory.iter().all(|memory| memory.is_empty()) {
+            edits.push(Edit::FlushedVersion(version));
+        }
+        self.finish(&edits, fresh, Some(version))?;
+        Ok(version)
+    }
+
+    fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
+        let core = self.core;
+        let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
+        // What was read of a table under one id, and written under another, cannot be compared. A new table was not read.
+        let is_comparable =
+            |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));
+        let is_comparable = version.is_none() && edits.iter().all(is_comparable);
+        if outcome.is_ok() && !is_comparable {
+            core.writes.recent.note_change_of_tables(changed_tables(edits).as_deref(), self.writer().next_version());
+        }
+        if let (Ok(()), Some(version)) = (&outcome, version) {
+            while self.writer().last_version() < version {
+                self.writer().take_version();
+            }
+            core.writes.sync.note_durable(version);
+            core.views.publish(version);
+        }
+        drop(self);
+        core.clean_up_after(edits);
+        outcome
+    }
+}

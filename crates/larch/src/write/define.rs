@@ -1,0 +1,138 @@
+//! Creates, alters and drops tables: which tables there are, and how they are stored. It does not know their rows.
+
+use super::change::TableChange;
+use crate::base::error::{Error, Result};
+use crate::base::options::TableOptions;
+use crate::base::table::{TableId, TableInfo};
+use crate::core::Core;
+use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::{Edit, FileSet};
+use os::sync::Arc;
+
+/// Refuses a name that no table can have.
+///
+/// # Errors
+///
+/// [`Error::BadTableName`] if it is empty or longer than 255 bytes.
+pub fn check_name(name: &str) -> Result<&str> {
+    if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
+}
+
+/// Refuses the name of a new table that is none, or that has control characters: a list of names has one on each line, for people
+/// and for scripts. A table of an earlier release may have such a name.
+///
+/// # Errors
+///
+/// [`Error::BadTableName`].
+pub fn check_new_name(name: &str) -> Result<&str> {
+    if has_control(name) { Err(Error::BadTableName(name.to_owned())) } else { check_name(name) }
+}
+
+/// Whether a name would not stand on one line.
+pub fn has_control(name: &str) -> bool {
+    name.chars().any(char::is_control)
+}
+
+/// The table `name`. If it does not exist, it is created with `options`.
+///
+/// # Errors
+///
+/// As [`TableChange::begin`], [`Core::install`] and, of a new table, [`check_new_name`].
+pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
+    // Under the writer's lock, so that the name is looked up and the number is taken in one step.
+    let change = TableChange::begin(core)?;
+    let view = core.views.newest();
+    if let Some(table) = view.files.tables.named(name) {
+        return Ok(table.info.clone());
+    }
+    check_new_name(name)?;
+    let id = TableId(view.files.next_table);
+    let edit = Edit::Table { id, name: name.to_owned(), options };
+    change.install(&[edit], FreshFiles::new(&core.env.opener.leftovers))?;
+    core.views.table_info(id).ok_or_else(|| Error::TableDropped(name.to_owned()))
+}
+
+/// Drops the table `name`; false if there is none.
+///
+/// # Errors
+///
+/// As [`TableChange::begin`] and [`Core::install`].
+pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
+    let mut change = TableChange::begin(core)?;
+    let view = core.views.newest();
+    let Some(table) = view.files.tables.named(name) else { return Ok(false) };
+    let mut edits = drops_of_indexes(&view.files, table.info.id);
+    edits.push(Edit::DropTable(table.info.id));
+    drop(view);
+    // The durable commits are a prefix of all commits, so those before this change become durable first.
+    change.sync()?;
+    change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;
+    Ok(true)
+}
+
+/// The edits that drop the indexes of `table`.
+fn drops_of_indexes(files: &FileSet, table: TableId) -> Vec<Edit> {
+    files.tables.indexes_of(table).map(|index| Edit::DropTable(index.info.id)).collect()
+}
+
+/// Refuses `work` on a table that has indexes, because it does not keep them.
+///
+/// # Errors
+///
+/// [`Error::HasIndexes`].
+pub fn check_unindexed(files: &FileSet, table: &TableInfo, work: &'static str) -> Result<()> {
+    let indexes = files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref());
+    let indexes: Vec<String> = indexes.map(|index| index.name.clone()).collect();
+    if indexes.is_empty() { Ok(()) } else { Err(Error::HasIndexes { table: table.name.clone(), work, indexes }) }
+}
+
+/// Changes how `table` is stored from here on. It holds one lock from reading the options to writing them, so that two alters
+/// at the same time do not lose each other's change.
+///
+/// # Errors
+///
+/// [`Error::BadOptions`] if the options cannot be used or the groups change; else as [`Core::install`].
+pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
+    core.check_writable()?;
+    let _altering = core.writes.altering.lock();
+    if core.env.options.read_only {
+        return Err(Error::ReadOnly);
+    }
+    let old = core.views.newest().files_of(table)?.info.clone();
+    let mut options = old.options.clone();
+    change(&mut options);
+    if options.groups != old.options.groups {
+        return Err(Error::BadOptions(format!(
+            "the groups of table {} were fixed when it was created; leave them as they are, or create another table \
+             and copy the rows",
+            table.name
+        )));
+    }
+    options.check_for(core.env.options.compat)?;
+    if options == old.options {
+        return Ok(());
+    }
+    let is_alike = options.writes_like(&old.options);
+    install_options(core, &old, options, is_alike)
+}
+
+/// Notes that the files with the numbers so far may have been written under other options than the table has now.
+///
+/// # Errors
+///
+/// [`Error::TableDropped`]; as [`Core::install`].
+pub fn note_other_options(core: &Core, table: &TableInfo) -> Result<()> {
+    let _altering = core.writes.altering.lock();
+    let now = core.views.newest().files_of(table)?.info.clone();
+    install_options(core, &now, now.options.clone(), false)
+}
+
+/// Installs options of the table `old`. `is_alike`: files are written as under the options before. The caller holds the lock `altering`.
+fn install_options(core: &Core, old: &TableInfo, options: TableOptions, is_alike: bool) -> Result<()> {
+    let mut manifest = core.writes.manifest.lock();
+    // Files with smaller numbers may have begun with the old options. Files with larger numbers get the new ones.
+    let _numbering = core.writes.numbering.write();
+    let since = if is_alike { old.since } else { core.writes.new_number() };
+    let edit = Edit::AlterTable { id: old.id, since, options };
+    core.install_in(&mut manifest, &[edit], FreshFiles::new(&core.env.opener.leftovers), |_| {})
+}

@@ -1,0 +1,211 @@
+//! Recovers the commits that are in logs and not in files yet: as files of level 0 or, if the disk has no room for these, in memory.
+//! It does not know the manifest beyond the file set that was read from it.
+
+use crate::base::error::Result;
+use crate::base::ops::{BatchOps, Op};
+use crate::base::record::{KnownEnd, LogError, Previous, rewrite_tail};
+use crate::base::table::TableId;
+use crate::core::Core;
+use crate::core::writer::{apply, log_path};
+use crate::log::{LogReader, chain, ends_too_early, named_end, oldest_is_missing};
+use crate::manifest::FileSet;
+use crate::manifest::directory::listing::ListedFile;
+use crate::manifest::directory::place::Place;
+use crate::manifest::new_files::NewFiles;
+use crate::memtable::set::MemSet;
+use crate::write::flush;
+use os::Disk;
+use os::sync::Arc;
+use sst::Version;
+use std::path::Path;
+
+/// What was found in the logs, with the recovered rows in files, or in memory if the disk has no room for files.
+pub struct Recovered<R> {
+    /// The recovered rows.
+    pub rows: R,
+    /// The version of the newest commit; 0 if there was none.
+    pub newest: Version,
+    /// The log that the next log continues: the last one with commits, or the first.
+    pub previous: Option<Previous>,
+    /// The numbers of this log and of those before it, ascending. They stay until the rows are in files.
+    pub needed: Vec<u64>,
+    /// How many logs were read.
+    pub logs: u64,
+    /// How many commits were in them.
+    pub commits: u64,
+}
+
+/// Takes recovered commits, in the order of their versions.
+trait Sink {
+    /// Takes a commit of a log.
+    fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()>;
+
+    /// Takes notice that a log has no more commits.
+    fn end_log(&mut self) -> Result<()>;
+}
+
+/// Writes rows to files of level 0 when they fill half of the write buffer, so that memory does not grow with the length of a log.
+struct ToFiles<'c> {
+    core: &'c Arc<Core>,
+    place: &'c Place,
+    files: NewFiles,
+    memory: MemSet,
+}
+
+impl ToFiles<'_> {
+    fn flush(&mut self) -> Result<()> {
+        let memory = std::mem::replace(&mut self.memory, MemSet::new(0, Arc::default()));
+        self.files.append(flush::write_files_to(self.core, &memory, &self.core.views.boundaries(), self.place)?);
+        Ok(())
+    }
+}
+
+impl Sink for ToFiles<'_> {
+    fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()> {
+        self.memory.note_commit(version, 0);
+        apply(&self.memory, version, ops, 0);
+        if self.memory.used_bytes() > self.core.env.options.write_buffer_bytes / 2 { self.flush() } else { Ok(()) }
+    }
+
+    fn end_log(&mut self) -> Result<()> {
+        self.flush()
+    }
+}
+
+impl Sink for MemSet {
+    fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()> {
+        self.note_commit(version, 0);
+        apply(self, version, ops, 0);
+        Ok(())
+    }
+
+    fn end_log(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the newest, and writes
+/// files with their rows to `place`, which is on the same disk.
+///
+/// # Errors
+///
+/// A log that is needed is missing or corrupt; what the disk refuses. Then no file is left.
+pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered<NewFiles>> {
+    let (files, memory) = (NewFiles::none(place), MemSet::new(0, Arc::default()));
+    read_logs(core, (&*place.disk, directory), listed, ToFiles { core, place, files, memory })
+        .map(|recovered| recovered.with(|sink| sink.files))
+}
+
+/// As [`replay`], with the rows in memory. They take as much of it as when they were written: at most the write buffer of then.
+/// All are in one set, so that what newer logs erase of older ones is not written by the flush.
+///
+/// # Errors
+///
+/// As [`replay`]; but it takes no room on the disk.
+pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered<MemSet>> {
+    let disk = &*core.env.machine.disk;
+    let memory = MemSet::new(0, core.env.held.rows.clone()).with_filter();
+    let mut recovered = read_logs(core, (disk, &core.env.directory), listed, memory)?;
+    if let Some((&log, older)) = recovered.needed.split_last() {
+        (recovered.rows.log, recovered.rows.older_logs) = (log, older.to_vec());
+    }
+    Ok(recovered)
+}
+
+impl<R> Recovered<R> {
+    /// The same with other rows.
+    fn with<S>(self, rows: impl FnOnce(R) -> S) -> Recovered<S> {
+        let Self { rows: old, newest, previous, needed, logs, commits } = self;
+        Recovered { rows: rows(old), newest, previous, needed, logs, commits }
+    }
+}
+
+fn read_logs<R: Sink>(
+    core: &Core,
+    (disk, directory): (&dyn Disk, &Path),
+    listed: &[ListedFile],
+    rows: R,
+) -> Result<Recovered<R>> {
+    let files = &core.views.newest().files;
+    let numbers: Vec<u64> = listed
+        .iter()
+        .filter_map(|name| match name {
+            ListedFile::Log(number) if *number >= files.oldest_log => Some(*number),
+            _ => None,
+        })
+        .collect();
+    let open = |number| LogReader::open(disk, &log_path(directory, number), None);
+    let chain = chain(&numbers, files.oldest_log, open)?;
+    if files.oldest_log > 0 && chain.first().map(|log| log.number) != Some(files.oldest_log) {
+        return Err(oldest_is_missing(&log_path(directory, files.oldest_log)).into());
+    }
+    let (logs, newest) = (chain.len() as u64, Version(0));
+    let mut recovered = Recovered { rows, newest, previous: None, needed: Vec::new(), logs, commits: 0 };
+    for (i, log) in chain.iter().enumerate() {
+        let number = log.number;
+        let path = log_path(directory, number);
+        if let Some(previous) = log.previous {
+            let is_here = previous.number < files.oldest_log || (i > 0 && chain[i - 1].number == previous.number);
+            if !is_here {
+                let why = format!("it continues log {}, which is missing", previous.number);
+                return Err(LogError::corrupt(&path, 0, why).into());
+            }
+        }
+        let named_end = named_end(&chain[i..]);
+        let mut reader = LogReader::open(disk, &path, named_end)?;
+        let before = recovered.commits;
+        while let Some(commit) = reader.next_commit()? {
+            let (version, ops) = (commit.version, commit.ops);
+            if version <= recovered.newest {
+                let why = format!("commit {} comes after commit {}", version.0, recovered.newest.0);
+                return Err(LogError::corrupt(&path, commit.offset, why).into());
+            }
+            recovered.newest = version;
+            recovered.commits += 1;
+            recovered.rows.take(version, &known_tables(ops, files))?;
+        }
+        let is_short = named_end.is_some_and(|end| reader.end() < end.at);
+        if is_short {
+            // It is the log before the newest one, and was not durable when the newest one began.
+            check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
+        }
+        rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
+        // The next log need not continue those at the end that have no commits. So they do not add up on a disk that stays full.
+        if i == 0 || recovered.commits > before || is_short {
+            recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
+            recovered.needed = chain[..=i].iter().map(|log| log.number).collect();
+        }
+        recovered.rows.end_log()?;
+        if is_short {
+            // The commits of the newest log come after commits that are lost. The next log continues this one.
+            break;
+        }
+    }
+    Ok(recovered)
+}
+
+/// Checks that nothing proves that log `next` was ever synced, and with it the log before it. That one, at `path`, ends at `end`, before
+/// the place where `next` says that it ended.
+fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
+    match LogReader::open(disk, next, None)?.proof_of_sync()? {
+        None => Ok(()),
+        Some(proof) => Err(ends_too_early(path, end, next, &proof).into()),
+    }
+}
+
+/// The ops on tables that still exist.
+fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
+    let known = |table: u32| files.tables.contains_key(&TableId(table));
+    if ops.iter().all(|(table, _)| known(table)) {
+        return ops.clone();
+    }
+    let mut kept = BatchOps::new();
+    for (table, op) in ops.iter().filter(|(table, _)| known(*table)) {
+        match op {
+            Op::Put { key, value } => kept.put(table, key, value),
+            Op::Erase { key } => kept.erase(table, key),
+            Op::RangeErase { start, end } => kept.range_erase(table, start, end),
+        }
+    }
+    kept
+}

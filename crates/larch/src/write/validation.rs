@@ -1,0 +1,140 @@
+//! Compares what a transaction depends on with the commits since it began. It does not know how a commit gets its version.
+//!
+//! It looks twice. First without a lock, at the commits that are visible by then. Then under the lock that orders commits, at the few
+//! that came since, so that nothing comes between the last look and the commit. The second look does nothing if no commit came.
+
+use crate::base::conflict::Conflict;
+use crate::base::ops::{BatchOps, Op};
+use crate::base::table::TableId;
+use crate::memtable::Memtable;
+use crate::memtable::set::MemSet;
+use crate::transaction::read_set::ReadSet;
+use crate::transaction::recent::{FlushedKeys, Recent, Tables};
+use crate::transaction::signature::{LatestKeys, Signature};
+use crate::view::View;
+use os::sync::Arc;
+use sst::{KeyRange, Version};
+
+/// What a transaction depends on, and how far it was compared.
+#[derive(Debug)]
+pub struct Validation<'t> {
+    began: Version,
+    reads: [Option<&'t ReadSet>; 2],
+    /// The tables that it has read or written.
+    tables: Tables,
+    /// Whether another commit may have written what the transaction writes.
+    guards_writes: bool,
+    /// Commits up to this version were compared.
+    compared: Version,
+}
+
+/// The rows of recent commits: those in memory, and the keys of those that were flushed.
+struct Commits<'v> {
+    memory: &'v [Arc<MemSet>],
+    flushed: FlushedKeys,
+}
+
+impl<'t> Validation<'t> {
+    /// Of a transaction that began at `began`, has read or written `tables`, and has read `reads`, which may be in two sets. If it
+    /// `guards_writes`, it also depends on the keys it writes.
+    pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
+        let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
+        Self { began, reads, tables, guards_writes, compared: began }
+    }
+
+    /// Whether it depends on nothing.
+    fn is_trivial(&self) -> bool {
+        self.reads.iter().all(Option::is_none) && !self.guards_writes
+    }
+
+    /// Whether there are commits up to `to` with which it was not compared.
+    pub fn is_behind(&self, to: Version) -> bool {
+        to > self.compared && !self.is_trivial()
+    }
+
+    /// What it depends on, if its writes are `ops`.
+    pub fn keys(&self, ops: &BatchOps) -> Signature {
+        let mut keys = if self.guards_writes { Signature::of_ops(ops) } else { Signature::NONE };
+        for reads in self.reads.into_iter().flatten() {
+            if reads.ranges().next().is_some() {
+                return Signature::ANY;
+            }
+            reads.keys().for_each(|(table, key)| keys.add(table, key));
+        }
+        keys
+    }
+
+    /// Whether one of `commits` up to `to` that was not compared may have changed one of `keys`. If not, all of them count as compared.
+    pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
+        let may_be = commits.may_have(keys, self.compared, to);
+        if !may_be {
+            self.compared = to;
+        }
+        may_be
+    }
+
+    /// Compares it with the commits up to `to` that were not compared yet. Memory has all commits up to `to` that `view` does not have
+    /// in files.
+    ///
+    /// # Errors
+    ///
+    /// The conflict.
+    pub fn compare(&mut self, view: &View, recent: &Recent, ops: &BatchOps, to: Version) -> Result<(), Conflict> {
+        if !self.is_behind(to) {
+            return Ok(());
+        }
+        let too_old = |oldest| Conflict::TooOld { began: self.began, oldest };
+        let flushed = recent.commits(self.compared, self.tables).map_err(too_old)?;
+        let commits = Commits { memory: &view.memory, flushed };
+        if let Some((table, key)) = self.changed(&commits, ops) {
+            let name =
+                view.files.tables.get(&table).map_or_else(|| "(dropped)".to_owned(), |files| files.info.name.clone());
+            return Err(Conflict::Changed { table: name, key: key.into() });
+        }
+        self.compared = to;
+        Ok(())
+    }
+
+    /// A key on which the transaction depends and that was changed.
+    fn changed(&self, commits: &Commits<'_>, ops: &BatchOps) -> Option<(TableId, Vec<u8>)> {
+        let since = self.compared;
+        let key = |(table, key): (TableId, &[u8])| commits.changed_key(table, key, since);
+        let range = |(table, range): (TableId, KeyRange<&[u8]>)| commits.changed_range(table, &range, since);
+        for reads in self.reads.into_iter().flatten() {
+            let ranges = reads.ranges().map(|(table, keys)| (*table, borrowed(keys)));
+            if let Some(found) = reads.keys().find_map(key).or_else(|| { ranges }.find_map(range)) {
+                return Some(found);
+            }
+        }
+        let mut written = ops.iter().filter(|_| self.guards_writes);
+        written.find_map(|(table, op)| match op {
+            Op::Put { key: written, .. } | Op::Erase { key: written } => key((TableId(table), written)),
+            Op::RangeErase { start, end } => {
+                let keys = KeyRange { start, end: Some(end).filter(|end| !end.is_empty()) };
+                range((TableId(table), keys))
+            }
+        })
+    }
+}
+
+fn borrowed(range: &KeyRange) -> KeyRange<&[u8]> {
+    KeyRange { start: range.start.as_slice(), end: range.end.as_deref() }
+}
+
+impl Commits<'_> {
+    /// The memtables of `table` that may have commits after `since`.
+    fn memtables(&self, table: TableId, since: Version) -> impl Iterator<Item = &Arc<Memtable>> {
+        let sets = self.memory.iter().filter(move |set| set.newest() > since);
+        sets.filter_map(move |set| set.table(table)).chain(self.flushed.of(table, since))
+    }
+
+    fn changed_key(&self, table: TableId, key: &[u8], since: Version) -> Option<(TableId, Vec<u8>)> {
+        let is_changed = self.memtables(table, since).any(|memtable| memtable.has_changed(key, since));
+        is_changed.then(|| (table, key.to_vec()))
+    }
+
+    fn changed_range(&self, table: TableId, keys: &KeyRange<&[u8]>, since: Version) -> Option<(TableId, Vec<u8>)> {
+        let mut found = self.memtables(table, since).filter_map(|memtable| memtable.changed_key(keys, since));
+        found.next().map(|key| (table, key))
+    }
+}

@@ -1,0 +1,89 @@
+//! The crates as a house: rooms, floors and what goes up, in figures; or the imports of one crate, file by file.
+
+use super::circles::{self, Edges};
+use super::imports::{Crate, Imports, Names};
+use super::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The figures of all crates, or the imports of the crates in `places`: from, to, names, with tabs between.
+///
+/// # Errors
+///
+/// A place that is no crate; a file that cannot be parsed.
+pub fn shown(tree: &Tree, places: &[&str]) -> Result<String, String> {
+    let mut text = String::new();
+    if !places.is_empty() {
+        for place in places {
+            let src = format!("{}/src/", place.trim_end_matches('/'));
+            if !tree.has_folder(src.trim_end_matches('/')) {
+                return Err(format!("{place} has no folder src; name the folder of a crate, as crates/larch"));
+            }
+            let crate_ = Crate::read(tree, &src).map_err(|finding| finding.to_string())?;
+            imports(&crate_, &mut text);
+        }
+        return Ok(text);
+    }
+    text.push_str("crate                      files   lines  rooms  floors  in circles  largest  public at the root\n");
+    for src in circles::sources(tree) {
+        let crate_ = Crate::read(tree, &src).map_err(|finding| finding.to_string())?;
+        figures(tree, src.trim_end_matches("/src/"), &crate_, &mut text);
+    }
+    Ok(text)
+}
+
+fn imports(crate_: &Crate, text: &mut String) {
+    for (from, imports) in crate_.imports() {
+        for (to, names) in imports {
+            let names = names.into_iter().collect::<Vec<_>>().join(",");
+            writeln!(text, "{}\t{}\t{names}", crate_.files[from], crate_.files[to]).expect("a string takes all");
+        }
+    }
+}
+
+fn figures(tree: &Tree, name: &str, crate_: &Crate, text: &mut String) {
+    let lines: usize = crate_.files.values().filter_map(|path| Some(tree.text(path)?.lines().count())).sum();
+    let edges = rooms(&crate_.imports());
+    let rooms: BTreeSet<&str> = crate_.files.keys().filter_map(|file| file.first()).map(String::as_str).collect();
+    let knots = circles::knots(&edges);
+    let (knotted, largest) = (knots.iter().map(Vec::len).sum::<usize>(), knots.iter().map(Vec::len).max().unwrap_or(0));
+    let floors = if knots.is_empty() { floors(&edges).to_string() } else { "-".to_owned() };
+    writeln!(
+        text,
+        "{name:<26} {:>5} {lines:>7} {:>6} {floors:>7} {knotted:>11} {largest:>8} {:>19}",
+        crate_.files.len(),
+        rooms.len(),
+        crate_.public_at_root()
+    )
+    .expect("a string takes all");
+}
+
+/// What the rooms of a crate import from each other. The root, which puts them together, is none.
+fn rooms<'c>(imports: &Imports<'c>) -> Edges<&'c str> {
+    let room = |file: &'c Names| file.first().map(String::as_str);
+    let mut edges = Edges::new();
+    for (from, imports) in imports {
+        for to in imports.keys() {
+            if let (Some(from), Some(to)) = (room(from), room(to)) {
+                let imported: &mut BTreeSet<&str> = edges.entry(from).or_default();
+                imported.extend((from != to).then_some(to));
+            }
+        }
+    }
+    edges
+}
+
+/// How many floors rooms have that are in no circle: a room stands above all that it imports.
+fn floors(edges: &Edges<&str>) -> usize {
+    fn floor<'n>(room: &'n str, edges: &Edges<&'n str>, known: &mut BTreeMap<&'n str, usize>) -> usize {
+        if let Some(&floor) = known.get(room) {
+            return floor;
+        }
+        let below = edges.get(room).into_iter().flatten().map(|below| floor(below, edges, known)).max();
+        let floor = below.unwrap_or(0) + 1;
+        known.insert(room, floor);
+        floor
+    }
+    let mut known = BTreeMap::new();
+    edges.keys().map(|room| floor(room, edges, &mut known)).max().unwrap_or(1)
+}
