@@ -1,8 +1,13 @@
 //! Runs a workload on a store and measures it.
 //!
-//! Each thread counts for itself. The calling thread gathers once an interval what the threads hand over, shows it, and ends
-//! the run. If sessions block, every client has a thread, and a run has at most [`MOST_THREADS`] of them. If one session can
-//! have many requests under way, a few threads drive all clients, and a client takes no more memory than its state.
+//! Operations of an open loop that were due in the window and not sent before it ended are *unsent*. A client thread is
+//! *pausing* while it waits for a time of its schedule or before a new attempt: this processor time is the client's own
+//! (decision 44).
+//!
+//! Each thread counts for itself. The calling thread gathers once an interval what the threads hand over, shows it, and
+//! ends the run. If sessions block, every client has a thread, and a run has at most [`MOST_THREADS`] of them. If one
+//! session can have many requests under way, a few threads drive all clients, and a client takes no more memory than
+//! its state.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -61,9 +66,9 @@ pub struct Plan {
     /// The pieces that the run is shown and kept in.
     #[serde(rename = "interval_nanos", with = "nanos")]
     pub interval: Duration,
-    /// How long a thread may let a client wait whose time has come, so that it wakes up once for many. It sleeps until a
-    /// multiple of this on the run's clock, and serves all whose time has come by then. This counts as waiting. If it is zero,
-    /// a thread wakes up as exactly as it can.
+    /// How long a thread may let a client wait whose time has come, so that it wakes up once for many. It sleeps until
+    /// a multiple of this on the run's clock, and serves all whose time has come by then. This counts as waiting. If it
+    /// is zero, a thread wakes up as exactly as it can.
     #[serde(rename = "slack_nanos", with = "nanos", default)]
     pub slack: Duration,
     /// Whether the sessions are those of [`Store::loader`]. What they gathered is written within the window.
@@ -196,9 +201,9 @@ fn nothing(partial: &Measured) -> String {
 /// How long the calling thread sleeps at most before it looks at `stop`.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Lets the clients of `workload` work on `store` as `plan` says. `watch` is shown every interval soon after its end. A run
-/// ends within a moment of `stop` being set, or when the store lets go of the requests under way; its result is then
-/// marked interrupted.
+/// Lets the clients of `workload` work on `store` as `plan` says. `watch` is shown every interval soon after its end. A
+/// run ends within a moment of `stop` being set, or when the store lets go of the requests under way; its result is
+/// then marked interrupted.
 pub fn run<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -209,8 +214,8 @@ pub fn run<W: Workload>(
     run_from(store, workload, plan, stop, &mut || {}, watch)
 }
 
-/// The same, but the clients begin when `begin` returns. It is called once all of them have their sessions, so that it can wait
-/// for clients of other processes.
+/// The same, but the clients begin when `begin` returns. It is called once all of them have their sessions, so that it
+/// can wait for clients of other processes.
 pub fn run_from<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -314,8 +319,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// Starts the threads and waits until each has its session. The first tells what sessions there are, and so how many
-    /// threads it takes.
+    /// Starts the threads and waits until each has its session. The first tells what sessions there are, and so how
+    /// many threads it takes.
     fn start<'scope>(
         self,
         scope: &'scope Scope<'scope, 'r>,
@@ -505,7 +510,8 @@ impl<'r, W: Workload> Crew<'r, W> {
             }
             if (now >= timeline.end || running == 0) && after.is_none() {
                 let look = self.look();
-                // Where the run ends within an interval, how the store stands then is how it stood at the end of the interval.
+                // Where the run ends within an interval, how the store stands then is how it stood at the end of the
+                // interval.
                 gathered.count(timeline.interval(now.min(timeline.end) - 1), now, &look.counters);
                 after = Some(look);
             }
@@ -598,8 +604,8 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 }
 
-/// When the counters of the store are read within a run: after each interval, and so seldom that it takes at most a hundredth of the
-/// time of the thread that gathers.
+/// When the counters of the store are read within a run: after each interval, and so seldom that it takes at most a
+/// hundredth of the time of the thread that gathers.
 #[derive(Default)]
 struct Samples {
     /// No earlier.

@@ -1,8 +1,12 @@
-//! A result as one HTML page: text, tables and charts. The page needs nothing but itself, so it opens without a network and can be
-//! sent as one file. It knows no measurement.
+//! A result as one HTML page: text, tables and charts. The page needs nothing but itself, so it opens without a network
+//! and can be sent as one file. It knows no measurement.
 //!
-//! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`, version 1.6.32, MIT).
-//! Beside each chart its points stand in a table, which is for screen readers, for keyboards and for browsers without scripts.
+//! On a chart *by the clock* runs lie where they were in time, and not each from its own start. A *lane* is a strip
+//! below the axis with the events of one kind, and a *shade* is a time set apart, as the warm-up.
+//!
+//! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`,
+//! version 1.6.32, MIT). Beside each chart its points stand in a table, which is for screen readers, for keyboards and
+//! for browsers without scripts.
 
 mod drawn;
 mod html;

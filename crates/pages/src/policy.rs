@@ -1,5 +1,5 @@
-//! Which pages stay in memory and which go. It knows no pages, only what their owner calls them; it takes no lock, reads
-//! no clock and no memory of a page.
+//! Which pages stay in memory and which go. It knows no pages, only what their owner calls them; it takes no lock,
+//! reads no clock and no memory of a page.
 //!
 //! It is of the family of S3-FIFO (Yang and others, SOSP 2023): some lines of pages, and a hit moves nothing. The owner
 //! counts the uses of a page, up to three, and gives the count away when the policy looks at the page.
@@ -15,21 +15,24 @@
 //!   kept at the owner's wish: goes when there is nothing else
 //! ```
 //!
+//! * A page is a *newcomer* when it was admitted recently, and *proven* when it was used again since (decision 18). A
+//!   *kept* page belongs to a table that is to stay in memory: it is evicted only if no other page can be. The owner
+//!   keeps pages up to a share of the cache.
 //! * A page is looked at when it is the oldest of its line, so each look moves a page to the end of a line or ends the
 //!   search. [`Policy::evict`] looks at no more pages than its caller allows; when none of them deserves to go, the one
 //!   goes that comes nearest to it. `None` means that all of them were pinned.
-//! * A pinned page is passed over and keeps its standing; the search goes on in another line, so that pins in one do not
-//!   hide what could go in the others.
-//! * A scan of any length stays among the newcomers, and so pushes out newcomers only. Its nodes are used often, but all
-//!   at once: what counts is whether a node is used after it has stayed for a while.
+//! * A pinned page is passed over and keeps its standing; the search goes on in another line, so that pins in one do
+//!   not hide what could go in the others.
+//! * A scan of any length stays among the newcomers, and so pushes out newcomers only. Its nodes are used often, but
+//!   all at once: what counts is whether a node is used after it has stayed for a while.
 //! * Index pages wait in lines of their own, with a larger share: one of them serves a hundred data pages, so it has to
 //!   wait longer for its next use than one of these. Those that are not used go.
-//! * Data read ahead waits in a line of its own for its use, however many others are missed meanwhile; then it goes before
-//!   any other. It is not remembered, and one that is read ahead again proves nothing. Nodes read ahead are newcomers,
-//!   which go when they come to be looked at without a use.
-//! * Memory: a node of 20 bytes and what the owner calls a page, 24 for a `u32`, of which a fifth at most is spare; and 8
-//!   bytes to remember a page that went, for as many pages as are resident, with a quarter to spare: 40 bytes a page at
-//!   worst. It grows in steps, and is given back when the policy is dropped.
+//! * Data read ahead waits in a line of its own for its use, however many others are missed meanwhile; then it goes
+//!   before any other. It is not remembered, and one that is read ahead again proves nothing. Nodes read ahead are
+//!   newcomers, which go when they come to be looked at without a use.
+//! * Memory: a node of 20 bytes and what the owner calls a page, 24 for a `u32`, of which a fifth at most is spare; and
+//!   8 bytes to remember a page that went, for as many pages as are resident, with a quarter to spare: 40 bytes a page
+//!   at worst. It grows in steps, and is given back when the policy is dropped.
 //!
 //! Not thread safe: the cache has a lock around it.
 
@@ -92,8 +95,8 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// What the cache uses. A scan reads ahead an eighth of the cache at most. Of what is shared out here the proven pages
-    /// have nothing while scans go on: 60 % is theirs. Otherwise found by `larch bench cache-trace`.
+    /// What the cache uses. A scan reads ahead an eighth of the cache at most. Of what is shared out here the proven
+    /// pages have nothing while scans go on: 60 % is theirs. Otherwise found by `larch bench cache-trace`.
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
@@ -128,8 +131,8 @@ enum Standing {
     Ahead,
     /// A newcomer; its uses may all be those of one step.
     Asked,
-    /// An index page that has stayed for a while: its uses are of a later step. A data page read ahead that was not used
-    /// yet when it was looked at.
+    /// An index page that has stayed for a while: its uses are of a later step. A data page read ahead that was not
+    /// used yet when it was looked at.
     Stayed,
     Proven,
     /// The owner wants it to stay.
@@ -160,12 +163,12 @@ const KEPT_DATA: usize = 5;
 const KEPT_INDEX: usize = 6;
 const LINES: usize = 7;
 
-/// While pages that were read ahead are within their share, one look in this many is at them, so that those of a scan that
-/// is over make room.
+/// While pages that were read ahead are within their share, one look in this many is at them, so that those of a scan
+/// that is over make room.
 const AHEAD_LOOKS: u64 = 16;
 
-/// While data and index pages both have more than their shares, one look in this many is at an index page. So nodes go that
-/// are not used, but slowly: in a cache that is being filled most of them had no time to be.
+/// While data and index pages both have more than their shares, one look in this many is at an index page. So nodes go
+/// that are not used, but slowly: in a cache that is being filled most of them had no time to be.
 const INDEX_LOOKS: u64 = 8;
 
 /// No place.
@@ -224,8 +227,8 @@ impl<T: Copy> Policy<T> {
         self.push(place.0);
     }
 
-    /// A page stays from now on for as long as there are others that can go. How many of them are kept is for the owner to
-    /// bound.
+    /// A page stays from now on for as long as there are others that can go. How many of them are kept is for the owner
+    /// to bound.
     pub fn keep(&mut self, place: PolicyPlace) {
         self.change_standing(place.0, Standing::Kept);
     }

@@ -1,5 +1,7 @@
 //! Finds anomalies in what concurrent transactions saw. A history of transactions goes in: their reads, their writes,
-//! their outcomes and the versions of their commits. What no engine that keeps its promise could have shown comes out.
+//! their outcomes and the versions of their commits. What no engine that keeps its promise could have shown comes out:
+//! an *anomaly* is what concurrent transactions saw although their isolation does not allow it. A value in a history is
+//! a *mark*, a number that stands for the value and names its writer.
 //!
 //! The checker knows no engine, and not how one decides which transactions may commit. It looks at three things:
 //!
@@ -29,17 +31,17 @@
 //! * Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020: unique
 //!   values that name their writer, G-nonadjacent, cycles with real time.
 //!
-//! A range erase is a write of those keys that it changes. A key that had no value looks the same after an erase, so who
-//! read that it has none comes before the transaction that next gives it a value, and not before the erase.
+//! A range erase is a write of those keys that it changes. A key that had no value looks the same after an erase, so
+//! who read that it has none comes before the transaction that next gives it a value, and not before the erase.
 //!
 //! The cost is linear in the operations, in the rows that ranges gave and in the known keys within these ranges, except
 //! that transactions are sorted by version and a key is found by a binary search. A history should have few keys, so
 //! that transactions meet.
 //!
 //! [`plan`] draws transactions from a seed, [`player`] plays them on a [`store::Store`] and writes down what they saw.
-//! [`ReferenceStore`](reference::ReferenceStore) is such a store, correct or broken on purpose, which shows that the rest
-//! finds what it should.
-//! [`engine`] is the engine as such a store, and [`script`] plays transactions on it that stand in a text.
+//! [`ReferenceStore`](reference::ReferenceStore) is such a store, correct or broken on purpose, which shows that the
+//! rest finds what it should. [`engine`] is the engine as such a store, and [`script`] plays transactions on it that
+//! stand in a text.
 
 pub mod anomaly;
 mod cycles;

@@ -1,8 +1,9 @@
-//! One moment of a database, of which a copy is made: files, which stay until the copy is done, and rows that are not in files
-//! yet. It does not know where the copy goes.
+//! One moment of a database, the view and the version that a copy shows: files, which stay until the copy is done, and
+//! rows that are not in files yet. It does not know where the copy goes.
 //!
-//! A database that is open for writing keeps the files of a view while there is a reference to the view. If it is open read-only,
-//! the writer in another process may remove a file at any time. Then the copy begins again with the newest files.
+//! A database that is open for writing keeps the files of a view while there is a reference to the view. If it is open
+//! read-only, the writer in another process may remove a file at any time. Then the copy begins again with the newest
+//! files.
 
 use super::beside::{self, OpenLog};
 use crate::base::cancel::Limit;
@@ -70,8 +71,9 @@ impl Moment {
         loop {
             let view = core.views.newest();
             let visible = core.views.visible();
-            // If the view is still the newest, it has all commits up to this version, and its files have none after it. There is
-            // one exception: an import or a large batch shows its files first, and then its version, which comes next.
+            // If the view is still the newest, it has all commits up to this version, and its files have none after it.
+            // There is one exception: an import or a large batch shows its files first, and then its version, which
+            // comes next.
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);
@@ -92,7 +94,8 @@ impl Moment {
         self.files.database
     }
 
-    /// Writes the rows that are not in files yet, and the manifest, to `place`. The rows in memory are not needed any more then.
+    /// Writes the rows that are not in files yet, and the manifest, to `place`. The rows in memory are not needed any
+    /// more then.
     ///
     /// # Errors
     ///
@@ -108,8 +111,8 @@ impl Moment {
                 version
             }
             Rest::Logs(logs) => {
-                // The writer gives the next numbers to files of its own. If the copy replaces the database in a store, no name there
-                // stands for other bytes than before.
+                // The writer gives the next numbers to files of its own. If the copy replaces the database in a store,
+                // no name there stands for other bytes than before.
                 core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
                 let (rows, newest) = rows_of_logs(core, &logs, place, limit)?;
                 all.append(rows);
@@ -131,8 +134,8 @@ impl Moment {
         Ok(Written { version, manifest, names, fresh: all.fresh })
     }
 
-    /// Makes everything durable in the database itself that is in the copy at `version`, so that a crash does not leave a copy
-    /// that is newer than the database.
+    /// Makes everything durable in the database itself that is in the copy at `version`, so that a crash does not leave
+    /// a copy that is newer than the database.
     ///
     /// # Errors
     ///
@@ -147,8 +150,8 @@ impl Moment {
         core.make_durable(version.min(core.views.visible()))
     }
 
-    /// Whether a copy of it that ended with `error` is to begin again: a writer in another process has removed a file of it, which
-    /// the newest manifest does not name any more.
+    /// Whether a copy of it that ended with `error` is to begin again: a writer in another process has removed a file
+    /// of it, which the newest manifest does not name any more.
     pub fn is_outdated(&self, error: &Error) -> bool {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
@@ -159,8 +162,8 @@ impl Moment {
     }
 }
 
-/// Reads `logs` from copies in `place`, where recovery may cut them off, and writes their rows to files there. Returns these and
-/// the newest version in them.
+/// Reads `logs` from copies in `place`, where recovery may cut them off, and writes their rows to files there. Returns
+/// these and the newest version in them.
 fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, limit: &Limit) -> Result<(NewFiles, Version)> {
     let disk = &place.disk;
     let mut copies = FreshFiles::new(&place.leftovers);

@@ -1,8 +1,9 @@
-//! Decides which input files a merge may leave as they are. It knows their metas and reads nothing; whether no other input
-//! has keys between theirs is found out by the merge.
+//! Decides which input files a merge may leave as they are. It knows their metas and reads nothing; whether no other
+//! input has keys between theirs is found out by the merge.
 //!
-//! A file that a merge takes over lies between two of its outputs. So its bounds must be exact, and a merge that rewrote it
-//! would find nothing in it to remove.
+//! A merge *takes over* a file, which means that it leaves the file as it is, if no other input has keys between those
+//! of the file (decision 55). Such a file lies between two of the outputs. So its bounds must be exact, and a merge
+//! that rewrote it would find nothing in it to remove.
 
 use crate::base::table::TableInfo;
 use crate::files::output::is_fair_length;
@@ -16,8 +17,8 @@ use std::collections::HashSet;
 pub struct KeptFiles(HashSet<u64>);
 
 impl KeptFiles {
-    /// Those among `sources`, the inputs of a merge of `table` into files of `file_bytes`. `bottom` says that no deeper level
-    /// has keys in their range, so that erases are removed there.
+    /// Those among `sources`, the inputs of a merge of `table` into files of `file_bytes`. `bottom` says that no deeper
+    /// level has keys in their range, so that erases are removed there.
     pub fn among(table: &TableInfo, sources: &[Level], file_bytes: u64, bottom: bool) -> Self {
         let files = || sources.iter().flat_map(|level| level.iter());
         let is_erased = |file: &DbFile| {

@@ -1,13 +1,16 @@
 //! What a write to a table changes in its indexes. It does not know how the changes are committed.
 //!
-//! A write to a table with indexes is a part of a transaction. The row is read as the transaction sees it, its keys of before and of
-//! after are compared, and the entries that differ are erased and put by the same transaction. The transaction depends on the row,
-//! and for a unique index on all entries with its key: if another commit changes them, it conflicts.
+//! A write to a table with indexes is a part of a transaction. The row is read as the transaction sees it, its keys of
+//! before and of after are compared, and the entries that differ are erased and put by the same transaction. The
+//! transaction depends on the row, and for a unique index on all entries with its key: if another commit changes them,
+//! it conflicts.
 //!
-//! The writes of a transaction take effect together, so what counts for a unique index is their outcome. A write that puts a second entry
-//! with one key notes the doubt, and the commit looks whether there are two at the end.
+//! A *duplicate* is a row whose key in a unique index belongs to another row. The writes of a transaction take effect
+//! together, so what counts for a unique index is their outcome. A write that puts a second entry with one key notes
+//! the doubt, and the commit looks whether there are two at the end.
 //!
-//! Invariant: after an error the transaction has the writes that it had before, except of an erase of a range: the caller goes back.
+//! Invariant: after an error the transaction has the writes that it had before, except of an erase of a range: the
+//! caller goes back.
 
 use super::entry::{self, IndexEntry};
 use crate::base::error::{Error, Result};
@@ -43,8 +46,8 @@ struct Changes {
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// The entries of so many rows are erased before the transaction looks for the memory that its writes take, or as many as have so many
-/// bytes.
+/// The entries of so many rows are erased before the transaction looks for the memory that its writes take, or as many
+/// as have so many bytes.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 
@@ -58,8 +61,8 @@ pub struct Filled {
 }
 
 impl IndexedWrites<'_> {
-    /// Adds a write of `key` to `table`, which has `indexes`, and what it changes in them. `value` is in the form of the log; without one
-    /// the row is erased. `before` is what [`IndexedWrites::rows_before`] gave.
+    /// Adds a write of `key` to `table`, which has `indexes`, and what it changes in them. `value` is in the form of
+    /// the log; without one the row is erased. `before` is what [`IndexedWrites::rows_before`] gave.
     ///
     /// # Errors
     ///
@@ -86,8 +89,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// The first of the rows of `keys` without the writes of the transaction, in one round: as many as a round holds, and one at least. It
-    /// notes nothing.
+    /// The first of the rows of `keys` without the writes of the transaction, in one round: as many as a round holds,
+    /// and one at least. It notes nothing.
     ///
     /// # Errors
     ///
@@ -168,7 +171,8 @@ impl IndexedWrites<'_> {
         Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range(range))
     }
 
-    /// Erases the entries of the next of the `rows` of [`IndexedWrites::begin_erase`]. Returns whether there may be more rows.
+    /// Erases the entries of the next of the `rows` of [`IndexedWrites::begin_erase`]. Returns whether there may be
+    /// more rows.
     ///
     /// # Errors
     ///
@@ -196,8 +200,8 @@ impl IndexedWrites<'_> {
         Ok(true)
     }
 
-    /// Refuses an entry that the index cannot have. If the index is unique and has an entry of another row with the same key, it returns
-    /// the key of this row, and the keys between which all entries with the index key lie.
+    /// Refuses an entry that the index cannot have. If the index is unique and has an entry of another row with the
+    /// same key, it returns the key of this row, and the keys between which all entries with the index key lie.
     fn check_new(
         &mut self,
         table: &TableInfo,
@@ -281,7 +285,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Refuses `entry` of the index with the table `info` if it has the index key of the `last` one, and is the last one from now on.
+    /// Refuses `entry` of the index with the table `info` if it has the index key of the `last` one, and is the last
+    /// one from now on.
     fn check_neighbours(
         &self,
         info: &Arc<TableInfo>,
@@ -312,8 +317,8 @@ impl IndexedWrites<'_> {
         self.handle.core().indexes.index(table.id, index.entries.id).is_none()
     }
 
-    /// Puts the entries of `index` for the next rows of `table` after the key `after`, up to the key `through`: at most `most_rows`,
-    /// and of about `most_bytes` in all.
+    /// Puts the entries of `index` for the next rows of `table` after the key `after`, up to the key `through`: at most
+    /// `most_rows`, and of about `most_bytes` in all.
     ///
     /// # Errors
     ///
@@ -328,7 +333,8 @@ impl IndexedWrites<'_> {
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let parts = index.parts(table);
         let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
-        // The rows count as read one by one: a row that comes between them has its entries from the commit that writes it.
+        // The rows count as read one by one: a row that comes between them has its entries from the commit that writes
+        // it.
         let rows = Reader::new(&handle, Some(self.pin), parts).range::<Parts>((low, Bound::Included(through.to_vec())));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
         for row in rows.limit(most_rows as u64) {
@@ -352,8 +358,9 @@ impl IndexedWrites<'_> {
     }
 }
 
-/// The keys in `index` under which a row of before has entries. A key that is too long for an entry has none. While the index is being
-/// built, a row that does not fit its declaration has none either: the build has not come to it yet, and will fail if it is there still.
+/// The keys in `index` under which a row of before has entries. A key that is too long for an entry has none. While the
+/// index is being built, a row that does not fit its declaration has none either: the build has not come to it yet, and
+/// will fail if it is there still.
 fn keys_before<'r>(
     index: &LiveIndex,
     table: &TableInfo,

@@ -1,8 +1,11 @@
-//! Watches level 0 of each table: when its last file came, and how often reads have looked into files since it was compacted.
-//! It does not know what is compacted because of that.
+//! Watches level 0 of each table: when its last file came, and how often reads have looked into files since it was
+//! compacted. It does not know what is compacted because of that.
 //!
-//! The looks are those of all tables that share the page cache, because a read counts the pages that it finds and not their
-//! tables. So a table that is written may be compacted because another one is read.
+//! A *look* is one read that asks one file for one key: it ends at a filter or at a page with rows. A table is *at
+//! rest* if no file came to its level 0 for some seconds (decision 61).
+//!
+//! The looks are those of all tables that share the page cache, because a read counts the pages that it finds and not
+//! their tables. So a table that is written may be compacted because another one is read.
 //!
 //! Not thread safe: a [`Watch`] lies under the lock of its [`Picks`](super::picks::Picks).
 
@@ -15,8 +18,8 @@ use pages::counters::{CounterSnapshot, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// From this many files on, level 0 of a table at rest, or of one that is read, is compacted: a third of what it waits for
-/// while only writes come, and at least four if it waits for as many.
+/// From this many files on, level 0 of a table at rest, or of one that is read, is compacted: a third of what it waits
+/// for while only writes come, and at least four if it waits for as many.
 pub fn few_files(options: &LevelOptions) -> usize {
     options.level0_files.div_ceil(3).max(options.level0_files.min(4))
 }
@@ -38,8 +41,8 @@ pub struct Now {
     pub looks: u64,
 }
 
-/// How often point reads and seeks of ranges have looked into a file. Each look into a file ends at a filter or at a page with
-/// rows, and a range seeks by nodes of the index.
+/// How often point reads and seeks of ranges have looked into a file. Each look into a file ends at a filter or at a
+/// page with rows, and a range seeks by nodes of the index.
 pub fn looks(counters: &CounterSnapshot) -> u64 {
     let ends = [
         (Reason::Point, PageKind::Filter),
@@ -94,8 +97,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at the files that a table has `now`. If it has `few` of them at least, or if it `wastes` space in any level, its rest is
-    /// waited for.
+    /// Looks at the files that a table has `now`. If it has `few` of them at least, or if it `wastes` space in any
+    /// level, its rest is waited for.
     pub fn look(&mut self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         let files = &table.levels[0];
         let id = table.info.id;

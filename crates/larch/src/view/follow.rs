@@ -1,6 +1,7 @@
-//! Rows that are taken one after the other from the pages in which the sources of a merge stand, and from copies of rows in
-//! memory, without a step. They are taken without the lock of the [ends](super::ends): they pin pages and hold neither a file
-//! nor a memtable, and they are the rows of the version of the range in every later view.
+//! Rows that are taken one after the other without a step: from the *streaks* of the sources of a merge, which are the
+//! rest of the page in which a source stands, or copies of the next rows of a memtable. They are taken without the lock
+//! of the [ends](super::ends): they pin pages and hold neither a file nor a memtable, and they are the rows of the
+//! version of the range in every later view.
 //!
 //! ```text
 //!   newest   [ a     d  e        ]               it stands at d, and the runner-up is c, so the
@@ -9,9 +10,9 @@
 //!                                                was passed, the merge goes on.
 //! ```
 //!
-//! One source stands at the row that comes next. As long as its rows come before the nearest row of the other sources, the
-//! *runner-up*, a row costs one comparison, and none where it is alone. Keys are compared by the eight bytes after what all
-//! keys of the pages begin with, and whole only if these are equal.
+//! One source stands at the row that comes next. As long as its rows come before the nearest row of the other sources,
+//! the *runner-up*, a row costs one comparison, and none where it is alone. Keys are compared by the eight bytes after
+//! what all keys of the pages begin with, and whole only if these are equal.
 
 use super::found::Spot;
 use super::merge::{SourceStreak, StreakRows};
@@ -109,8 +110,8 @@ impl Following {
         std::mem::replace(&mut self.generation, newest) != newest
     }
 
-    /// Goes to the next row, and to the same one again until it was [given](Self::give); false if the merge has to find it.
-    /// It is part of its callers, as is [`Following::row`].
+    /// Goes to the next row, and to the same one again until it was [given](Self::give); false if the merge has to find
+    /// it. It is part of its callers, as is [`Following::row`].
     #[inline(always)]
     pub fn next(&mut self) -> bool {
         loop {
@@ -127,7 +128,8 @@ impl Following {
         }
     }
 
-    /// The row to which [`Following::next`] went. It is part of its callers, because each row of a scan goes through it.
+    /// The row to which [`Following::next`] went. It is part of its callers, because each row of a scan goes through
+    /// it.
     #[inline(always)]
     pub fn row(&self) -> FollowedRow<'_> {
         let beside_main = match &self.sources[self.now].beside.rows {
@@ -163,8 +165,9 @@ impl Following {
         self.state = RowState::Done;
     }
 
-    /// Hands the row to which [`Following::next`] went to `take`, and then the rows of its page that come before the nearest row
-    /// of the other sources, and are shown. Each is given before `take` gets it. What `take` broke with, if it did.
+    /// Hands the row to which [`Following::next`] went to `take`, and then the rows of its page that come before the
+    /// nearest row of the other sources, and are shown. Each is given before `take` gets it. What `take` broke with, if
+    /// it did.
     #[inline]
     pub fn run<B>(&mut self, mut take: impl FnMut(FollowedRow<'_>) -> ControlFlow<B>) -> Option<B> {
         // Also if `take` panics, the row is given.
@@ -200,9 +203,9 @@ impl Following {
         }
     }
 
-    /// Gives the row to which [`Following::next`] went and the rows that [`Following::run`] would hand over after it, `most` in
-    /// all at most, and puts the places of their values in `values`, which is empty. False if the row lies in no page; then it
-    /// is not given.
+    /// Gives the row to which [`Following::next`] went and the rows that [`Following::run`] would hand over after it,
+    /// `most` in all at most, and puts the places of their values in `values`, which is empty. False if the row lies in
+    /// no page; then it is not given.
     #[inline]
     pub fn gather(&mut self, most: usize, values: &mut Vec<(u32, u32)>) -> bool {
         let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
@@ -221,8 +224,8 @@ impl Following {
                 streak.gather((start, end), most, Some(comes_first), values);
             }
         }
-        // The last of them is the row that was given, as if all were taken one by one. A row that was looked at and not taken has
-        // left its key.
+        // The last of them is the row that was given, as if all were taken one by one. A row that was looked at and not
+        // taken has left its key.
         if most > 1 {
             self.read(now);
         }
@@ -279,7 +282,8 @@ impl Following {
         }
     }
 
-    /// Goes past the row at which it stands, if this was given or skipped. A row that is given stays readable until then.
+    /// Goes past the row at which it stands, if this was given or skipped. A row that is given stays readable until
+    /// then.
     #[inline]
     pub fn pass_done(&mut self) {
         if self.state == RowState::Read {
@@ -318,7 +322,8 @@ impl Following {
         }
     }
 
-    /// The order of the next rows of sources `a` and `b` in the direction of the range: `Less` if that of `a` comes first.
+    /// The order of the next rows of sources `a` and `b` in the direction of the range: `Less` if that of `a` comes
+    /// first.
     #[inline]
     fn order(&self, a: usize, b: usize) -> Ordering {
         let (a, b) = (&self.sources[a], &self.sources[b]);
@@ -352,16 +357,16 @@ pub struct FollowedRow<'r> {
     pub spot: Spot<'r>,
 }
 
-/// The [head](head_of) of `key`, or what is left of it to the greatest number where a range goes back, so that a lesser number
-/// comes first in the direction.
+/// The [head](head_of) of `key`, or what is left of it to the greatest number where a range goes back, so that a lesser
+/// number comes first in the direction.
 #[inline]
 fn head_towards(direction: Direction, key: &[u8], prefix_bytes: usize) -> u64 {
     let head = head_of(key, prefix_bytes);
     if direction == Direction::Forward { head } else { !head }
 }
 
-/// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. Of two keys with
-/// the same prefix, the one with the lesser number comes first.
+/// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. Of two keys
+/// with the same prefix, the one with the lesser number comes first.
 #[inline]
 fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
     let rest = key.len() - prefix_bytes;

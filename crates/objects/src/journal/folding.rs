@@ -1,5 +1,6 @@
-//! Small pieces of files are folded: a sheet with a table says again what small sheets before it have said, as one piece. So a reader
-//! of many commits reads few sheets. It knows no store: the writer still has the bytes of the sheets that it has put lately.
+//! Small pieces of files are folded: a sheet with a table says again what small sheets before it have said, as one
+//! piece. So a reader of many commits reads few sheets (decision 91). It knows no store: the writer still has the bytes
+//! of the sheets that it has put lately.
 //!
 //! ```text
 //! sheets    1   2   3  …  63   64                      65  66  …  127   128
@@ -7,9 +8,9 @@
 //!           a reader reads sheet 64 only                    a reader reads sheet 128 only
 //! ```
 //!
-//! What was folded before is folded again only with at least half as many bytes that came since, and no piece that was folded is longer
-//! than [`FOLDED_BYTES`]. So a byte is put again a few times, as the pieces grow: five times at most for a commit of a hundred bytes, which
-//! costs no request.
+//! What was folded before is folded again only with at least half as many bytes that came since, and no piece that was
+//! folded is longer than [`FOLDED_BYTES`]. So a byte is put again a few times, as the pieces grow: five times at most
+//! for a commit of a hundred bytes, which costs no request.
 
 use super::table::Extent;
 use super::{Pending, State};
@@ -61,7 +62,8 @@ impl Recent {
     }
 }
 
-/// The first of the last extents of a file that are worth to be put again together. Those after sheet `table` were never folded.
+/// The first of the last extents of a file that are worth to be put again together. Those after sheet `table` were
+/// never folded.
 fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bool) -> Option<usize> {
     let (mut first, mut sum) = (extents.len(), 0);
     for (place, extent) in extents.iter().enumerate().rev() {

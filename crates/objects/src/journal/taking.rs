@@ -8,13 +8,15 @@
 //!                4  reads the newest sheets, its own among them, and goes on with 52
 //! ```
 //!
-//! The writer has one put under way, so in the time of one request of the newcomer it passes as many numbers as its requests are faster.
-//! If it passes all numbers of a try, the next try has four times as many. The first number that the newcomer gets is where
-//! the writer stops. Those before it are the writer's, or also of the newcomer: it puts a sheet as every number that is free, so there is
-//! no gap in which the writer, or a request that comes late, could put one afterwards.
+//! The writer has one put under way, so in the time of one request of the newcomer it passes as many numbers as its
+//! requests are faster. If it passes all numbers of a try, the next try has four times as many. The first number that
+//! the newcomer gets is where the writer stops. Those before it are the writer's, or also of the newcomer: it puts a
+//! sheet as every number that is free, so there is no gap in which the writer, or a request that comes late, could put
+//! one afterwards.
 //!
-//! The sheets with which a process takes over say who it is, and nothing about files. So they can be put before anything is read, and
-//! harm nobody where they are put into a gap that a removal has left.
+//! The sheets with which a process takes over say who it is, and nothing about files. So they can be put before
+//! anything is read, and harm nobody where they are put into a gap that a removal has left. Such a sheet is a *claim*,
+//! and a sheet that stays because a writer before would meet it is a *fence* (decision 90).
 
 use super::newest::{Read, read_as};
 use super::sheet::{CLAIM, SheetWriter};
@@ -44,13 +46,14 @@ pub struct Ahead {
 }
 
 impl Journal {
-    /// Takes over as the writer. `find_left` gives files that the writer of an epoch has left elsewhere, which replace those that the
-    /// journal has; `None` if no writer leaves any on this machine. Returns the epoch.
+    /// Takes over as the writer. `find_left` gives files that the writer of an epoch has left elsewhere, which replace
+    /// those that the journal has; `None` if no writer leaves any on this machine. Returns the epoch.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; `Unsupported` if the store does not
-    /// keep conditions; `TimedOut` if others took over again and again; the store's; what `find_left` returns.
+    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; `Unsupported` if the
+    /// store does not keep conditions; `TimedOut` if others took over again and again; the store's; what `find_left`
+    /// returns.
     pub fn take_over(&self, find_left: impl Fn(u64) -> io::Result<Option<Vec<LeftFile>>>) -> io::Result<u64> {
         let putting = self.putting.lock();
         if self.state.lock().is_writer {
@@ -153,8 +156,8 @@ impl Journal {
         Err(ignores_conditions(&format!("{} was put over, twice", probe_name())))
     }
 
-    /// Puts sheets after `last`, more and more, until one is there. Returns all sheets that are there after `last` up to the last number
-    /// that was tried.
+    /// Puts sheets after `last`, more and more, until one is there. Returns all sheets that are there after `last` up
+    /// to the last number that was tried.
     pub(super) fn put_ahead(&self, last: u64, sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let (mut ahead, mut taken) = (BTreeMap::new(), Vec::new());
         let (mut first, mut many) = (last + 1, 1);

@@ -1,4 +1,5 @@
-//! Which of the pages that a session reads the cache keeps. It does not know how the cache chooses among them.
+//! Which of the pages that a session reads the cache keeps: taking a page that was read into the cache is *admission*.
+//! It does not know how the cache chooses among them.
 
 use crate::PageKind;
 

@@ -1,8 +1,10 @@
-//! Rows of one page that follow one another, for a merge that has made sure that no source which it does not look at has a
-//! row between them. Their parts in column groups lie in one page of each. It knows no other source, and no file.
+//! Rows of one page that follow one another, for a merge that has made sure that no source which it does not look at
+//! has a row between them. A *streak* is the rest of the page in which such a source stands (decision 53). Their parts
+//! in column groups lie in one page of each. It knows no other source, and no file.
 //!
-//! A merge takes a row by comparing all that it reads from, through steps that may fault. Most of its rows come from the pages
-//! in which its sources stand; those need no step, no reference to a page or a file for each row, and no lock.
+//! A merge takes a row by comparing all that it reads from, through steps that may fault. Most of its rows come from
+//! the pages in which its sources stand; those need no step, no reference to a page or a file for each row, and no
+//! lock.
 
 use super::stored_value::StoredValue;
 use super::tree::TreeCursor;
@@ -14,7 +16,8 @@ use crate::row::{RowKind, Version};
 use pages::PageRef;
 use std::ops::{Bound, ControlFlow, Range};
 
-/// The rest of a page's rows, in one direction, as of one version. Holds the page, and those of the groups that are read.
+/// The rest of a page's rows, in one direction, as of one version. Holds the page, and those of the groups that are
+/// read.
 #[derive(Debug)]
 pub struct Streak {
     page: PageRef,
@@ -55,7 +58,8 @@ struct GroupPage {
 }
 
 impl BesideMain {
-    /// Finds the parts of the row at place `i` of the streak's page; false if one of them lies outside its page, or is not known.
+    /// Finds the parts of the row at place `i` of the streak's page; false if one of them lies outside its page, or is
+    /// not known.
     fn read(&mut self, i: usize) -> bool {
         !self.is_unknown
             && self.parts.iter_mut().zip(&self.pages).all(|(part, GroupPage { layout, shift })| {
@@ -127,8 +131,8 @@ pub enum RunEnd<B> {
 }
 
 impl Streak {
-    /// Rows from the place of `cursor` on, up to a gap in what it is bounded to. `None` if there are none, if it is nowhere, or at
-    /// a row whose value, or whose visible version, lies elsewhere.
+    /// Rows from the place of `cursor` on, up to a gap in what it is bounded to. `None` if there are none, if it is
+    /// nowhere, or at a row whose value, or whose visible version, lies elsewhere.
     pub(super) fn new(
         cursor: &TreeCursor,
         start: StreakStart,
@@ -159,8 +163,9 @@ impl Streak {
         Some(Streak { page, layout, rows, began_with, is_cut, direction, at, erased, version_offset, key, beside })
     }
 
-    /// The same rows with their parts in a column group, of which `page` is one. Rows are left out whose parts lie in another page;
-    /// then it has more rows after them. If the page does not have the part of the row that comes next, that of no row is known.
+    /// The same rows with their parts in a column group, of which `page` is one. Rows are left out whose parts lie in
+    /// another page; then it has more rows after them. If the page does not have the part of the row that comes next,
+    /// that of no row is known.
     pub(super) fn with_group(mut self, page: &PageRef, layout: GroupLayout) -> Streak {
         let (first, first_part) = (self.layout.first_row(), layout.first_row());
         let place = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -181,7 +186,8 @@ impl Streak {
         self
     }
 
-    /// The same rows, of which no part in another group is known. They still say which keys they have, and which have no value.
+    /// The same rows, of which no part in another group is known. They still say which keys they have, and which have
+    /// no value.
     pub(super) fn without_parts(mut self) -> Streak {
         self.beside.get_or_insert_default().is_unknown = true;
         self
@@ -305,8 +311,8 @@ impl Streak {
         self.layout.read_row(&self.page, row, key);
     }
 
-    /// Reads the next row, and the same one again until the streak [advances](Self::advance): its [key](Self::key), and what the
-    /// page says about it. `None` if no row is left.
+    /// Reads the next row, and the same one again until the streak [advances](Self::advance): its [key](Self::key), and
+    /// what the page says about it. `None` if no row is left.
     #[inline]
     pub fn read(&mut self) -> Option<StreakRow> {
         let i = self.row()?;
@@ -345,10 +351,10 @@ impl Streak {
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
     }
 
-    /// Goes to the last of the rows that can be taken together: the next row, which was read and whose value lies at `value`, and
-    /// those after it, `most` at most, up to one that is not shown or of whose key `comes_first` is false. The places of their
-    /// values are added to `values`, in the order of the walk. Without a `comes_first` no key is read. The row to which it goes is
-    /// the next one again.
+    /// Goes to the last of the rows that can be taken together: the next row, which was read and whose value lies at
+    /// `value`, and those after it, `most` at most, up to one that is not shown or of whose key `comes_first` is false.
+    /// The places of their values are added to `values`, in the order of the walk. Without a `comes_first` no key is
+    /// read. The row to which it goes is the next one again.
     #[inline]
     pub fn gather(
         &mut self,
@@ -398,9 +404,9 @@ impl Streak {
         }
     }
 
-    /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it, up to one
-    /// that is not shown or of whose key `comes_first` is false. `take` gets the key, the page, the parts beside the main one, the
-    /// place of the row in the page and the place of its value.
+    /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it, up to
+    /// one that is not shown or of whose key `comes_first` is false. `take` gets the key, the page, the parts beside
+    /// the main one, the place of the row in the page and the place of its value.
     #[inline]
     pub fn run<B>(
         &mut self,
@@ -415,7 +421,8 @@ impl Streak {
         }
     }
 
-    /// As [`Streak::run`]; `HAS_PARTS` says whether there are groups beside the main one, so that the loop does not ask for each row.
+    /// As [`Streak::run`]; `HAS_PARTS` says whether there are groups beside the main one, so that the loop does not ask
+    /// for each row.
     #[inline(always)]
     fn run_as<const HAS_PARTS: bool, B>(
         &mut self,
