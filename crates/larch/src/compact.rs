@@ -1,8 +1,8 @@
-//! Keeps levels in shape: one pure function picks what to do, another one decides which versions are kept, and only executing a
-//! pick has effects. It does not know how commits arrive.
+//! Keeps levels in shape: one pure function picks what to do, another one decides which versions are kept, and only
+//! executing a pick has effects. It does not know how commits arrive.
 //!
-//! Compactions share the lock of levels (`Writes::levels`). Each claims the levels and keys that it changes before it begins, so
-//! that those beside each other never meet (decision 56). One thread at a time chooses.
+//! Compactions share the lock of levels (`Writes::levels`). Each claims the levels and keys that it changes before it
+//! begins, so that those beside each other never meet (decision 56). One thread at a time chooses.
 
 pub mod cut;
 pub mod execute;
@@ -68,7 +68,8 @@ impl Job for CompactJob {
     }
 }
 
-/// Watches the oldest readers if a table waits until they are gone. Returns whether they were gone before the watch began.
+/// Watches the oldest readers if a table waits until they are gone. Returns whether they were gone before the watch
+/// began.
 fn has_lost_readers(core: &Core) -> bool {
     let watched = core.writes.picks.waits_for();
     core.views.snapshots.watch(watched);
@@ -84,9 +85,10 @@ enum Compacted {
     ChosenElsewhere,
 }
 
-/// Does the compaction with the highest score among the tables that `may` be compacted, and of those that do not meet the
-/// compactions under way, or offers it to a worker. Without a share of the lock of levels, which the caller has alone then, it was asked
-/// for: it waits for no more files in level 0, and no worker does it. An error comes with the table whose files could not be compacted.
+/// Does the compaction with the highest score among the tables that `may` be compacted, and of those that do not meet
+/// the compactions under way, or offers it to a worker. Without a share of the lock of levels, which the caller has
+/// alone then, it was asked for: it waits for no more files in level 0, and no worker does it. An error comes with the
+/// table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
     levels: Option<SharedLevels>,
@@ -140,8 +142,8 @@ enum Choice {
     },
 }
 
-/// Examines the tables that changed, cuts their files where range erases are worth it, and claims the best pick. Another thread
-/// that chooses wakes the jobs when it has chosen.
+/// Examines the tables that changed, cuts their files where range erases are worth it, and claims the best pick.
+/// Another thread that chooses wakes the jobs when it has chosen.
 fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> Result<Choice, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
@@ -236,8 +238,8 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     outcome
 }
 
-/// Merges everything that a table has in files into its deepest level, unless `limit` ends it before. `progress` receives the bytes that
-/// were read and the bytes to read in all.
+/// Merges everything that a table has in files into its deepest level, unless `limit` ends it before. `progress`
+/// receives the bytes that were read and the bytes to read in all.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Copies of a database: a checkpoint in another directory of the disk, backups that share files, and what is restored from a
-//! backup. It knows which files a database is made of, and not what is in them.
+//! Copies of a database: a checkpoint in another directory of the disk, backups that share files, and what is restored
+//! from a backup. It knows which files a database is made of, and not what is in them.
 //!
 //! ```text
 //! moment ──▶ rows in memory, as files of level 0 ─┐
@@ -7,8 +7,8 @@
 //!        ──▶ its files: a second name, or copies ─┘
 //! ```
 //!
-//! Every copy shows one version: all commits up to it, and none after it. It has no logs, because the rows that are not in
-//! files yet are written to files of the copy. Commits do not wait for a copy: it takes no lock that they take.
+//! Every copy shows one version: all commits up to it, and none after it. It has no logs, because the rows that are not
+//! in files yet are written to files of the copy. Commits do not wait for a copy: it takes no lock that they take.
 //!
 //! Invariants:
 //! - A directory is a database only after its last step, a rename. Until then it has the file `UNFINISHED`.

@@ -1,10 +1,10 @@
 //! What the handles, the committer and the background jobs of one open database share.
 //!
 //! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of the
-//! program (progress callbacks, the change of an alter) runs under `levels` or `altering` only, and a panic in it
-//! does no harm to what these locks protect. Nothing waits for background work while it holds a lock, with one
-//! exception: an import, a large batch and a shared table wait for flushes under `levels` and `writer`. This is safe because a flush takes only
-//! `manifest` and `numbering`.
+//! program (progress callbacks, the change of an alter) runs under `levels` or `altering` only, and a panic in it does
+//! no harm to what these locks protect. Nothing waits for background work while it holds a lock, with one exception: an
+//! import, a large batch and a shared table wait for flushes under `levels` and `writer`. This is safe because a flush
+//! takes only `manifest` and `numbering`.
 
 pub mod ahead;
 pub mod background;
@@ -83,8 +83,8 @@ fn shows(options: &Options) -> Shows {
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
 
 /// Refuses writes when the thread that holds it panics. Otherwise writers could wait forever for background work that
-/// this thread no longer does, or meet a change of the log or the manifest that is half done. A panic that was there before, as
-/// that of a program whose index is dropped therefore, breaks nothing in here.
+/// this thread no longer does, or meet a change of the log or the manifest that is half done. A panic that was there
+/// before, as that of a program whose index is dropped therefore, breaks nothing in here.
 pub struct StopOnPanic<'a> {
     core: &'a Core,
     was_panicking: bool,
@@ -133,14 +133,14 @@ impl Core {
         error
     }
 
-    /// Whether every commit up to `version` is durable, or has nothing to wait for here: what another process has written is its own to
-    /// make durable.
+    /// Whether every commit up to `version` is durable, or has nothing to wait for here: what another process has
+    /// written is its own to make durable.
     pub fn is_durable(&self, version: Version) -> bool {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }
 
-    /// Makes every commit up to `version`, which reads see, durable. It is also for a read that is to be acknowledged: nothing that
-    /// has read a commit may be, before that commit is durable.
+    /// Makes every commit up to `version`, which reads see, durable. It is also for a read that is to be acknowledged:
+    /// nothing that has read a commit may be, before that commit is durable.
     ///
     /// # Errors
     ///
@@ -153,8 +153,8 @@ impl Core {
         self.writes.sync.wait(version).map_err(|error| self.sync_failed(error))
     }
 
-    /// What became of every commit up to `version`, if it is known: it is durable, or whether it is stays unknown because a sync
-    /// failed.
+    /// What became of every commit up to `version`, if it is known: it is durable, or whether it is stays unknown
+    /// because a sync failed.
     pub fn durable_outcome(&self, version: Version) -> Option<Result<()>> {
         if self.env.options.read_only {
             return Some(Ok(()));
@@ -211,7 +211,8 @@ impl Core {
         self.writes.check()
     }
 
-    /// The clock by which a thread waits for others; `None` on a machine without threads, where nothing would happen meanwhile.
+    /// The clock by which a thread waits for others; `None` on a machine without threads, where nothing would happen
+    /// meanwhile.
     pub fn patient_clock(&self) -> Option<&dyn Clock> {
         self.env.machine.threads.are_real().then_some(&*self.env.machine.clock)
     }

@@ -1,4 +1,5 @@
-//! A database opened read-only that follows the process which writes to it: new files, and the commits in the logs if asked.
+//! A database opened read-only that follows the process which writes to it: new files, and the commits in the logs if
+//! asked.
 //!
 //! ```text
 //!   writer     log ── commits ──▶ LogTail ──▶ memory sets ─┐

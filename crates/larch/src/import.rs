@@ -1,5 +1,6 @@
-//! Bulk import: rows go straight into sorted files, past log and memtables, and become visible together at the end. It does not
-//! know how rows are sorted. If the import fails or is dropped, its files are removed; after a crash the next open removes them.
+//! Bulk import: rows go straight into sorted files, past log and memtables, and become visible together at the end. It
+//! does not know how rows are sorted. If the import fails or is dropped, its files are removed; after a crash the next
+//! open removes them.
 
 pub mod built;
 pub mod share;
@@ -20,11 +21,12 @@ use take_in::take_in;
 /// The name of the work in the error about a cancelled import.
 const WORK: &str = "the import";
 
-/// An import of rows into one table, made by [`Table::import`](crate::Table::import). Rows are added in any order; ascending keys
-/// are fastest. [`Import::finish`] makes them visible all at once. Dropping the import leaves the table as it was.
+/// An import of rows into one table, made by [`Table::import`](crate::Table::import). Rows are added in any order;
+/// ascending keys are fastest. [`Import::finish`] makes them visible all at once. Dropping the import leaves the table
+/// as it was.
 ///
-/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also writes each
-/// row at least twice, and needs free disk space for about two copies of the rows.
+/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also
+/// writes each row at least twice, and needs free disk space for about two copies of the rows.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {
@@ -43,14 +45,14 @@ impl Import {
         self.table.core()
     }
 
-    /// Adds a row. Rows may come in any order; ascending keys are fastest. A later row replaces an earlier one with the same
-    /// key.
+    /// Adds a row. Rows may come in any order; ascending keys are fastest. A later row replaces an earlier one with the
+    /// same key.
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`]; the
-    /// error of the limit if the import was cancelled; a file could not be written. After an error of the disk or of the limit,
-    /// drop the import.
+    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
+    /// [`Error::ValueTooLong`]; the error of the limit if the import was cancelled; a file could not be written. After
+    /// an error of the disk or of the limit, drop the import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
@@ -65,14 +67,14 @@ impl Import {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Makes all rows visible at once, and durable. `progress` receives how many bytes of a merge are done, and how many there
-    /// are; if the rows came in order there is no merge.
+    /// Makes all rows visible at once, and durable. `progress` receives how many bytes of a merge are done, and how
+    /// many there are; if the rows came in order there is no merge.
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`]; the error of the limit if the import was cancelled; why files could not be written or installed;
-    /// [`Error::Full`] if level 0 of the table is full and its compactions fail. The table is as it was before, unless the error
-    /// is [`Error::OutcomeUnknown`].
+    /// [`Error::TableDropped`]; the error of the limit if the import was cancelled; why files could not be written or
+    /// installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. The table is as it was
+    /// before, unless the error is [`Error::OutcomeUnknown`].
     pub fn finish(self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {
         let core = self.core().clone();
         let (run, report) = self.sorter.finish(progress)?;

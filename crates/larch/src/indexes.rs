@@ -1,7 +1,8 @@
-//! Keeps indexes of tables: what their entries are, which entries a write changes, how an index is built and checked. It does not
-//! know types: a program registers what makes the keys of an index from a row.
+//! Keeps indexes of tables: what their entries are, which entries a write changes, how an index is built and checked.
+//! It does not know types: a program registers what makes the keys of an index from a row.
 //!
-//! The entries of an index are the rows of a table of its own. So they are flushed, merged, read and checked as all rows are.
+//! The entries of an index are the rows of a table of its own. So they are flushed, merged, read and checked as all
+//! rows are.
 
 pub mod check;
 pub mod entry;

@@ -1,13 +1,13 @@
-//! The write-ahead log: one record for each commit, in commit order, and the protocol that makes them durable. It does not know
-//! what tables are, or where commits are applied.
+//! The write-ahead log: one record for each commit, in commit order, and the protocol that makes them durable. It does
+//! not know what tables are, or where commits are applied.
 //!
 //! ```text
 //! payload of a record:   version u64 | op count u32 | ops (see `batch`)
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
 //!
-//! A log names the log before it in its header, once that is durable, or in its first record, the begin record, without waiting
-//! for that.
+//! A log names the log before it in its header, once that is durable, or in its first record, the begin record, without
+//! waiting for that.
 //!
 //! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::wait`] has returned for its
 //! version.

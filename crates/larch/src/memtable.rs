@@ -1,18 +1,20 @@
 //! Rows of one table in memory, ordered by key and version. It does not know which versions a reader should see, which
 //! commits are durable, or when it is flushed.
 //!
-//! Rows lie in a skip list in an arena (decision 47), ordered by key and then from the newest version to the oldest, so that "newest
-//! version at or before `at`" is one search. Range erases lie beside it, cut into fragments that do not overlap.
+//! Rows lie in a skip list in an arena (decision 47), ordered by key and then from the newest version to the oldest, so
+//! that "newest version at or before `at`" is one search. Range erases lie beside it, cut into fragments that do not
+//! overlap.
 //!
 //! Invariants:
-//! - Nothing is removed. But a row hides an earlier one with the same key and version, because one batch may write a key twice.
-//! - When a reader asks at a version, every commit up to this version has been applied. So what a reader sees at a version does
-//!   not change, even if more commits are applied meanwhile.
+//! - Nothing is removed. But a row hides an earlier one with the same key and version, because one batch may write a
+//!   key twice.
+//! - When a reader asks at a version, every commit up to this version has been applied. So what a reader sees at a
+//!   version does not change, even if more commits are applied meanwhile.
 //! - At equal versions a put wins over a range erase; see [`crate::base::ops::BatchOps::resolve`].
 //!
-//! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads meanwhile.
-//! Looking up a row takes no lock and allocates nothing, and the filter of the set denies most absent keys (decision 68). Asking for
-//! range erases takes a read lock if there are any.
+//! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads
+//! meanwhile. Looking up a row takes no lock and allocates nothing, and the filter of the set denies most absent keys
+//! (decision 68). Asking for range erases takes a read lock if there are any.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -110,8 +112,8 @@ impl Memtable {
         Rows { memtable: self, inserter: self.rows.inserter() }
     }
 
-    /// Erases the keys in `start..end` as of `version`; if `end` is empty, all keys from `start` on. Returns the bytes of all range
-    /// erases before and after it.
+    /// Erases the keys in `start..end` as of `version`; if `end` is empty, all keys from `start` on. Returns the bytes
+    /// of all range erases before and after it.
     pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) -> (u64, u64) {
         let mut fragments = self.range_erases.write();
         let before = fragments.memory_bytes();
@@ -150,8 +152,8 @@ impl Memtable {
         self.range_erase_count.load(Ordering::Acquire) != 0
     }
 
-    /// The range erases in fragments: sorted, not overlapping, each with all its versions. Range erases that are applied
-    /// meanwhile may be missing, as a whole or in part.
+    /// The range erases in fragments: sorted, not overlapping, each with all its versions. Range erases that are
+    /// applied meanwhile may be missing, as a whole or in part.
     pub fn range_erases(&self) -> impl Iterator<Item = RangeErase<Arc<[u8]>>> + '_ {
         let mut chunk = Vec::new().into_iter();
         // Fragments that begin before this key were listed.
@@ -194,8 +196,8 @@ impl Memtable {
         })
     }
 
-    /// How much memory its rows and its range erases take, in bytes. That of the rows is exact; `fragments` shows the arithmetic
-    /// of the rest.
+    /// How much memory its rows and its range erases take, in bytes. That of the rows is exact; `fragments` shows the
+    /// arithmetic of the rest.
     pub fn bytes(&self) -> u64 {
         self.row_bytes.load(Ordering::Relaxed) + self.range_erase_bytes.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no page of any
-//! SST, and does not know how a log is read.
+//! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no page
+//! of any SST, and does not know how a log is read.
 
 mod begin;
 pub mod idle;
@@ -38,8 +38,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// [`Error::NotADatabase`], [`Error::Locked`], [`Error::NoThreads`], [`Error::BadOptions`]; damage of the manifest or of a log;
-/// what the disk refuses.
+/// [`Error::NotADatabase`], [`Error::Locked`], [`Error::NoThreads`], [`Error::BadOptions`]; damage of the manifest or
+/// of a log; what the disk refuses.
 pub fn open(
     machine: Machine,
     directory: PathBuf,
@@ -71,8 +71,8 @@ pub fn open(
     }
 }
 
-/// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not visible, unless
-/// the database is to follow its writer.
+/// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not
+/// visible, unless the database is to follow its writer.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
     let begin_time = machine.clock.now();
     let machine = hold(&machine, &directory)?;
@@ -157,8 +157,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let dropped = drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
-    // On a store, another process may open the database beside this one. Then its epoch is another, so that its files have other
-    // names.
+    // On a store, another process may open the database beside this one. Then its epoch is another, so that its files
+    // have other names.
     files.epoch = lock.holder().map_or(files.epoch + 1, |holder| holder.max(files.epoch + 1));
     // It skips the numbers of all files that an earlier writer may have left behind, so that none is overwritten.
     files.next_number =
@@ -200,8 +200,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     Ok(core)
 }
 
-/// Drops the indexes that were being built when the database was closed, or the process ended, and returns their tables and the names of
-/// their files. The manifest of this open does not have them.
+/// Drops the indexes that were being built when the database was closed, or the process ended, and returns their tables
+/// and the names of their files. The manifest of this open does not have them.
 fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(TableId, Vec<String>)> {
     let unfinished = |files: &FileSet| {
         let mut indexes = files.tables.indexes();
@@ -236,8 +236,8 @@ fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     }
 }
 
-/// Removes the files that earlier writers left behind, out of those that were `listed`: SSTs that the manifest does not name and that
-/// are not `kept`, and manifests and logs that are of no use any more.
+/// Removes the files that earlier writers left behind, out of those that were `listed`: SSTs that the manifest does not
+/// name and that are not `kept`, and manifests and logs that are of no use any more.
 fn remove_orphans(core: &Core, listed: Vec<ListedFile>, kept: Vec<String>, begun: &Begun) {
     let view = core.views.newest();
     let live: BTreeSet<String> = view

@@ -1,5 +1,5 @@
-//! Compactions by other processes. The writer offers a compaction, a worker merges the files and says what it wrote, and the writer
-//! installs that. Only the writer changes the manifest.
+//! Compactions by other processes. The writer offers a compaction, a worker merges the files and says what it wrote,
+//! and the writer installs that. Only the writer changes the manifest.
 //!
 //! ```text
 //!   writer                                    worker
@@ -12,12 +12,13 @@
 //!   removes job and result; two minutes later, the owner file
 //! ```
 //!
-//! They exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. The numbers of the new files are taken by
-//! the writer when it offers the job, and no other job gets them. So whatever a worker writes after the writer has taken a job back
-//! meets no file of others. No manifest names it, and it is removed.
+//! They exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. The numbers of the new
+//! files are taken by the writer when it offers the job, and no other job gets them. So whatever a worker writes after
+//! the writer has taken a job back meets no file of others. No manifest names it, and it is removed.
 //!
-//! A worker may die at any point: then its beats end, and the writer takes the job back and merges itself, or offers the merge again.
-//! If the writer dies, its jobs are void: the next writer has another epoch, which is part of their names.
+//! A worker may die at any point: then its beats end, and the writer takes the job back and merges itself, or offers
+//! the merge again. If the writer dies, its jobs are void: the next writer has another epoch, which is part of their
+//! names.
 
 pub mod beat;
 pub mod worker;

@@ -6,8 +6,8 @@ use os::{Random, sync::Arc};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long a caller waits until the last attempt begins. A store that is asked over a network asks again by itself, for longer: it
-/// is not asked twice.
+/// How long a caller waits until the last attempt begins. A store that is asked over a network asks again by itself,
+/// for longer: it is not asked twice.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The first and the longest wait between two attempts.
@@ -40,7 +40,8 @@ impl Again {
         true
     }
 
-    /// Asks until there is an answer that no other attempt changes, or the time is up. `AlreadyExists` is such an answer.
+    /// Asks until there is an answer that no other attempt changes, or the time is up. `AlreadyExists` is such an
+    /// answer.
     ///
     /// # Errors
     ///

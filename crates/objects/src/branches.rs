@@ -1,7 +1,8 @@
-//! Which SSTs of a database its branches may need, so that its writer does not remove them. It does not know how a branch is made.
+//! Which SSTs of a database its branches may need, so that its writer does not remove them. It does not know how a
+//! branch is made.
 //!
-//! A branch says itself which files it needs, in its own journal (`PARENTS`), and needs fewer of them as time goes by. So what was
-//! read of it once is never too little. It is read again when it keeps a file from being removed.
+//! A branch says itself which files it needs, in its own journal (`PARENTS`), and needs fewer of them as time goes by.
+//! So what was read of it once is never too little. It is read again when it keeps a file from being removed.
 //!
 //! | the journal of the branch | |
 //! |---|---|
@@ -9,9 +10,9 @@
 //! | is longer, and names this database | it needs what it names |
 //! | is longer, and does not | it needs nothing, and will need nothing |
 //!
-//! A branch of a branch has files of all that are above. It was added here before the branch in the middle could give up a file that it
-//! has. So after a branch was read, and before a file is removed because that one does not need it, this writer puts a sheet: then it
-//! knows all branches that were added before.
+//! A branch of a branch has files of all that are above. It was added here before the branch in the middle could give
+//! up a file that it has. So after a branch was read, and before a file is removed because that one does not need it,
+//! this writer puts a sheet: then it knows all branches that were added before.
 //!
 //! Thread safe.
 
@@ -25,7 +26,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// Who makes a branch has this long, by the clocks of two machines. Then the writer makes sure that it will not be made.
+/// Who makes a branch has this long, by the clocks of two machines. Then the writer makes sure that it will not be
+/// made.
 pub const MADE_WITHIN: Duration = Duration::from_secs(3600);
 
 /// A branch that keeps a file is asked again after this time.

@@ -1,5 +1,5 @@
-//! Makes a branch of a database: a second database in the same store, which shares the SSTs of the first. It does not know which SSTs a
-//! database has; whoever calls it does.
+//! Makes a branch of a database: a second database in the same store, which shares the SSTs of the first. It does not
+//! know which SSTs a database has; whoever calls it does.
 //!
 //! ```text
 //! 1  the journal of the branch is looked at: it has no files, and ends before sheet n
@@ -8,9 +8,9 @@
 //! 4  sheet n of the branch: these files, and PARENTS, which says where its SSTs lie
 //! ```
 //!
-//! After step 2 no writer removes an SST that the manifest of step 3 has: it reads the sheet of step 2 before it can say in a sheet that it
-//! does not need the file any more. Step 4 succeeds only if nobody has put sheet n. So whoever wants to know whether the branch will be
-//! there puts that sheet himself, or finds it.
+//! After step 2 no writer removes an SST that the manifest of step 3 has: it reads the sheet of step 2 before it can
+//! say in a sheet that it does not need the file any more. Step 4 succeeds only if nobody has put sheet n. So whoever
+//! wants to know whether the branch will be there puts that sheet himself, or finds it.
 //!
 //! | what ends in between | what is left |
 //! |---|---|
@@ -57,8 +57,8 @@ pub struct BranchInfo {
     pub prefix: String,
     /// When it was asked for, since the start of 1970.
     pub since: Duration,
-    /// How many SSTs of the database it needs, and the bytes in them. `None` if it is not there yet: it is being made, or was not
-    /// finished.
+    /// How many SSTs of the database it needs, and the bytes in them. `None` if it is not there yet: it is being made,
+    /// or was not finished.
     pub files: Option<(u64, u64)>,
 }
 
@@ -79,12 +79,13 @@ fn no_database(prefix: &str) -> io::Error {
     error(ErrorKind::NotFound, format!("there is no database at {prefix}"))
 }
 
-/// Makes a database at the prefix `to` of that at `from`: with all commits that were durable in the store when the call began. `store`
-/// understands names that begin with `/`. `directory` is what the disk given to `ssts_of` is called.
+/// Makes a database at the prefix `to` of that at `from`: with all commits that were durable in the store when the call
+/// began. `store` understands names that begin with `/`. `directory` is what the disk given to `ssts_of` is called.
 ///
 /// # Errors
 ///
-/// `NotFound` if there is no database at `from`; `AlreadyExists` if there is something at `to`; the store's; that of `ssts_of`.
+/// `NotFound` if there is no database at `from`; `AlreadyExists` if there is something at `to`; the store's; that of
+/// `ssts_of`.
 pub fn branch(
     store: &Arc<dyn Store>,
     outside: &Outside,
@@ -128,7 +129,8 @@ impl Branching<'_> {
             return Err(no_database(from));
         }
         let branch = Branch { prefix: to.to_owned(), sheet, since: outside.clock.wall().as_secs() };
-        // Those further up come first: what the origin needs of them then, it still needs when the branch is known there.
+        // Those further up come first: what the origin needs of them then, it still needs when the branch is known
+        // there.
         let mut parents = parents_in(&origin, &seen).map_err(|error| self.again(error))?;
         for parent in &mut parents.0 {
             parent.id = outside.random.next_u64();
@@ -213,13 +215,14 @@ fn needing(
     Ok(found)
 }
 
-/// Drops the database at a prefix, with all its SSTs: its writer is fenced, and what it needs of others it does not need any more. Sheets
-/// in which writers took over within a week stay, and the last one; so nobody writes to it who does not know.
+/// Drops the database at a prefix, with all its SSTs: its writer is fenced, and what it needs of others it does not
+/// need any more. Sheets in which writers took over within a week stay, and the last one; so nobody writes to it who
+/// does not know.
 ///
 /// # Errors
 ///
-/// `NotFound` if nothing is there; `InvalidInput` if it has directories, so it is no database; `DirectoryNotEmpty` if branches need
-/// files of it; the store's. If it was begun, the next call goes on.
+/// `NotFound` if nothing is there; `InvalidInput` if it has directories, so it is no database; `DirectoryNotEmpty` if
+/// branches need files of it; the store's. If it was begun, the next call goes on.
 pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io::Result<DropReport> {
     let journal = journal_at(store, outside, at);
     let (table, next) = journal.newest()?;
@@ -240,8 +243,9 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
             let objects = objects_of(&journal)?;
-            // Now all branches are known that were added before those were read. And the objects are those of this database: one that
-            // was made in its place before they were listed has put a sheet, which this put would have met.
+            // Now all branches are known that were added before those were read. And the objects are those of this
+            // database: one that was made in its place before they were listed has put a sheet, which this put would
+            // have met.
             journal.put_now()?;
             if journal.branches() == branches {
                 break objects;

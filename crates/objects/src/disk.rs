@@ -1,9 +1,9 @@
 //! The disk. It does not know how sheets are put, nor how objects are read.
 //!
-//! There is one directory, and directories within it that have none. Files whose names end with `.sst` are objects: written once,
-//! durable when they are synced, and read without asking whether they are there. Files in the directory `workers` are objects, too,
-//! each of which is put whole. All other files grow, and are in the journal; so are the names of directories, which end with `/`
-//! there. Second names of files, and other directories, are refused.
+//! There is one directory, and directories within it that have none. Files whose names end with `.sst` are objects:
+//! written once, durable when they are synced, and read without asking whether they are there. Files in the directory
+//! `workers` are objects, too, each of which is put whole. All other files grow, and are in the journal; so are the
+//! names of directories, which end with `/` there. Second names of files, and other directories, are refused.
 //!
 //! What is on this machine, too, is said by [`Local`].
 
@@ -33,8 +33,8 @@ const DATABASE: &str = "CURRENT";
 pub struct Local {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Logs, in a directory that belongs to one database: a commit that is synced is there, and in the store about two puts later. If
-    /// another machine takes over, it does not have the last commits; what it has is a prefix of all.
+    /// Logs, in a directory that belongs to one database: a commit that is synced is there, and in the store about two
+    /// puts later. If another machine takes over, it does not have the last commits; what it has is a prefix of all.
     pub logs: Option<PathBuf>,
     /// What a process writes and reads again for a while, see [`Disk::scratch`].
     pub scratch: Option<PathBuf>,
@@ -146,7 +146,8 @@ impl StoreDisk {
         })
     }
 
-    /// The files that grow in a directory, and the directories in it. The file that says where SSTs lie is none that the engine knows.
+    /// The files that grow in a directory, and the directories in it. The file that says where SSTs lie is none that
+    /// the engine knows.
     fn grown_entries(&self, within: &str) -> impl Iterator<Item = DirectoryEntry> + use<> {
         let start = if within.is_empty() { String::new() } else { as_directory(within) };
         let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);

@@ -20,8 +20,8 @@ pub struct GrownFile {
     ahead: Mutex<Ahead>,
 }
 
-/// Bytes that were read before they were asked for. Another handle may have written since, so they are used only while the
-/// length is the same, and only by one that reads.
+/// Bytes that were read before they were asked for. Another handle may have written since, so they are used only while
+/// the length is the same, and only by one that reads.
 #[derive(Debug, Default)]
 struct Ahead {
     from: u64,

@@ -1,4 +1,5 @@
-//! The journal: the sequence of sheets in a store, and the one writer that may add to it. It does not know what the files mean.
+//! The journal: the sequence of sheets in a store, and the one writer that may add to it. It does not know what the
+//! files mean.
 //!
 //! ```text
 //! writer 1    31  32  33  34                            35: there is one already, and it is not mine: I am fenced
@@ -6,26 +7,27 @@
 //! ```
 //!
 //! Invariants:
-//! - A sheet is put only if there is none with its number, and a writer puts sheet n + 1 only after it knows that sheet n is its
-//!   own. So all sheets after one that takes over are of that writer, until the next one takes over.
+//! - A sheet is put only if there is none with its number, and a writer puts sheet n + 1 only after it knows that sheet
+//!   n is its own. So all sheets after one that takes over are of that writer, until the next one takes over.
 //! - What is synced is in a sheet that is known to be there.
-//! - Once a put has failed for good, or has met the sheet of another writer, nothing is put or removed any more: every later
-//!   call reports the same error.
-//! - Whoever takes over puts sheets ahead of the writer: the first that is there ends the time of that one, which can put nothing
-//!   behind it. A guest, who makes a branch, puts sheets ahead of the writer, too; they change nothing but the list of branches, and the
-//!   writer goes on after them.
+//! - Once a put has failed for good, or has met the sheet of another writer, nothing is put or removed any more: every
+//!   later call reports the same error.
+//! - Whoever takes over puts sheets ahead of the writer: the first that is there ends the time of that one, which can
+//!   put nothing behind it. A guest, who makes a branch, puts sheets ahead of the writer, too; they change nothing but
+//!   the list of branches, and the writer goes on after them.
 //!
-//! Sheets that are of no use are removed, which leaves gaps. Three rules keep that safe, and none of them asks how late it is:
+//! Sheets that are of no use are removed, which leaves gaps. Three rules keep that safe, and none of them asks how late
+//! it is:
 //! - A *fence* stays: the sheet as which a writer before would put its next one, unless it has said that it ended.
-//! - Whoever is not the writer looks at the newest sheets again after it has put its own. If it has put them into a gap, they are not
-//!   among those that the newest ones follow from: nobody sees what they say, and it begins again.
+//! - Whoever is not the writer looks at the newest sheets again after it has put its own. If it has put them into a
+//!   gap, they are not among those that the newest ones follow from: nobody sees what they say, and it begins again.
 //! - The newest sheet, and the newest with a table, are never removed.
 //!
-//! A sheet that is of no use stays for [`KEPT`], or, where the writer ends before, until one has taken over a day later: readers may be
-//! reading it. This also bounds how old an answer of a store may be.
+//! A sheet that is of no use stays for [`KEPT`], or, where the writer ends before, until one has taken over a day
+//! later: readers may be reading it. This also bounds how old an answer of a store may be.
 //!
-//! Thread safe. One put is under way at a time; what is written meanwhile goes with the next one, which is how commits share a
-//! sheet. No lock is held while the store is asked, but for that of putting.
+//! Thread safe. One put is under way at a time; what is written meanwhile goes with the next one, which is how commits
+//! share a sheet. No lock is held while the store is asked, but for that of putting.
 
 mod bringing;
 mod folding;
@@ -57,18 +59,19 @@ use table::{Change, Extent, Holder};
 /// The folder of the sheets.
 const FOLDER: &str = "journal";
 
-/// How long a sheet stays after it is of no use any more. Answers of the store are assumed to be younger than a quarter of it;
-/// those of the services that we know are never old.
+/// How long a sheet stays after it is of no use any more. Answers of the store are assumed to be younger than a quarter
+/// of it; those of the services that we know are never old.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// The most sheets that a writer removes at its end, which waits for that, beside as many as it has put: so their number does not grow
-/// with writers that put many in a short life.
+/// The most sheets that a writer removes at its end, which waits for that, beside as many as it has put: so their
+/// number does not grow with writers that put many in a short life.
 const MOST_REMOVED_AT_END: usize = 256;
 
 /// How often one that is not the writer begins again, because others were in its way or sheets were removed.
 const ATTEMPTS: u32 = 5;
 
-/// Readers that find no next sheet look at the list of all sheets so often: theirs may have been removed while they slept.
+/// Readers that find no next sheet look at the list of all sheets so often: theirs may have been removed while they
+/// slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// How a journal is cut.
@@ -76,7 +79,8 @@ pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 pub struct Cuts {
     /// One of so many sheets has a table.
     pub tables_every: u64,
-    /// The most that one sheet has of files that a writer has left elsewhere, in bytes. A store takes no put of any length.
+    /// The most that one sheet has of files that a writer has left elsewhere, in bytes. A store takes no put of any
+    /// length.
     pub brought_bytes: u64,
 }
 
@@ -105,8 +109,8 @@ pub struct Journal {
     store: Arc<dyn Store>,
     pub outside: Outside,
     cuts: Cuts,
-    /// Whether a put whose outcome is unknown is made again by the next sync. Otherwise it is the end of the writing: who waited for it
-    /// was told so.
+    /// Whether a put whose outcome is unknown is made again by the next sync. Otherwise it is the end of the writing:
+    /// who waited for it was told so.
     pub puts_again: bool,
     state: Mutex<State>,
     /// Held while a sheet is put.
@@ -288,8 +292,8 @@ impl Journal {
         self.state.lock().check_writer()
     }
 
-    /// Refuses what leaves something behind after another writer has taken over. A process that never was the writer may put objects, as
-    /// a compaction worker does.
+    /// Refuses what leaves something behind after another writer has taken over. A process that never was the writer
+    /// may put objects, as a compaction worker does.
     pub fn check_not_fenced(&self) -> io::Result<()> {
         self.state.lock().check()
     }
@@ -315,7 +319,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are met later.
+    /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are
+    /// met later.
     fn look_for_others(&self, next: u64) -> io::Result<()> {
         let found: Vec<u64> = self.list()?.split_off(&next).into_iter().collect();
         for (number, read) in self.get_each(&found)? {
@@ -371,8 +376,8 @@ impl Journal {
         self.ascertain(number, bytes, put)
     }
 
-    /// Reads again what has the number of a sheet that was to be `bytes`, if it seems to be damaged: that would make a sheet of one's own
-    /// one of another.
+    /// Reads again what has the number of a sheet that was to be `bytes`, if it seems to be damaged: that would make a
+    /// sheet of one's own one of another.
     fn ascertain(&self, number: u64, bytes: &[u8], put: Put) -> io::Result<Put> {
         let Put::Taken(found) = &put else { return Ok(put) };
         if decode(found).is_ok() {
@@ -727,8 +732,8 @@ impl Journal {
     }
 }
 
-/// The sheets of no use that were of none already when this writer took over, and are from before the time of one that took over a day
-/// before another.
+/// The sheets of no use that were of none already when this writer took over, and are from before the time of one that
+/// took over a day before another.
 fn settled(state: &State) -> impl Iterator<Item = u64> {
     let until = state.table.marks.settled;
     state
@@ -754,7 +759,8 @@ fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
     (ErrorKind::StaleNetworkFileHandle, why)
 }
 
-/// A door for the fuzz target: reads a sheet, applies it to an empty table, and expects to read that table as it is written.
+/// A door for the fuzz target: reads a sheet, applies it to an empty table, and expects to read that table as it is
+/// written.
 #[cfg(fuzzing)]
 pub fn check_sheet(bytes: &[u8]) {
     let Ok(sheet) = decode(bytes) else { return };

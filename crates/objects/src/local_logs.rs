@@ -1,14 +1,14 @@
-//! Logs on a disk of this machine, beside the journal: a sync of a log waits for this disk alone, and the journal gets the bytes
-//! soon after. It does not know what a log is, beyond the end of its name.
+//! Logs on a disk of this machine, beside the journal: a sync of a log waits for this disk alone, and the journal gets
+//! the bytes soon after. It does not know what a log is, beyond the end of its name.
 //!
 //! ```text
 //! LOCK                held by the writer
 //! 7/00000031.log      a log of the writer with epoch 7, which is this machine's
 //! ```
 //!
-//! What is lost: nothing when the process or the machine ends, and the next writer is on this machine and nobody else has taken
-//! over since. Otherwise what the journal did not get yet: about the time of two puts. What is left is a prefix of all commits,
-//! because the journal gets bytes in the order in which they were written.
+//! What is lost: nothing when the process or the machine ends, and the next writer is on this machine and nobody else
+//! has taken over since. Otherwise what the journal did not get yet: about the time of two puts. What is left is a
+//! prefix of all commits, because the journal gets bytes in the order in which they were written.
 
 use crate::grown_file::GrownFile;
 use crate::journal::{Journal, LeftFile};
@@ -124,8 +124,8 @@ impl LocalLogs {
     }
 }
 
-/// Puts what was written soon, in the background. If it fails, it is tried again after a time that doubles, and until it succeeds no
-/// log takes more: what can be lost would grow.
+/// Puts what was written soon, in the background. If it fails, it is tried again after a time that doubles, and until
+/// it succeeds no log takes more: what can be lost would grow.
 #[derive(Debug)]
 pub struct Uploads {
     journal: Arc<Journal>,

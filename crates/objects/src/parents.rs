@@ -7,8 +7,8 @@
 //! 00000024-9.sst 73728                         an SST that lies there, and its length
 //! ```
 //!
-//! An SST that is not in the file lies with the branch itself. No two of a database have one name. A name only leaves the file:
-//! when the manifest of the branch does not have it any more.
+//! An SST that is not in the file lies with the branch itself. No two of a database have one name. A name only leaves
+//! the file: when the manifest of the branch does not have it any more.
 //!
 //! Thread safe.
 

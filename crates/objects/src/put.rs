@@ -15,8 +15,8 @@ pub enum Put {
     Taken(Vec<u8>),
 }
 
-/// Puts an object if there is none of its name. Nobody else puts the same bytes under this name, so an object that has them is one's own,
-/// put by an attempt whose answer was lost.
+/// Puts an object if there is none of its name. Nobody else puts the same bytes under this name, so an object that has
+/// them is one's own, put by an attempt whose answer was lost.
 ///
 /// # Errors
 ///
@@ -51,7 +51,8 @@ pub enum Begun {
     Unknown,
 }
 
-/// Puts objects where there are none of their names, all on their way at once. Where they go one after the other, the last goes first.
+/// Puts objects where there are none of their names, all on their way at once. Where they go one after the other, the
+/// last goes first.
 pub fn put_together(store: &dyn Store, objects: &[(String, Vec<u8>)]) -> Vec<Begun> {
     let (sender, receiver) = mpsc::channel::<(usize, io::Result<()>)>();
     for (place, (name, bytes)) in objects.iter().enumerate().rev() {

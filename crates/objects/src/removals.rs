@@ -1,8 +1,8 @@
-//! SSTs that wait to be removed, because followers may still read them, or branches may need them. It does not know why this database
-//! does not need them any more.
+//! SSTs that wait to be removed, because followers may still read them, or branches may need them. It does not know why
+//! this database does not need them any more.
 //!
-//! A timer removes what is due, so a writer that has nothing to do removes, too. Thread safe. No lock is held while the store is
-//! asked.
+//! A timer removes what is due, so a writer that has nothing to do removes, too. Thread safe. No lock is held while the
+//! store is asked.
 
 use crate::branches::Branches;
 use crate::journal::Journal;
@@ -13,8 +13,9 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long an object can be read after it was removed, as long as its writer lives: followers have no leases. A writer that closes the
-/// database removes at once what still waits. What a writer that died has left is removed like this by the next one.
+/// How long an object can be read after it was removed, as long as its writer lives: followers have no leases. A writer
+/// that closes the database removes at once what still waits. What a writer that died has left is removed like this by
+/// the next one.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
 /// The files that wait.
@@ -104,7 +105,8 @@ impl Removals {
         self.remove_free()
     }
 
-    /// Finds out which of the files that are due can be removed. The others wait once more, behind those that are not due.
+    /// Finds out which of the files that are due can be removed. The others wait once more, behind those that are not
+    /// due.
     fn divide_due(&self, now: Duration) {
         let due: Vec<String> = {
             let waiting = &mut *self.waiting.lock();
@@ -120,8 +122,8 @@ impl Removals {
         self.waiting.lock().extend(kept.into_iter().map(|file| (again, file)));
     }
 
-    /// Removes the first file that can be removed. If it cannot be now, it waits once more: then it returns false, because the cause
-    /// is mostly the same for all.
+    /// Removes the first file that can be removed. If it cannot be now, it waits once more: then it returns false,
+    /// because the cause is mostly the same for all.
     fn remove_free(&self) -> bool {
         let Some(file) = self.free.lock().pop_front() else { return false };
         let removed = self.journal.store().remove(&name_of(&file));

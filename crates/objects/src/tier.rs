@@ -1,20 +1,21 @@
-//! Blocks of objects on a disk of this machine, between memory and a store: what was read from far away once is near the next
-//! time, also after a restart. It does not know what the bytes mean, nor how the store is asked.
+//! Blocks of objects on a disk of this machine, between memory and a store: what was read from far away once is near
+//! the next time, also after a restart. It does not know what the bytes mean, nor how the store is asked.
 //!
 //! ```text
 //! BLOCKS   slots of 16 KiB, one block of an object in each
 //! KEYS     32 bytes for each slot: which block is in it, and the checksum of the object, the place and the bytes
 //! ```
 //!
-//! An object is known by its name and the identity of the database, which is part of the hash and of the checksum: the files of a
-//! database that is made anew have the names of those before. Before a database is bound, nothing is kept or looked for.
+//! An object is known by its name and the identity of the database, which is part of the hash and of the checksum: the
+//! files of a database that is made anew have the names of those before. Before a database is bound, nothing is kept or
+//! looked for.
 //!
-//! The two files need not agree. A block whose checksum does not fit is none, and is read from the store: that is what a crash,
-//! a flipped bit or two objects with one hash come to. So nothing is synced.
+//! The two files need not agree. A block whose checksum does not fit is none, and is read from the store: that is what
+//! a crash, a flipped bit or two objects with one hash come to. So nothing is synced.
 //!
-//! What is not used is given up by the clock: a hand goes around over the slots, spares those that were used since it came by
-//! last, and takes the first other one. If the disk is full, the tier becomes smaller by an eighth and goes on; a read never fails
-//! because of it.
+//! What is not used is given up by the clock: a hand goes around over the slots, spares those that were used since it
+//! came by last, and takes the first other one. If the disk is full, the tier becomes smaller by an eighth and goes on;
+//! a read never fails because of it.
 //!
 //! Thread safe. No lock is held while the disk or the store is asked.
 
@@ -89,7 +90,8 @@ struct Tier {
     state: Mutex<TierState>,
     waiting_bytes: AtomicU64,
     tickets: AtomicU64,
-    /// The identity of the database; 0 before it is known. Relaxed: what is read before it is known to the reader is not kept.
+    /// The identity of the database; 0 before it is known. Relaxed: what is read before it is known to the reader is
+    /// not kept.
     database: AtomicU64,
 }
 
@@ -273,8 +275,8 @@ impl Tier {
         Some(found)
     }
 
-    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of a block. The last may be the end of the object. What is
-    /// there of them already stays, unless the answer is `anew`.
+    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of a block. The last may be the end of the
+    /// object. What is there of them already stays, unless the answer is `anew`.
     fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>, anew: Anew) {
         let length = bytes.len() as u64;
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {

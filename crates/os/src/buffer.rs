@@ -1,8 +1,9 @@
-//! Bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants them. It does not know what is
-//! read into them.
+//! Bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants them. It does not know what
+//! is read into them.
 //!
 //! They lie in one of three places, where they go back to when the buffer is dropped: in an [`Arena`]; from
-//! [`MAPPED_BYTES`] on in a mapping of their own, so that the system has their memory again at once; or else on the heap.
+//! [`MAPPED_BYTES`] on in a mapping of their own, so that the system has their memory again at once; or else on the
+//! heap.
 
 use crate::BLOCK_BYTES;
 use crate::memory::{self, Arena};
@@ -75,8 +76,8 @@ impl Buffer {
     /// The first `len` bytes of a run in an arena, which gets it back when the buffer is dropped.
     ///
     /// # Safety
-    /// `start` is aligned to blocks; `capacity` bytes from it, a multiple of blocks and at least `len`, are initialized, lie in
-    /// the slab of this number, and are the buffer's alone until it gives them back.
+    /// `start` is aligned to blocks; `capacity` bytes from it, a multiple of blocks and at least `len`, are
+    /// initialized, lie in the slab of this number, and are the buffer's alone until it gives them back.
     pub(crate) unsafe fn in_arena(
         start: NonNull<u8>,
         len: usize,
@@ -111,8 +112,8 @@ impl Buffer {
         ALLOCATED_BYTES.load(Ordering::Relaxed)
     }
 
-    /// Capacity of those buffers alive that have a mapping of their own: memory that the allocator knows nothing of, and
-    /// no arena either.
+    /// Capacity of those buffers alive that have a mapping of their own: memory that the allocator knows nothing of,
+    /// and no arena either.
     pub fn mapped_bytes() -> usize {
         MAPPED.load(Ordering::Relaxed)
     }

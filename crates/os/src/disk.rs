@@ -39,8 +39,8 @@ pub struct DirectoryEntry {
 
 /// An advisory exclusive lock, held until dropped and released by the system when the process dies.
 pub trait Lock: Send + Sync + Debug {
-    /// Where another process may take the lock although it is held, as on a store: a number greater than that of every earlier
-    /// holder. `None` where a lock that is held is refused.
+    /// Where another process may take the lock although it is held, as on a store: a number greater than that of every
+    /// earlier holder. `None` where a lock that is held is refused.
     fn holder(&self) -> Option<u64> {
         None
     }
@@ -71,21 +71,22 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `NotFound` if there is no file `from`, and other errors of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name, on the same file system. Both names stand for the same bytes, and the file is there until
-    /// the last of them is removed. Durable only after `sync_dir` of the directory of `to`.
+    /// Gives a file a second name, on the same file system. Both names stand for the same bytes, and the file is there
+    /// until the last of them is removed. Durable only after `sync_dir` of the directory of `to`.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no file `from`, `AlreadyExists` if the name `to` is taken; `CrossesDevices`, `TooManyLinks`,
-    /// `Unsupported` or `PermissionDenied` where the file system cannot have a second name; and other errors of the system.
+    /// `NotFound` if there is no file `from`, `AlreadyExists` if the name `to` is taken; `CrossesDevices`,
+    /// `TooManyLinks`, `Unsupported` or `PermissionDenied` where the file system cannot have a second name; and other
+    /// errors of the system.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Makes `to` a new file with the bytes of `from`, which the file system stores once until either of them is written to.
-    /// The bytes are durable on return, and the name is after `sync_dir` of its directory.
+    /// Makes `to` a new file with the bytes of `from`, which the file system stores once until either of them is
+    /// written to. The bytes are durable on return, and the name is after `sync_dir` of its directory.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if the file system has no such copies, or `to` is on another one; `AlreadyExists` if the name `to` is
-    /// taken; and other errors of the system. Then there is no file `to` that was not there before.
+    /// `Unsupported` if the file system has no such copies, or `to` is on another one; `AlreadyExists` if the name `to`
+    /// is taken; and other errors of the system. Then there is no file `to` that was not there before.
     fn copy_sharing(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -101,8 +102,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `NotFound` if there is no such directory, and other errors of the system.
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
-    /// Those names in a directory that end with `ending`, sorted. Where listing costs by the number of names, this may cost less than
-    /// [`Disk::list`].
+    /// Those names in a directory that end with `ending`, sorted. Where listing costs by the number of names, this may
+    /// cost less than [`Disk::list`].
     ///
     /// # Errors
     ///
@@ -110,8 +111,8 @@ pub trait Disk: Send + Sync + Debug {
     fn list_ending(&self, directory: &Path, ending: &str) -> io::Result<Vec<DirectoryEntry>> {
         Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect())
     }
-    /// How long a file can be read after its writer has removed it, where readers have no other way to keep it than this time. `None`
-    /// where a reader can write a lease beside the files.
+    /// How long a file can be read after its writer has removed it, where readers have no other way to keep it than
+    /// this time. `None` where a reader can write a lease beside the files.
     fn keeps_removed(&self) -> Option<Duration> {
         None
     }
@@ -119,11 +120,12 @@ pub trait Disk: Send + Sync + Debug {
     fn bill(&self) -> Option<Bill> {
         None
     }
-    /// Says what the files belong to, by a number that nothing else has, before files that never change are read. A disk that keeps
-    /// what was read near needs it: a name may have stood for another file once.
+    /// Says what the files belong to, by a number that nothing else has, before files that never change are read. A
+    /// disk that keeps what was read near needs it: a name may have stood for another file once.
     fn bind(&self, _owner: u64) {}
-    /// A disk of this machine and a directory there, which need not be there yet, for files that one process writes and reads again for
-    /// a while, if the files of this disk are far away. Several processes may use it. `None` where such files lie beside the others.
+    /// A disk of this machine and a directory there, which need not be there yet, for files that one process writes and
+    /// reads again for a while, if the files of this disk are far away. Several processes may use it. `None` where such
+    /// files lie beside the others.
     fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
         None
     }
@@ -139,7 +141,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
-    /// As [`Disk::create_dir`], of a directory that no other user can read, where there are users. Its parents are as always.
+    /// As [`Disk::create_dir`], of a directory that no other user can read, where there are users. Its parents are as
+    /// always.
     ///
     /// # Errors
     ///
@@ -160,19 +163,21 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's. After an error it is unknown which of the changes are durable.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Takes the lock file `path`, which is created if it is missing. If it lies directly in a directory that is [held](Disk::hold), it
-    /// guards this directory.
+    /// Takes the lock file `path`, which is created if it is missing. If it lies directly in a directory that is
+    /// [held](Disk::hold), it guards this directory.
     ///
     /// # Errors
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
-    /// The same file system, on which paths in `directory`, which is there, mean what is in this directory, wherever it is moved and
-    /// whatever comes to its old place. `None` where a directory is its name, as in a store: then this disk is used on.
+    /// The same file system, on which paths in `directory`, which is there, mean what is in this directory, wherever it
+    /// is moved and whatever comes to its old place. `None` where a directory is its name, as in a store: then this
+    /// disk is used on.
     ///
-    /// Once a lock is taken in the directory, names in it are made, changed and removed only while the lock file has its name, and a
-    /// sync succeeds only if it had one afterwards: another process that takes a lock of this name meets no change of this one. After
-    /// that these calls fail with `StaleNetworkFileHandle`, and so do calls that miss a file because the directory was removed.
+    /// Once a lock is taken in the directory, names in it are made, changed and removed only while the lock file has
+    /// its name, and a sync succeeds only if it had one afterwards: another process that takes a lock of this name
+    /// meets no change of this one. After that these calls fail with `StaleNetworkFileHandle`, and so do calls that
+    /// miss a file because the directory was removed.
     ///
     /// # Errors
     ///
@@ -180,8 +185,8 @@ pub trait Disk: Send + Sync + Debug {
     fn hold(&self, _directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
         Ok(None)
     }
-    /// Makes a file with these bytes, for another process to read. That process may see it before all bytes are in it, and a power
-    /// failure may remove it.
+    /// Makes a file with these bytes, for another process to read. That process may see it before all bytes are in it,
+    /// and a power failure may remove it.
     ///
     /// # Errors
     ///

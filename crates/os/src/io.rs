@@ -27,14 +27,15 @@ pub trait Reads: Send + Sync + Debug {
     fn overlap(&self) -> bool {
         true
     }
-    /// Makes a read that is needed on the calling thread, which is quicker than handing it over where there is but one. Reads
-    /// that are not needed make room for it as for those that were submitted.
+    /// Makes a read that is needed on the calling thread, which is quicker than handing it over where there is but one.
+    /// Reads that are not needed make room for it as for those that were submitted.
     fn make(&self, read: ReadRequest) {
         read.make();
     }
     /// How it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
-    /// How long a short read from far away takes, as measured lately. Zero where reads are near: then it is not measured.
+    /// How long a short read from far away takes, as measured lately. Zero where reads are near: then it is not
+    /// measured.
     fn latency(&self) -> Duration {
         Duration::ZERO
     }
@@ -49,8 +50,8 @@ pub trait Reads: Send + Sync + Debug {
     }
 }
 
-/// Makes reads on the thread that asks for them, one after the other; those of a file with a descriptor that are near each
-/// other together.
+/// Makes reads on the thread that asks for them, one after the other; those of a file with a descriptor that are near
+/// each other together.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerReads;
 

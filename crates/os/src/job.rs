@@ -54,8 +54,8 @@ pub trait Worker: Send + Sync + Debug {
     fn drive(&self);
     /// Ends the polling: no poll begins any more. Does not wait for a poll that is running.
     fn stop(&self);
-    /// Waits for the running poll to end, if one is running on another thread. Not for a thread that others wait for, see
-    /// [`Duty`].
+    /// Waits for the running poll to end, if one is running on another thread. Not for a thread that others wait for,
+    /// see [`Duty`].
     fn join(&self);
 }
 
@@ -77,7 +77,8 @@ pub trait Threads: Send + Sync + Debug {
     fn start(&self) -> io::Result<()>;
     /// Has `work` done once by one of the threads, soon; on this thread where there are none.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
-    /// Has `work`, which may wait for other work, done once by a thread of its own; on this thread where the system has none.
+    /// Has `work`, which may wait for other work, done once by a thread of its own; on this thread where the system has
+    /// none.
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
         work();
     }
@@ -89,9 +90,9 @@ thread_local! {
     static ON_DUTY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks a thread as one that others wait for: it must not wait for background work itself, which may be waiting for it.
-/// Threads that read and threads that poll jobs are on duty for their whole lives, any other thread while it calls the
-/// waker of a task.
+/// Marks a thread as one that others wait for: it must not wait for background work itself, which may be waiting for
+/// it. Threads that read and threads that poll jobs are on duty for their whole lives, any other thread while it calls
+/// the waker of a task.
 #[derive(Debug)]
 pub struct Duty {
     before: bool,

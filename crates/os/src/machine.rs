@@ -47,8 +47,8 @@ impl Machine {
         (Machine { reads: reads.clone(), ..machine }, disk, reads)
     }
 
-    /// A machine in memory with this disk, such as an image of another machine's. One that follows another on a disk draws other
-    /// numbers, as a real one would: identities in files are unique.
+    /// A machine in memory with this disk, such as an image of another machine's. One that follows another on a disk
+    /// draws other numbers, as a real one would: identities in files are unique.
     pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new());
         let seed = seed ^ disk.count_machine().wrapping_mul(0x9e37_79b9_7f4a_7c15);

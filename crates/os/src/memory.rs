@@ -1,34 +1,36 @@
 //! Memory under a limit that holds to the block: what a cache keeps its pages in. It does not know what a page is.
 //!
-//! An allocator keeps freed memory where it was freed, for each thread and each size, and a process whose pages come and
-//! go in many threads ends up with a multiple of what it has in use. An [`Arena`] knows of each block whether the system
-//! has been asked for it (it is *backed*), and never asks for more than the limit, however its buffers come and go.
+//! An allocator keeps freed memory where it was freed, for each thread and each size, and a process whose pages come
+//! and go in many threads ends up with a multiple of what it has in use. An [`Arena`] knows of each block whether the
+//! system has been asked for it (it is *backed*), and never asks for more than the limit, however its buffers come and
+//! go.
 //!
 //! Memory comes in slabs of 2 MiB, aligned to that, so that one huge page can lie under each. A buffer is a run of
 //! blocks of 4 KiB within a slab, of half of it at most. A block is in a buffer, or spare, or free:
 //!
-//! * A buffer that goes leaves its run spare: on a list of the runs of its length, still backed, to be taken by the next
-//!   buffer of that length. This is the usual case of a full cache of pages of one size, and costs a lock and a pop.
+//! * A buffer that goes leaves its run spare: on a list of the runs of its length, still backed, to be taken by the
+//!   next buffer of that length. This is the usual case of a full cache of pages of one size, and costs a lock and a
+//!   pop.
 //! * When there is none of that length, all spare runs become free, which puts neighbours together; then the first slab
 //!   with a long enough run of backed free blocks has the place.
 //! * When there is none either, new blocks are backed, in a new slab or in a hole of an old one; at the limit other
 //!   free blocks are given back to the system for it. So a buffer is refused only when buffers alone fill the limit,
 //!   and never because free memory is in pieces: addresses are plentiful.
 //!
-//! A new slab gets huge pages when the limit has room for it as a whole, and is backed as a whole from then on: the system
-//! gives all of a huge page with its first byte. (A random access costs a third less there.) Other slabs refuse
-//! huge pages, and are backed block by block. Limits below [`HUGE_LIMIT_BYTES`] are too small for such steps. When blocks
-//! of a slab with huge pages are given back, the system splits the page, and the slab is an ordinary one from then on; of
-//! what is given back, those slabs are the last. A slab without a backed block is unmapped.
+//! A new slab gets huge pages when the limit has room for it as a whole, and is backed as a whole from then on: the
+//! system gives all of a huge page with its first byte. (A random access costs a third less there.) Other slabs refuse
+//! huge pages, and are backed block by block. Limits below [`HUGE_LIMIT_BYTES`] are too small for such steps. When
+//! blocks of a slab with huge pages are given back, the system splits the page, and the slab is an ordinary one from
+//! then on; of what is given back, those slabs are the last. A slab without a backed block is unmapped.
 //!
-//! What the arena itself takes: 144 bytes a slab for two bits a block and its address, 12 bytes for the three trees that
-//! find slabs, 8 bytes a spare run: 1.9 MiB for 24 GiB (12,288 slabs), and 0.2 % of what is spare when all of it is
-//! single blocks ([`Arena::overhead_bytes`]).
+//! What the arena itself takes: 144 bytes a slab for two bits a block and its address, 12 bytes for the three trees
+//! that find slabs, 8 bytes a spare run: 1.9 MiB for 24 GiB (12,288 slabs), and 0.2 % of what is spare when all of it
+//! is single blocks ([`Arena::overhead_bytes`]).
 //!
 //! Invariants, between any two calls: `used <= backed`; `backed <= max(limit, used)`, but within a call of
 //! [`Arena::set_limit`]; no two buffers share a byte. Where the system cannot take blocks back one by one (it is not
-//! Linux, or its pages are not of 4 KiB) all slabs are backed as a whole, and given back as a whole or not at all. Where
-//! memory is locked (`mlockall`), nothing can be given back but whole slabs, and buffers may be refused earlier.
+//! Linux, or its pages are not of 4 KiB) all slabs are backed as a whole, and given back as a whole or not at all.
+//! Where memory is locked (`mlockall`), nothing can be given back but whole slabs, and buffers may be refused earlier.
 //!
 //! Thread safe: one lock, which is held while the system maps or takes back 4 MiB at most.
 
@@ -62,8 +64,8 @@ pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
 /// What [`Arena::set_limit`] gives back before it lets others have the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
 
-/// What all arenas alive have asked the system for and not given back. Relaxed everywhere: a statistic, nothing is ordered by it.
-/// It outlives every model of a model checker, and is std's for that reason.
+/// What all arenas alive have asked the system for and not given back. Relaxed everywhere: a statistic, nothing is
+/// ordered by it. It outlives every model of a model checker, and is std's for that reason.
 static BACKED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory for buffers, up to a limit.
@@ -356,8 +358,8 @@ impl ArenaState {
         self.give_back(excess.min(STEP_BLOCKS)) > 0
     }
 
-    /// Gives back free blocks, so many or, where slabs go as a whole, some more. Fewer only where no more are free, or the
-    /// system does not take them.
+    /// Gives back free blocks, so many or, where slabs go as a whole, some more. Fewer only where no more are free, or
+    /// the system does not take them.
     fn give_back(&mut self, blocks: usize) -> usize {
         let mut given = 0;
         while given < blocks {
@@ -369,8 +371,8 @@ impl ArenaState {
         given
     }
 
-    /// Gives back a run of `most` blocks or fewer, or a slab: whole slabs first if they are no more than asked for, then the
-    /// longest runs, as each costs a call; slabs with huge pages last.
+    /// Gives back a run of `most` blocks or fewer, or a slab: whole slabs first if they are no more than asked for,
+    /// then the longest runs, as each costs a call; slabs with huge pages last.
     fn give_back_run(&mut self, most: usize) -> usize {
         let whole = most >= SLAB_BLOCKS || !self.discards_blocks;
         if whole && let Some(number) = self.backed_runs.first(SLAB_BLOCKS as u16) {

@@ -83,8 +83,8 @@ fn wiped_on_fork() -> Option<&'static AtomicU64> {
     None
 }
 
-/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, where the system would end the process without a
-/// word. A program calls it at its start; processes that it starts do so, too.
+/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, where the system would end the
+/// process without a word. A program calls it at its start; processes that it starts do so, too.
 pub fn report_files_too_large() {
     // SAFETY: no function is called when the signal comes.
     let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

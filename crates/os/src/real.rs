@@ -1,5 +1,5 @@
-//! The machine the process runs on: its file system, reads under way, clocks, randomness and threads. It does not know the simulated
-//! one.
+//! The machine the process runs on: its file system, reads under way, clocks, randomness and threads. It does not know
+//! the simulated one.
 
 mod clock;
 mod disk;

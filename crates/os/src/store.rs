@@ -1,12 +1,14 @@
-//! What the engine asks of storage for files that never change: objects by name. It is less than a [`Disk`](crate::Disk):
-//! nothing grows, nothing is renamed, and no name is given twice. It does not know what the bytes mean.
+//! What the engine asks of storage for files that never change: objects by name. It is less than a
+//! [`Disk`](crate::Disk): nothing grows, nothing is renamed, and no name is given twice. It does not know what the
+//! bytes mean.
 //!
-//! An object is there whole under its name, or not at all. What [`Store::put_if_absent`] says is true for all clients of the
-//! store at once: of several that put one name, one succeeds. All other answers may be old for a short time: a listing may
-//! miss what was just put, and a look for an object may not find it yet. So a client that has to know takes the name itself.
+//! An object is there whole under its name, or not at all. What [`Store::put_if_absent`] says is true for all clients
+//! of the store at once: of several that put one name, one succeeds. All other answers may be old for a short time: a
+//! listing may miss what was just put, and a look for an object may not find it yet. So a client that has to know takes
+//! the name itself.
 //!
-//! A request may fail although the store has done what was asked, and a store may do what was asked after the client has
-//! given up. Only errors of the kinds that [`is_certain`] knows say that nothing has happened and nothing will.
+//! A request may fail although the store has done what was asked, and a store may do what was asked after the client
+//! has given up. Only errors of the kinds that [`is_certain`] knows say that nothing has happened and nothing will.
 
 mod bill;
 mod directory;
@@ -33,16 +35,17 @@ pub struct StoredObject {
     pub bytes: u64,
 }
 
-/// Called at the end of a ranged read, once, on any thread, with the bytes in pieces, as they came. There are fewer than asked for
-/// only if the object ends before. It must neither wait nor take long.
+/// Called at the end of a ranged read, once, on any thread, with the bytes in pieces, as they came. There are fewer
+/// than asked for only if the object ends before. It must neither wait nor take long.
 pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 
-/// Called at the end of a put, once, on any thread; not at all if the store ends before the put does. It must neither wait nor take long.
+/// Called at the end of a put, once, on any thread; not at all if the store ends before the put does. It must neither
+/// wait nor take long.
 pub type PutDone = Box<dyn FnOnce(io::Result<()>) + Send>;
 
-/// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. Where the objects are those
-/// of a folder within a larger store, a name that begins with `/` names any object of that. An error names the object and the
-/// cause, and shows no credentials.
+/// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. Where the
+/// objects are those of a folder within a larger store, a name that begins with `/` names any object of that. An error
+/// names the object and the cause, and shows no credentials.
 pub trait Store: Send + Sync + Debug {
     /// Begins an object, which is written from front to back. The caller gives no name twice.
     ///
@@ -55,13 +58,13 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if there is one. That may be the work of an earlier attempt, or of a duplicate of this one: a caller
-    /// that has to know puts bytes that nobody else puts, and reads the object. Other errors are the store's; after one of
-    /// them that is not [certain](is_certain) the object may be there now or later.
+    /// `AlreadyExists` if there is one. That may be the work of an earlier attempt, or of a duplicate of this one: a
+    /// caller that has to know puts bytes that nobody else puts, and reads the object. Other errors are the store's;
+    /// after one of them that is not [certain](is_certain) the object may be there now or later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Begins to put a small object as [`Store::put_if_absent`] does. It does not wait, where other threads or an event loop make the
-    /// request: many can be under way.
+    /// Begins to put a small object as [`Store::put_if_absent`] does. It does not wait, where other threads or an event
+    /// loop make the request: many can be under way.
     fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
         done(self.put_if_absent(name, &bytes));
     }
@@ -80,8 +83,8 @@ pub trait Store: Send + Sync + Debug {
     /// As [`Store::get`].
     fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Begins to read a range of an object. It does not wait, where other threads or an event loop make the read: many can be
-    /// under way. Every read ends.
+    /// Begins to read a range of an object. It does not wait, where other threads or an event loop make the read: many
+    /// can be under way. Every read ends.
     fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
         let bytes = usize::try_from(range.end.saturating_sub(range.start)).expect("what is read fits in memory");
         let mut buffer = vec![0; bytes];
@@ -91,8 +94,8 @@ pub trait Store: Send + Sync + Debug {
         }
     }
 
-    /// As [`Store::begin_read`], after an answer that was damaged. A store that keeps what was read near asks for it again, and keeps
-    /// the new answer in place of the old one.
+    /// As [`Store::begin_read`], after an answer that was damaged. A store that keeps what was read near asks for it
+    /// again, and keeps the new answer in place of the old one.
     fn begin_read_anew(&self, name: &str, range: Range<u64>, done: RangeDone) {
         self.begin_read(name, range, done);
     }
@@ -111,8 +114,8 @@ pub trait Store: Send + Sync + Debug {
     /// The store's.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// The objects in a folder, without those in folders within it, sorted by name. It is slow where there are many, so it is for
-    /// opening and for cleaning up.
+    /// The objects in a folder, without those in folders within it, sorted by name. It is slow where there are many, so
+    /// it is for opening and for cleaning up.
     ///
     /// # Errors
     ///
@@ -124,8 +127,8 @@ pub trait Store: Send + Sync + Debug {
         None
     }
 
-    /// Says what the objects belong to, by a number that nothing else has. A store that keeps what was read near needs it: a name may
-    /// have stood for another object once.
+    /// Says what the objects belong to, by a number that nothing else has. A store that keeps what was read near needs
+    /// it: a name may have stood for another object once.
     fn bind(&self, _owner: u64) {}
 }
 
@@ -155,15 +158,15 @@ pub struct StoreObject {
     pub name: Arc<str>,
 }
 
-/// Whether a request that failed with this kind of error did nothing and will do nothing, so that another attempt cannot help
-/// either. `AlreadyExists` is not among them: an earlier attempt may be the reason.
+/// Whether a request that failed with this kind of error did nothing and will do nothing, so that another attempt
+/// cannot help either. `AlreadyExists` is not among them: an earlier attempt may be the reason.
 pub fn is_certain(kind: ErrorKind) -> bool {
     use ErrorKind::{InvalidInput, NotFound, PermissionDenied, Unsupported};
     matches!(kind, NotFound | PermissionDenied | InvalidInput | Unsupported)
 }
 
-/// The kind of the error of a request that the store could not be asked, or did not answer as it should: another attempt may bring
-/// another answer.
+/// The kind of the error of a request that the store could not be asked, or did not answer as it should: another
+/// attempt may bring another answer.
 pub const UNAVAILABLE: ErrorKind = ErrorKind::NotConnected;
 
 #[cfg(test)]

@@ -8,13 +8,13 @@
 //! * `--cfg loom` (`cargo x loom`): every schedule and every value that a weak memory order allows, of two or three
 //!   threads that do very little.
 //!
-//! Such tests take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`), so that only this crate
-//! depends on it, and only under its cfg.
+//! Such tests take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`), so that only this
+//! crate depends on it, and only under its cfg.
 //!
-//! What is std's in all three: `Arc` and `Weak`, because loom's cannot point to a `dyn Trait`; so neither library chooses
-//! when a reference count changes. `OnceLock`, because they have none: what makes its value must not lock or wait.
-//! Locks of loom cannot be made in constants, so none can; and a test under loom or shuttle makes every lock it uses
-//! within the model. Neither lets time pass: [`Condvar::wait_timeout`] waits to be notified.
+//! What is std's in all three: `Arc` and `Weak`, because loom's cannot point to a `dyn Trait`; so neither library
+//! chooses when a reference count changes. `OnceLock`, because they have none: what makes its value must not lock or
+//! wait. Locks of loom cannot be made in constants, so none can; and a test under loom or shuttle makes every lock it
+//! uses within the model. Neither lets time pass: [`Condvar::wait_timeout`] waits to be notified.
 //!
 //! A poisoned lock is entered anyway. The panic that poisoned it has been reported already, what our locks guard is
 //! valid between any two statements that can panic, and a lock that fails from then on would turn one panic into one

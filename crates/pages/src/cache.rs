@@ -10,8 +10,8 @@
 //! * A session that has marked a page as in flight waits for nothing but the disk until the page has landed. It
 //!   reserves the bytes, and queues for the turn to overdraw, before it marks the page. So a cache of three pages and
 //!   64 threads make progress.
-//! * Contexts of zstd are beside the budget, see [`Unpacker`]: as many as threads unpack pages at once, and a sixteenth of the
-//!   budget if none does.
+//! * Contexts of zstd are beside the budget, see [`Unpacker`]: as many as threads unpack pages at once, and a sixteenth
+//!   of the budget if none does.
 //! * An admission looks at no more than [`LOOK`] pages of each shard for each page it evicts.
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
@@ -61,8 +61,8 @@ const MAX_SHARDS: u64 = 16;
 /// Bytes of budget for which the table has a chain at first.
 const CHAIN_BYTES: u64 = 16 << 10;
 
-/// A cache that still fills has memory to spare until it is full. Then about one read in some hundred misses a page. So it is
-/// very unlikely that this many reads in a row miss none.
+/// A cache that still fills has memory to spare until it is full. Then about one read in some hundred misses a page. So
+/// it is very unlikely that this many reads in a row miss none.
 const QUIET_ASKS: u32 = 1024;
 
 /// Contexts that unpack pages and that no thread uses are kept up to this part of the budget, beside it.
@@ -103,8 +103,8 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// A cache of `budget_bytes` that has at most `open_files` files open at a time, and at least one. `validate` is called once for each page
-    /// that is read, never again while it is in memory.
+    /// A cache of `budget_bytes` that has at most `open_files` files open at a time, and at least one. `validate` is
+    /// called once for each page that is read, never again while it is in memory.
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
         let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
         let kept = Arc::<KeptShare>::default();
@@ -168,8 +168,8 @@ impl PageCache {
         self.kept.bytes()
     }
 
-    /// Keeps a page as one of its file that is kept, if that is within the share of such pages. Nothing happens if the cache
-    /// does not have it.
+    /// Keeps a page as one of its file that is kept, if that is within the share of such pages. Nothing happens if the
+    /// cache does not have it.
     pub fn keep(&self, page: &PageRef) {
         self.with_resident(page, |shard, frame| shard.keep(frame, page));
     }
@@ -180,15 +180,15 @@ impl PageCache {
         self.budget.limit()
     }
 
-    /// The memory that nothing uses, in bytes, without a sixteenth of the budget: a full cache has some spare bytes now and then,
-    /// where a page makes room for a shorter one.
+    /// The memory that nothing uses, in bytes, without a sixteenth of the budget: a full cache has some spare bytes now
+    /// and then, where a page makes room for a shorter one.
     pub fn free_bytes(&self) -> u64 {
         let limit = self.budget.limit();
         (limit - limit / 16).saturating_sub(self.budget.used())
     }
 
-    /// Whether `bytes` more would come into memory that nothing uses, and nothing is about to use: readers missed no page
-    /// while this was asked [`QUIET_ASKS`] times.
+    /// Whether `bytes` more would come into memory that nothing uses, and nothing is about to use: readers missed no
+    /// page while this was asked [`QUIET_ASKS`] times.
     pub(crate) fn has_spare(&self, bytes: u64) -> bool {
         if bytes > self.free_bytes() {
             return false;
@@ -267,8 +267,8 @@ impl PageCache {
         }
     }
 
-    /// Memory for `bytes` bytes of a page, which are paid for; its contents are whatever was there last. From the heap is
-    /// what is longer than the arena gives, and what exceeds the budget.
+    /// Memory for `bytes` bytes of a page, which are paid for; its contents are whatever was there last. From the heap
+    /// is what is longer than the arena gives, and what exceeds the budget.
     pub(crate) fn buffer(&self, bytes: usize) -> Buffer {
         self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
     }
@@ -307,8 +307,8 @@ impl PageCache {
         Some(page)
     }
 
-    /// As [`PageCache::find`], for child `i` of `parent`: looks first where it was last. Unless it was `prefetched`, the memory is
-    /// asked for the page before its frame is known.
+    /// As [`PageCache::find`], for child `i` of `parent`: looks first where it was last. Unless it was `prefetched`,
+    /// the memory is asked for the page before its frame is known.
     pub(crate) fn find_child(
         &self,
         parent: &PageRef,

@@ -4,8 +4,8 @@ use crate::page::MAX_PAGE_BYTES;
 use crate::{Address, PageKind};
 use os::BLOCK_BYTES;
 
-/// What a page in memory costs besides its buffer: a frame 64, the rest of it 128, its share of the table 4 to 8, the policy's
-/// node 24, the ghost's entries 16, rounded up.
+/// What a page in memory costs besides its buffer: a frame 64, the rest of it 128, its share of the table 4 to 8, the
+/// policy's node 24, the ghost's entries 16, rounded up.
 pub(crate) const FRAME_BYTES: u64 = 248;
 
 /// Bytes of a page for one hint: a child with its separator takes more as a rule.
@@ -18,8 +18,8 @@ const HINT_BYTES: u64 = 8;
 const UNPACKED_TIMES: u64 = 4;
 
 impl Address {
-    /// Memory to reserve for a page that is not here yet, in bytes. A whole number of blocks is a plain page and read into
-    /// the buffer it stays in; others are read with the blocks they share, and copied or unpacked.
+    /// Memory to reserve for a page that is not here yet, in bytes. A whole number of blocks is a plain page and read
+    /// into the buffer it stays in; others are read with the blocks they share, and copied or unpacked.
     #[inline]
     pub fn memory_bytes(&self) -> u64 {
         let block = BLOCK_BYTES as u64;
@@ -39,9 +39,9 @@ pub(crate) fn cost_bytes(buffer_bytes: u64) -> u64 {
     buffer_bytes + FRAME_BYTES
 }
 
-/// Memory for hints of where the children of a page of so many bytes are in memory. A page gets them once a child was looked
-/// for, if the budget has room: where it has none, a look in the table of all frames is nothing beside what is read from
-/// the disk.
+/// Memory for hints of where the children of a page of so many bytes are in memory. A page gets them once a child was
+/// looked for, if the budget has room: where it has none, a look in the table of all frames is nothing beside what is
+/// read from the disk.
 #[inline]
 pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
     match kind {

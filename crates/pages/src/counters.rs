@@ -1,7 +1,7 @@
 //! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. It does not know why.
 //!
-//! Thread safe. A session counts its hits for itself, and adds them up here at each round, at least every few dozen hits, and
-//! when it is dropped, so that a hit shares no cache line with other threads. All counters only grow.
+//! Thread safe. A session counts its hits for itself, and adds them up here at each round, at least every few dozen
+//! hits, and when it is dropped, so that a hit shares no cache line with other threads. All counters only grow.
 
 use crate::PageKind;
 use os::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! A file whose pages are read by address. It does not know what its pages mean, nor what is kept of them.
 //!
-//! * Making one opens nothing: the first read does, when it is made and not when it is asked for. How many files are open at
-//!   once, kept or read, is bounded by the cache.
+//! * Making one opens nothing: the first read does, when it is made and not when it is asked for. How many files are
+//!   open at once, kept or read, is bounded by the cache.
 //! * Slots are never reused within a cache, so a page of a file that is gone is never found under another's name.
 //! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none; reading it still works as long as
 //!   the disk has it.
@@ -123,8 +123,8 @@ impl PagedFile {
         }
     }
 
-    /// Says whether pages of the file that come into the cache stay there while there is any other that can go, within the
-    /// share of such pages, see [`PageCache::set_kept_bytes`].
+    /// Says whether pages of the file that come into the cache stay there while there is any other that can go, within
+    /// the share of such pages, see [`PageCache::set_kept_bytes`].
     ///
     /// When it is kept no more its pages that are there stay as others do.
     pub fn keep(&self, kept: bool) {
@@ -184,15 +184,15 @@ impl PagedFile {
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
     }
 
-    /// The object that the file is, if it is one: then damage may come from the way, and what is asked for once more may be whole. `None`,
-    /// too, while too many files are open.
+    /// The object that the file is, if it is one: then damage may come from the way, and what is asked for once more
+    /// may be whole. `None`, too, while too many files are open.
     pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
         let open = Arc::clone(self).try_open().ok()??;
         open.file().object()
     }
 
-    /// Fills `buffer` from `offset` once more, after what was there was damaged; `None` if nothing else can come of it. See
-    /// [`Store::begin_read_anew`](os::Store::begin_read_anew).
+    /// Fills `buffer` from `offset` once more, after what was there was damaged; `None` if nothing else can come of it.
+    /// See [`Store::begin_read_anew`](os::Store::begin_read_anew).
     pub fn read_anew(self: &Arc<Self>, buffer: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
         let object = self.object()?;
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);

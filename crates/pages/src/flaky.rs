@@ -53,7 +53,8 @@ impl<S: PageSource> Flaky<S> {
         Self { source, state: RefCell::new(state), refusals: Cell::new(0) }
     }
 
-    /// How many times a page that was needed was refused; those only peeked at do not count. A test that relies on faults asserts that this is not 0.
+    /// How many times a page that was needed was refused; those only peeked at do not count. A test that relies on
+    /// faults asserts that this is not 0.
     pub fn refusals(&self) -> u64 {
         self.refusals.get()
     }

@@ -23,10 +23,10 @@
 //! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). The
 //!   thread that set the word to 0 takes it out, after all holders of the page have released it (release, acquire).
 //!
-//! A frame is one line of memory, which has all that a reader needs to recognize a page and to reach its bytes. The rest
-//! of what belongs to a page lies apart: only nodes, and pages that come and go, touch it. A node remembers of each child
-//! the frame where it was last seen and where its bytes were, so that a reader can ask the memory for the frame and for
-//! the page at the same time.
+//! A frame is one line of memory, which has all that a reader needs to recognize a page and to reach its bytes. The
+//! rest of what belongs to a page lies apart: only nodes, and pages that come and go, touch it. A node remembers of
+//! each child the frame where it was last seen and where its bytes were, so that a reader can ask the memory for the
+//! frame and for the page at the same time.
 
 use crate::cache::budget::Charge;
 use crate::cache::key::PageKey;
@@ -59,8 +59,8 @@ const FIRST_BYTES: usize = 960;
 /// were leaked, which is the only way to have as many.
 pub struct PageRef(NonNull<Frame>);
 
-// SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed while
-// a reference lives.
+// SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed
+// while a reference lives.
 unsafe impl Send for PageRef {}
 // SAFETY: as above.
 unsafe impl Sync for PageRef {}
@@ -133,14 +133,14 @@ struct Hints {
     charge: Charge,
 }
 
-/// Where a page was last seen: the number of its frame, 0 if it was not seen, and the block of memory in which its bytes
-/// began.
+/// Where a page was last seen: the number of its frame, 0 if it was not seen, and the block of memory in which its
+/// bytes began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hint(u64);
 
 impl Hint {
-    /// Bits for the number of a frame: those of 1 TiB of pages of 4 KiB. The other bits are for the number of a block, which
-    /// is enough for addresses of 48 bits.
+    /// Bits for the number of a frame: those of 1 TiB of pages of 4 KiB. The other bits are for the number of a block,
+    /// which is enough for addresses of 48 bits.
     const NUMBER_BITS: u32 = 28;
 
     /// Where `page` is; as if it was not seen if the numbers are too large.
@@ -303,8 +303,8 @@ impl Frame {
     }
 }
 
-/// What was in a frame, on its way out. The frame is used again once this is dropped, and not before it has left its chain:
-/// the next page in it may come into a chain of another shard, under another lock.
+/// What was in a frame, on its way out. The frame is used again once this is dropped, and not before it has left its
+/// chain: the next page in it may come into a chain of another shard, under another lock.
 pub(crate) struct Evicted {
     page: Rest,
     number: u32,
@@ -480,8 +480,8 @@ impl PageRef {
 
     #[inline]
     fn frame(&self) -> &Frame {
-        // SAFETY: a pinned frame is not freed: one of a cache lives as long as its frames, which the page in it keeps; one
-        // that is alone is freed when its word is set to 0.
+        // SAFETY: a pinned frame is not freed: one of a cache lives as long as its frames, which the page in it keeps;
+        // one that is alone is freed when its word is set to 0.
         unsafe { self.0.as_ref() }
     }
 
@@ -603,7 +603,8 @@ impl PageRef {
         }
     }
 
-    /// The hints of the page, which are made when they are first wanted, if the cache keeps the page and has room for them.
+    /// The hints of the page, which are made when they are first wanted, if the cache keeps the page and has room for
+    /// them.
     #[inline]
     fn hints(&self) -> Option<&Hints> {
         let rest = self.rest();

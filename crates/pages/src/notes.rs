@@ -1,12 +1,12 @@
-//! Notes of what a session was asked for: which pages of which files, and how each was found. They do not know why the pages
-//! are read.
+//! Notes of what a session was asked for: which pages of which files, and how each was found. They do not know why the
+//! pages are read.
 //!
-//! * A page counts once a step, however often the step runs again or asks for it; but one that the cache drops between two
-//!   runs is found first and read then, and was both.
+//! * A page counts once a step, however often the step runs again or asks for it; but one that the cache drops between
+//!   two runs is found first and read then, and was both.
 //! * A page that was brought for this reader is no hit when it is first given, be it steps later: it was read for that.
 //! * Pages, bytes and rounds read are those that the session itself counts.
-//! * What is noted is a few numbers for each file touched, the first [`MAX_VISITS`] visits, the pages of the step, and up to
-//!   16,384 pages that were brought and not asked for since.
+//! * What is noted is a few numbers for each file touched, the first [`MAX_VISITS`] visits, the pages of the step, and
+//!   up to 16,384 pages that were brought and not asked for since.
 
 use crate::session::page_read::PageRead;
 use crate::{Address, PageAt, PageHeader, PageKind, PageRef, PagedFile};
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// Visits noted one by one: enough for every page of a point read, and for the beginning of a long scan.
 pub const MAX_VISITS: usize = 1000;
 
-/// Pages read ahead that are remembered until they are used: 256 MiB of them. A page beyond that counts as a hit when it
-/// is used.
+/// Pages read ahead that are remembered until they are used: 256 MiB of them. A page beyond that counts as a hit when
+/// it is used.
 const MAX_UNUSED: usize = 16 << 10;
 
 /// How a page was found.

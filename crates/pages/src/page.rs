@@ -29,9 +29,9 @@ pub const HEADER_BYTES: usize = 16;
 /// A page in memory is never larger than this (a value chunk of 1 MiB, a page of one maximal row).
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// A compressed page takes at most this many bytes of memory for each stored byte. LZ4 cannot exceed it, because a byte adds at
-/// most 255 to the length of a match. zstd can; a page for which it would is stored as LZ4. So the stored bytes of a value bound
-/// the memory for it.
+/// A compressed page takes at most this many bytes of memory for each stored byte. LZ4 cannot exceed it, because a byte
+/// adds at most 255 to the length of a match. zstd can; a page for which it would is stored as LZ4. So the stored bytes
+/// of a value bound the memory for it.
 pub const MOST_UNPACKED: u64 = 255;
 
 /// What a page is for. The numbers are part of the file format; 0 is none of them, so that zeros are no page.

@@ -1,5 +1,5 @@
-//! The fault loop: run a step, fetch what it missed, run it again, by a thread that waits or by a future; and steps made of
-//! several, which fault together.
+//! The fault loop: run a step, fetch what it missed, run it again, by a thread that waits or by a future; and steps
+//! made of several, which fault together.
 
 use crate::{PageSource, Result, Session, Stop};
 use std::future::poll_fn;
@@ -47,8 +47,8 @@ pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session
     outcome
 }
 
-/// A composite step: runs a step for each of `parts` before it answers a fault, so that all of them fault together. Which
-/// parts are left to do, the caller says each time it is run.
+/// A composite step: runs a step for each of `parts` before it answers a fault, so that all of them fault together.
+/// Which parts are left to do, the caller says each time it is run.
 ///
 /// # Errors
 ///

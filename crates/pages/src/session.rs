@@ -1,16 +1,16 @@
-//! One reader of pages over the cache: its pins, hits and misses. It does not know what is read, nor how the cache chooses
-//! which pages stay.
+//! One reader of pages over the cache: its pins, hits and misses. It does not know what is read, nor how the cache
+//! chooses which pages stay.
 //!
 //! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the cache
 //!   keeps it or not: so each run of a step gets further than the one before. But while a future waits, other sessions
 //!   that find no room may take its pins away, see `cache/parked.rs`; then its step begins anew when it is polled.
 //! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
 //!   the next run of the step, it faults there and is pinned then.
-//! * A hit takes no lock and allocates nothing. What a session needs for misses it makes at the first one, so that a read that
-//!   finds everything in memory opens a session for a few stores.
+//! * A hit takes no lock and allocates nothing. What a session needs for misses it makes at the first one, so that a
+//!   read that finds everything in memory opens a session for a few stores.
 //! * What is being read lands by itself, in the cache or in its flight. A session that goes away waits for nothing.
-//! * Where reads are made by others, what is asked for ahead is begun when the step is done, and waited for only when it is
-//!   needed; where they are made on this thread, with the next fault.
+//! * Where reads are made by others, what is asked for ahead is begun when the step is done, and waited for only when
+//!   it is needed; where they are made on this thread, with the next fault.
 //! * A thread that has two sessions releases one before it fetches in the other: the first may have the only right to
 //!   overdraw, for which the second would wait.
 //!
@@ -120,8 +120,8 @@ impl Session {
         self
     }
 
-    /// Whether [`Session::poll_fetch`] reads a page on the calling thread, which waits for the disk, if the step misses only
-    /// that page and no other future of the cache waits. Otherwise others read it, as without this call.
+    /// Whether [`Session::poll_fetch`] reads a page on the calling thread, which waits for the disk, if the step misses
+    /// only that page and no other future of the cache waits. Otherwise others read it, as without this call.
     pub fn with_reads_in_poll(mut self, in_poll: bool) -> Self {
         self.reads_in_poll = in_poll;
         self
@@ -172,9 +172,9 @@ impl Session {
     }
 
     /// As [`PageSource::fetch`], for a caller that does not wait: while pages are on their way the answer is
-    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once it is ready the step is to
-    /// be run again; it may miss what it had before, if others took that away meanwhile. A session dropped meanwhile leaves
-    /// nothing behind.
+    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once it is ready the step
+    /// is to be run again; it may miss what it had before, if others took that away meanwhile. A session dropped
+    /// meanwhile leaves nothing behind.
     ///
     /// A step is waited for by tasks or by threads, not by both.
     ///
@@ -211,8 +211,8 @@ impl Session {
         }
     }
 
-    /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may have
-    /// to wait for room first. If it `waits_for_all`, pages that are not needed are waited for, too.
+    /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may
+    /// have to wait for room first. If it `waits_for_all`, pages that are not needed are waited for, too.
     fn begin(&self, step: &mut StepState, context: Option<&Context<'_>>, waits_for_all: bool) -> BegunRound {
         // First: what has landed since it was asked for is asked for no more.
         step.read_ahead.gather();
@@ -270,7 +270,8 @@ impl Session {
         BegunRound::Round(round)
     }
 
-    /// Whether a fetch waits for the pages that were asked for ahead, too: a precharge wants them in memory when it is done.
+    /// Whether a fetch waits for the pages that were asked for ahead, too: a precharge wants them in memory when it is
+    /// done.
     fn waits_for_all(&self) -> bool {
         self.reason == Reason::Precharge
     }

@@ -14,8 +14,8 @@ pub struct PageAt<'a> {
     pub address: Address,
     /// What the page is for.
     pub kind: PageKind,
-    /// The page's parent and the number of the page among the parent's children, if the caller has the parent at hand. A
-    /// source may know from there where the page is in memory.
+    /// The page's parent and the number of the page among the parent's children, if the caller has the parent at hand.
+    /// A source may know from there where the page is in memory.
     pub parent: Option<(&'a PageRef, usize)>,
     /// Whether the memory was asked for the page already, see [`PageRef::prefetch_child`].
     pub prefetched: bool,
@@ -88,16 +88,17 @@ pub trait PageSource {
     /// invalid or another page lies there.
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop>;
 
-    /// The page at `at` if it is in memory, for a step that can go on without it. Notes nothing and never fails: a page of
-    /// another kind, or with another checksum, is not the page. A step that peeks may find less when it runs again, because
-    /// nothing is pinned.
+    /// The page at `at` if it is in memory, for a step that can go on without it. Notes nothing and never fails: a page
+    /// of another kind, or with another checksum, is not the page. A step that peeks may find less when it runs again,
+    /// because nothing is pinned.
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// As [`PageSource::peek`], for a step that looks at what the page leads to before it needs the page: the cache does not
-    /// count this as a use of the page.
+    /// As [`PageSource::peek`], for a step that looks at what the page leads to before it needs the page: the cache
+    /// does not count this as a use of the page.
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// Asks for a page that a later step will need. It is read in the same round as the faults, and no step waits for it.
+    /// Asks for a page that a later step will need. It is read in the same round as the faults, and no step waits for
+    /// it.
     ///
     /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is
     /// invalid. Duplicates are not looked for: a page that is asked for twice before a round may be noted twice, and is
@@ -106,12 +107,13 @@ pub trait PageSource {
     /// any more may never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
-    /// As [`PageSource::ahead`], for a page that spares work and no reads, so that it is not worth the memory of another page:
-    /// it is noted only if the source would keep it in memory that nothing uses, and others would read it meanwhile.
+    /// As [`PageSource::ahead`], for a page that spares work and no reads, so that it is not worth the memory of
+    /// another page: it is noted only if the source would keep it in memory that nothing uses, and others would read it
+    /// meanwhile.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
 
-    /// Memory for pages that were asked for ahead and not needed yet, in bytes: a caller that asks for no more gets them all.
-    /// 0 if the source does not read ahead.
+    /// Memory for pages that were asked for ahead and not needed yet, in bytes: a caller that asks for no more gets
+    /// them all. 0 if the source does not read ahead.
     fn ahead_bytes(&self) -> u64;
 
     /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
@@ -122,16 +124,16 @@ pub trait PageSource {
     /// others are pinned all the same.
     fn fetch(&self) -> Result<()>;
 
-    /// Whether the page at `at` was read from disk for this step: `true` once for each read of a page that the step needed.
-    /// A source that cannot tell answers `false`.
+    /// Whether the page at `at` was read from disk for this step: `true` once for each read of a page that the step
+    /// needed. A source that cannot tell answers `false`.
     fn take_read(&self, at: PageAt<'_>) -> bool;
 
     /// The step is done: the source gives back its pins.
     fn release(&self);
 }
 
-/// Within an `impl PageSource`: these verbs are passed on to the source in a field. `pass_on!(source: peek, glance, release)`.
-/// The verbs are named one by one, so that none is passed on by mistake.
+/// Within an `impl PageSource`: these verbs are passed on to the source in a field.
+/// `pass_on!(source: peek, glance, release)`. The verbs are named one by one, so that none is passed on by mistake.
 #[macro_export]
 macro_rules! pass_on {
     ($source:ident: $($verb:ident),+) => { $($crate::pass_on!(@$verb $source);)+ };

@@ -1,5 +1,5 @@
-//! A hit in the cache allocates nothing, whoever asks and however, nor does unpacking a page: counted by an allocator that
-//! counts.
+//! A hit in the cache allocates nothing, whoever asks and however, nor does unpacking a page: counted by an allocator
+//! that counts.
 
 use kit::allocations::{Counting, Thread};
 use os::sync::Arc;

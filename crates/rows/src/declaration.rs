@@ -1,5 +1,5 @@
-//! The types of a tuple's fields as a value of its own, so that a program that was not written for a table can show its keys
-//! and read them from text. It knows no rows.
+//! The types of a tuple's fields as a value of its own, so that a program that was not written for a table can show its
+//! keys and read them from text. It knows no rows.
 //!
 //! ```text
 //! declaration:  type { "," type }            u32, i64 desc, string, bytes?
@@ -174,8 +174,8 @@ impl Declaration {
         Ok(self.decode(key)?.swap_remove(field))
     }
 
-    /// Any bytes as text: `(17, -3, "abc")`. Where the bytes stop to be fields of a key, what is left follows the fields, as
-    /// in `(17) + x'80'`. [`parse_front`](Self::parse_front) reads it back.
+    /// Any bytes as text: `(17, -3, "abc")`. Where the bytes stop to be fields of a key, what is left follows the
+    /// fields, as in `(17) + x'80'`. [`parse_front`](Self::parse_front) reads it back.
     pub fn show(&self, bytes: &[u8]) -> String {
         let (mut from, mut text) = (Decoder::new(bytes), String::from("("));
         for (field, &field_type) in self.fields.iter().enumerate() {
@@ -210,8 +210,8 @@ impl Declaration {
         Ok(key)
     }
 
-    /// The bytes of the beginning of a key from its text: of fewer values, `(17)` or `()`; of a string or bytes that go on,
-    /// `(17, "ab"..)`; and of any bytes after the values, as [`show`](Self::show) writes them.
+    /// The bytes of the beginning of a key from its text: of fewer values, `(17)` or `()`; of a string or bytes that go
+    /// on, `(17, "ab"..)`; and of any bytes after the values, as [`show`](Self::show) writes them.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Reads the bytes of a tuple from left to right, and says where they are not what a tuple has. It knows how bytes are
 //! escaped and turned around, and no types. See `docs/format/tuple.md`.
 //!
-//! Invariant: the decoder stands at the first byte that it has not accepted, so that its place after a mistake is the place
-//! of the mistake. No bytes make it panic.
+//! Invariant: the decoder stands at the first byte that it has not accepted, so that its place after a mistake is the
+//! place of the mistake. No bytes make it panic.
 
 use crate::field_type::FieldType;
 use std::borrow::Cow;

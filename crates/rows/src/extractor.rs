@@ -1,14 +1,14 @@
-//! Makes the keys of an index from the rows of a table, as a declaration says. It knows one row at a time, and neither how
-//! an index is stored nor how it is kept up to date. See `docs/format/extractor.md`.
+//! Makes the keys of an index from the rows of a table, as a declaration says. It knows one row at a time, and neither
+//! how an index is stored nor how it is kept up to date. See `docs/format/extractor.md`.
 //!
 //! ```text
 //! extractor:  field { "," field }
 //! field:      source [ type ] [ "required" | "lenient" ]
 //! ```
 //!
-//! Invariant: what a row gives depends on its bytes and on the declaration alone, in this release and in every later one. An
-//! entry of an index is found again, to be removed, by making its key again. So a change of meaning is a new version of the
-//! stored bytes.
+//! Invariant: what a row gives depends on its bytes and on the declaration alone, in this release and in every later
+//! one. An entry of an index is found again, to be removed, by making its key again. So a change of meaning is a new
+//! version of the stored bytes.
 
 mod found;
 mod json;
@@ -81,17 +81,17 @@ pub struct BadRow {
 }
 
 impl Extractor {
-    /// Gives the keys of a row to `emit`: each once, in ascending order. `part` gives the part of the row's value in a column
-    /// group, by the number of the group; it is asked only for [`groups`](Self::groups), and answers `None` if the table has no
-    /// such group.
+    /// Gives the keys of a row to `emit`: each once, in ascending order. `part` gives the part of the row's value in a
+    /// column group, by the number of the group; it is asked only for [`groups`](Self::groups), and answers `None` if
+    /// the table has no such group.
     ///
     /// No key of an index begins with another one. So the key of the row may follow it, and
     /// [`declaration`](Self::declaration) separates the two again.
     ///
     /// # Errors
     ///
-    /// If a field has another type than it is declared with, is missing though it is required, or is in a column group that
-    /// the table does not have. Then no key was given.
+    /// If a field has another type than it is declared with, is missing though it is required, or is in a column group
+    /// that the table does not have. Then no key was given.
     pub fn index_keys<'r>(
         &self,
         key: &'r [u8],

@@ -1,5 +1,5 @@
-//! Types of Rust as fields of a tuple: how each is written so that bytes have its order, and read back. It knows one field
-//! at a time. See `docs/format/tuple.md`.
+//! Types of Rust as fields of a tuple: how each is written so that bytes have its order, and read back. It knows one
+//! field at a time. See `docs/format/tuple.md`.
 //!
 //! ```text
 //! bool               00 or 01
@@ -209,8 +209,8 @@ floats! {
 /// Bytes after the content of a string or of bytes.
 pub(crate) const END: [u8; 2] = [0, 0];
 
-/// Appends the content of a string or of bytes without its end. The fields that begin with `content`, and no others, have
-/// bytes that begin with these; so [`prefix_range`](crate::prefix_range) makes of them the range of those fields.
+/// Appends the content of a string or of bytes without its end. The fields that begin with `content`, and no others,
+/// have bytes that begin with these; so [`prefix_range`](crate::prefix_range) makes of them the range of those fields.
 ///
 /// ```
 /// use rows::{Tuple, encode_beginning};

@@ -1,5 +1,5 @@
-//! Reads the short texts of this crate, declarations and keys, from left to right. It knows signs, words and quotes, and
-//! not what they mean.
+//! Reads the short texts of this crate, declarations and keys, from left to right. It knows signs, words and quotes,
+//! and not what they mean.
 
 use std::fmt::Write as _;
 

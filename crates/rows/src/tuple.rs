@@ -1,5 +1,5 @@
-//! Tuples of Rust as keys: their bytes, read back, and the range of the keys that begin with given fields. It knows no single
-//! type of a field.
+//! Tuples of Rust as keys: their bytes, read back, and the range of the keys that begin with given fields. It knows no
+//! single type of a field.
 //!
 //! Invariant: the bytes of `(a, b)` begin with those of `(a,)`, and the bytes of no other tuple of the same types do.
 

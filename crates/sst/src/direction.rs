@@ -30,8 +30,8 @@ impl Direction {
         if b >= a { Self::Forward } else { Self::Backward }
     }
 
-    /// Swaps two ends if the walk goes backward: a low and a high end become the near and the far one, and the other way
-    /// round.
+    /// Swaps two ends if the walk goes backward: a low and a high end become the near and the far one, and the other
+    /// way round.
     pub fn near_far<T>(self, (low, high): (T, T)) -> (T, T) {
         match self {
             Self::Forward => (low, high),

@@ -2,11 +2,11 @@
 //! fails. It knows nothing of isolation: it looks at what a user of a bank would look at.
 //!
 //! 1. All accounts together always hold the same, also for who reads them while transfers are under way.
-//! 2. Each transfer writes a record with its number. A transfer that was acknowledged has its record, one that failed has
-//!    none, and one of unknown outcome may have one. No record has an unknown number.
+//! 2. Each transfer writes a record with its number. A transfer that was acknowledged has its record, one that failed
+//!    has none, and one of unknown outcome may have one. No record has an unknown number.
 //! 3. Each account holds what the records say.
-//! 4. After the disk was full, transfers go on without the database being opened again. A transfer whose sync failed is of
-//!    unknown outcome, and then writes are refused until the database is opened again.
+//! 4. After the disk was full, transfers go on without the database being opened again. A transfer whose sync failed is
+//!    of unknown outcome, and then writes are refused until the database is opened again.
 //!
 //! How threads interleave is not known, so a seed decides only what each of them chooses.
 

@@ -1,5 +1,5 @@
-//! Flips bits in files that are not open. A read then gives the right answer or an error that names the file, and never a wrong
-//! row or a panic.
+//! Flips bits in files that are not open. A read then gives the right answer or an error that names the file, and never
+//! a wrong row or a panic.
 
 use crate::history::History;
 use crate::history::reader::{Reader, Seen, Wanted};

@@ -83,9 +83,9 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     }
 }
 
-/// Runs the history of `seed` up to a sync that fails and loses writes, and opens the database again in the same process.
-/// The machine crashes during that recovery, after one of its operations: `samples` of them, or all if there are not more.
-/// The recovery after that must succeed. Returns how many crashes there were.
+/// Runs the history of `seed` up to a sync that fails and loses writes, and opens the database again in the same
+/// process. The machine crashes during that recovery, after one of its operations: `samples` of them, or all if there
+/// are not more. The recovery after that must succeed. Returns how many crashes there were.
 pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let n = rng.random_range(1..=whole_run(seed, steps).disk().sync_count());
@@ -120,8 +120,8 @@ pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
 /// How many faults in a row [`fail_recoveries`] lets a history meet before it may recover in peace.
 pub const NESTED_FAULTS: usize = 4;
 
-/// Runs the history of `seed` up to a fault, lets a fault meet the recovery from it, another the recovery from that, and so
-/// on: [`NESTED_FAULTS`] in all, each of any kind, with or without a crash after it. Does so `samples` times.
+/// Runs the history of `seed` up to a fault, lets a fault meet the recovery from it, another the recovery from that,
+/// and so on: [`NESTED_FAULTS`] in all, each of any kind, with or without a crash after it. Does so `samples` times.
 pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     for sample in 0..samples as u64 {
@@ -228,8 +228,8 @@ pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error, Error::WritesStopped(_) | Error::OutcomeUnknown { .. })
 }
 
-/// What an open database says once a fault has passed: nothing, or that writes are refused until it is opened again, or that
-/// they wait for background work which is tried again some time later.
+/// What an open database says once a fault has passed: nothing, or that writes are refused until it is opened again, or
+/// that they wait for background work which is tried again some time later.
 pub(crate) fn expect_to_go_on(outcome: Result<()>) {
     match outcome {
         Err(error) if !is_final(&error) && !matches!(error, Error::Full { .. }) => {

@@ -1,8 +1,8 @@
-//! A history with followers beside it, whose looks at the disk fail now and then, while the writer meets a full disk, fails,
-//! is opened again and crashes.
+//! A history with followers beside it, whose looks at the disk fail now and then, while the writer meets a full disk,
+//! fails, is opened again and crashes.
 //!
-//! What must hold, whatever errors pass: a follower shows every commit up to one version and none after it, its version never
-//! decreases, a snapshot shows what it showed, and once the errors have passed it shows everything.
+//! What must hold, whatever errors pass: a follower shows every commit up to one version and none after it, its version
+//! never decreases, a snapshot shows what it showed, and once the errors have passed it shows everything.
 
 use crate::faults::{expect_to_go_on, is_final};
 use crate::history::reader::{Reader, Wanted};
@@ -43,8 +43,8 @@ type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<Vec<u8>>)>>;
 struct World {
     rng: Xoshiro256PlusPlus,
     history: History,
-    /// The version at which a table of this name came or went last. That is no commit, so what a follower shows of it at this version,
-    /// and before it, is not known.
+    /// The version at which a table of this name came or went last. That is no commit, so what a follower shows of it
+    /// at this version, and before it, is not known.
     changed: BTreeMap<String, Version>,
     followers: Vec<Follower>,
     counts: Followed,

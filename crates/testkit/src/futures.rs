@@ -1,6 +1,7 @@
-//! Many futures at once over reads that are held back and end in any order. Some futures are polled whenever they are woken,
-//! some are left unpolled, some are dropped; threads read at the same time, and reads fail. Every result is compared with the
-//! model. Once no read fails any more, every future that is polled and every thread that waits ends, whatever the others do.
+//! Many futures at once over reads that are held back and end in any order. Some futures are polled whenever they are
+//! woken, some are left unpolled, some are dropped; threads read at the same time, and reads fail. Every result is
+//! compared with the model. Once no read fails any more, every future that is polled and every thread that waits ends,
+//! whatever the others do.
 //!
 //! Wakers are called and futures polled on more than one thread, one at a time: the seed decides everything.
 

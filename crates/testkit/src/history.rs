@@ -1,7 +1,9 @@
-//! Random histories of one database on a simulated machine: writes, reads, open iterators, cursors and snapshots, flushes,
-//! compactions, imports, files taken in, tables coming and going, closing and opening. Everything read is compared with the model.
+//! Random histories of one database on a simulated machine: writes, reads, open iterators, cursors and snapshots,
+//! flushes, compactions, imports, files taken in, tables coming and going, closing and opening. Everything read is
+//! compared with the model.
 //!
-//! A wrong answer is a panic. An error of the disk is returned, and the caller goes on with [`History::recover`]. One seed decides everything.
+//! A wrong answer is a panic. An error of the disk is returned, and the caller goes on with [`History::recover`]. One
+//! seed decides everything.
 
 pub mod moves;
 pub mod reader;
@@ -114,8 +116,8 @@ impl History {
         }
     }
 
-    /// The same on a machine whose reads are held back until a thread waits for one, and then end in an order that follows
-    /// from the seed.
+    /// The same on a machine whose reads are held back until a thread waits for one, and then end in an order that
+    /// follows from the seed.
     pub fn holding_reads(self) -> Self {
         Self { holds_reads: true, ..self }
     }
@@ -277,8 +279,8 @@ impl History {
         self.compare()
     }
 
-    /// Forgets what the database does not hold, which must not have been acknowledged; and learns the outcome of a change of
-    /// tables that failed. The newest commit there is.
+    /// Forgets what the database does not hold, which must not have been acknowledged; and learns the outcome of a
+    /// change of tables that failed. The newest commit there is.
     fn agree(&mut self, db: &Database) -> Result<Version> {
         let (there, must_survive, newest) = (db.version(), self.acknowledged, self.model.newest());
         assert!(there >= must_survive, "commits up to {must_survive:?} must survive, {there:?} is the last");
@@ -370,8 +372,8 @@ impl History {
         self.expect_tables(&db, at, "opened read-only")
     }
 
-    /// Makes a copy of the database, from here or from a second one opened read-only, as a checkpoint or by way of a backup. It
-    /// must have every commit, and be a sound database.
+    /// Makes a copy of the database, from here or from a second one opened read-only, as a checkpoint or by way of a
+    /// backup. It must have every commit, and be a sound database.
     fn copy(&mut self) -> Result<()> {
         self.copies += 1;
         let (machine, copy) = (self.machine(), format!("copy {}", self.copies));

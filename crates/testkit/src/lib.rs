@@ -1,5 +1,5 @@
-//! Tools that test a whole database: a model of its contents, random histories on a simulated machine, crashes and faults,
-//! text scripts. They know the public API of `larch` and nothing behind it.
+//! Tools that test a whole database: a model of its contents, random histories on a simulated machine, crashes and
+//! faults, text scripts. They know the public API of `larch` and nothing behind it.
 //!
 //! Everything follows from a seed. A test that fails prints its seed and the command that runs it again.
 

@@ -1,5 +1,5 @@
-//! A model of a database: sorted maps with every version of every row. It knows neither files nor durability, and of tables only
-//! their names.
+//! A model of a database: sorted maps with every version of every row. It knows neither files nor durability, and of
+//! tables only their names.
 //!
 //! Every commit has one version, and versions are dense, so "the state after the first n commits" is the state at the
 //! version of the n-th. The promise that a prefix of the commits survives needs nothing else.
@@ -71,7 +71,8 @@ impl Model {
         self.tables.insert(to.to_owned(), rows);
     }
 
-    /// Adds a table with what another has from `key` on, with all its versions, and commits that the other has it no more.
+    /// Adds a table with what another has from `key` on, with all its versions, and commits that the other has it no
+    /// more.
     pub fn split_table(&mut self, name: &str, key: &[u8], to: &str) -> Version {
         let rows =
             self.tables[name].range(key.to_vec()..).map(|(key, history)| (key.clone(), history.clone())).collect();

@@ -1,7 +1,9 @@
-//! The directory of an open database is moved or removed, or its lock file is, and another process opens a database at the same place.
+//! The directory of an open database is moved or removed, or its lock file is, and another process opens a database at
+//! the same place.
 //!
-//! What must hold: the first writer goes on in a directory that was moved, and loses nothing. Where its directory or its lock was
-//! removed, no commit is reported as durable from then on. The second writer meets no change of the first one, whatever that does.
+//! What must hold: the first writer goes on in a directory that was moved, and loses nothing. Where its directory or
+//! its lock was removed, no commit is reported as durable from then on. The second writer meets no change of the first
+//! one, whatever that does.
 
 use crate::options::TinyOptions;
 use larch::{Database, Durability, Error, Follow, Result, Version};

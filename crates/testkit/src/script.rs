@@ -18,8 +18,8 @@
 //! VALUE, KEY:     text, and text*N is the text N times
 //! ```
 //!
-//! After the rows of `get`, `scan` and `next` stands what they cost each database. All databases are on simulated machines,
-//! whose background work runs on the thread of the script, so that this is the same in every run.
+//! After the rows of `get`, `scan` and `next` stands what they cost each database. All databases are on simulated
+//! machines, whose background work runs on the thread of the script, so that this is the same in every run.
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
@@ -60,8 +60,8 @@ struct OpenDatabase {
 }
 
 impl Script {
-    /// A script on four databases: as options come, with small pages in large files, and with small pages in tiny files of both index
-    /// kinds.
+    /// A script on four databases: as options come, with small pages in large files, and with small pages in tiny files
+    /// of both index kinds.
     pub fn on_all_options() -> Self {
         let usual = TinyOptions {
             cache_bytes: 1 << 20,
@@ -137,8 +137,8 @@ fn is_read(directive: &str) -> bool {
     matches!(directive, "get" | "scan" | "next")
 }
 
-/// Says what a read did: the times it waited for the disk, the pages it read and those it found in memory, by kind. Nothing is
-/// said of a read that needed no page.
+/// Says what a read did: the times it waited for the disk, the pages it read and those it found in memory, by kind.
+/// Nothing is said of a read that needed no page.
 fn say_cost(output: &mut String, name: &str, before: &Metrics, after: &Metrics) {
     let pages = after.pages.since(&before.pages);
     if pages.total() == Default::default() {

@@ -1,6 +1,6 @@
-//! All tests of a whole database that a seed decides: a history, crashes, faults, faults during recoveries, a full disk, followers
-//! that meet errors, directories that are moved and removed, flipped bits, and the same history read by the other index, with reads
-//! that are held back, with caches of all sizes, and by many futures at once.
+//! All tests of a whole database that a seed decides: a history, crashes, faults, faults during recoveries, a full
+//! disk, followers that meet errors, directories that are moved and removed, flipped bits, and the same history read by
+//! the other index, with reads that are held back, with caches of all sizes, and by many futures at once.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};

@@ -1,8 +1,9 @@
-//! Small databases with something of everything that a release can write, and the rows that must be read from them. They show
-//! that later releases read what earlier ones wrote, and that earlier ones read what later ones write for them.
+//! Small databases with something of everything that a release can write, and the rows that must be read from them.
+//! They show that later releases read what earlier ones wrote, and that earlier ones read what later ones write for
+//! them.
 //!
-//! A specimen is a folder: `db`, a database with some of its commits in the log alone, and two texts with the rows that it
-//! holds, one a line: `rows`, all of them, and `rows-in-files`, what a database opened read-only shows. The texts
+//! A specimen is a folder: `db`, a database with some of its commits in the log alone, and two texts with the rows that
+//! it holds, one a line: `rows`, all of them, and `rows-in-files`, what a database opened read-only shows. The texts
 //! are written from what went in and not from what came out.
 //!
 //! ```text

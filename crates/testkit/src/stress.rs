@@ -1,10 +1,11 @@
-//! Stresses the whole public API at once, with threads and executors of the real machine, on a disk that fails now and then.
+//! Stresses the whole public API at once, with threads and executors of the real machine, on a disk that fails now and
+//! then.
 //!
-//! How the threads interleave is not known, so what is checked holds for every order: rows that are written in pairs agree,
-//! amounts that are moved keep their sum, a snapshot shows later what it showed before, and at the end the database holds
-//! what was acknowledged to its writers. A run is a number of rounds. Each opens the database with other options, works for some
-//! seconds, stops the faults of the disk, and waits for every thread. A thread that does not end is a failure, as a wrong row is.
-//! After each round memory, descriptors and files are what they were before.
+//! How the threads interleave is not known, so what is checked holds for every order: rows that are written in pairs
+//! agree, amounts that are moved keep their sum, a snapshot shows later what it showed before, and at the end the
+//! database holds what was acknowledged to its writers. A run is a number of rounds. Each opens the database with other
+//! options, works for some seconds, stops the faults of the disk, and waits for every thread. A thread that does not
+//! end is a failure, as a wrong row is. After each round memory, descriptors and files are what they were before.
 
 #![allow(
     clippy::disallowed_types,
@@ -34,8 +35,8 @@ use writers::Writer;
 
 const WRITERS: usize = 3;
 
-/// A thread that has not ended so long after it was asked to counts as hanging. Far more than the slowest step takes, even
-/// under a sanitizer.
+/// A thread that has not ended so long after it was asked to counts as hanging. Far more than the slowest step takes,
+/// even under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Memory of the process that may stay allocated after a round beyond what was after the first: what executors, thread
@@ -104,8 +105,8 @@ impl Counts {
 }
 
 impl Round {
-    /// The outcome of something that may meet the trouble of the disk: `None` if it did. Any other error is a failure, and so is
-    /// that writes have stopped: no sync fails, so that everything is tried again.
+    /// The outcome of something that may meet the trouble of the disk: `None` if it did. Any other error is a failure,
+    /// and so is that writes have stopped: no sync fails, so that everything is tried again.
     fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -140,8 +141,8 @@ pub fn stress(settings: &Settings) -> Summary {
     let mut summary = Summary::default();
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
     let begin = Instant::now();
-    // The first round starts what the process keeps: the ring of reads, an executor's reactor. The least of all rounds, because a
-    // read may still be under way after the first.
+    // The first round starts what the process keeps: the ring of reads, an executor's reactor. The least of all rounds,
+    // because a read may still be under way after the first.
     let mut descriptors = usize::MAX;
     while summary.rounds == 0 || begin.elapsed() < settings.time {
         let number = summary.rounds;
@@ -170,8 +171,8 @@ fn open_descriptors() -> Vec<PathBuf> {
     entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
 }
 
-/// The descriptors once no more than `expected` are open, or after a while: a read that was under way for a future that was
-/// dropped may end after the database is closed.
+/// The descriptors once no more than `expected` are open, or after a while: a read that was under way for a future that
+/// was dropped may end after the database is closed.
 fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     let begin = Instant::now();
     loop {

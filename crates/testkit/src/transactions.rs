@@ -1,10 +1,10 @@
-//! Random transactions on the engine, checked for isolation: interleaved on one thread of a simulated machine whose disk
-//! fails, fills up and loses what was not synced, or on threads of the real machine.
+//! Random transactions on the engine, checked for isolation: interleaved on one thread of a simulated machine whose
+//! disk fails, fills up and loses what was not synced, or on threads of the real machine.
 //!
-//! A run is a number of phases. A phase plays a plan on the open database, with other work beside it, and ends in one of
-//! several ways: the database stays open, or is closed, or the process is killed, or the machine loses power. The history
-//! of the phase is checked as it was seen until then. If the database was opened again, a reader is added that sees all
-//! rows, and the history without what a power cut may lose is checked once more.
+//! A run is a number of phases. A phase plays a plan on the open database, with other work beside it, and ends in one
+//! of several ways: the database stays open, or is closed, or the process is killed, or the machine loses power. The
+//! history of the phase is checked as it was seen until then. If the database was opened again, a reader is added that
+//! sees all rows, and the history without what a power cut may lose is checked once more.
 
 mod beside;
 mod threads;

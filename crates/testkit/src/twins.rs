@@ -1,5 +1,5 @@
-//! Two databases with the same history, of which one reads trees and the other flat indexes where files have both. Their
-//! files are the same, so their answers to every question are the same bytes.
+//! Two databases with the same history, of which one reads trees and the other flat indexes where files have both.
+//! Their files are the same, so their answers to every question are the same bytes.
 
 use crate::history::reader::{Reader, Seen, Wanted};
 use crate::history::{DIRECTORY, History};
@@ -30,8 +30,8 @@ struct Twins {
     readings: [Reading; 2],
 }
 
-/// Runs the history of `seed` on a database with `options` twice and compares; panics if the answers differ. What reading
-/// took where trees are preferred, and where flat indexes are.
+/// Runs the history of `seed` on a database with `options` twice and compares; panics if the answers differ. What
+/// reading took where trees are preferred, and where flat indexes are.
 pub fn read_both_ways(seed: u64, steps: usize, options: &TinyOptions) -> [Reading; 2] {
     let of = |prefer_flat_index| History::with_options(seed, TinyOptions { prefer_flat_index, ..options.clone() });
     let mut twins = Twins { tree: of(false), flat: of(true), readings: Default::default() };

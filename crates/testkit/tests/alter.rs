@@ -1,4 +1,5 @@
-//! A table whose options change: old files stay readable, new files have the new options, and a crash leaves one or the other.
+//! A table whose options change: old files stay readable, new files have the new options, and a crash leaves one or the
+//! other.
 
 use larch::{
     Compression, Database, DumpDetail, Error, FilterKind, Filters, IndexKind, LevelOptions, Result, Table, TableOptions,

@@ -1,4 +1,5 @@
-//! The anomalies that have names, each as a script: what it shows under both levels. REWRITE=1 writes down what they say.
+//! The anomalies that have names, each as a script: what it shows under both levels. REWRITE=1 writes down what they
+//! say.
 
 use testkit::isolation::script::play_script;
 

@@ -1,5 +1,6 @@
-//! Backups in a store: made, removed and restored, while processes die at any request, two of them work at once, and the store loses,
-//! delays and repeats what it is asked. What is acknowledged can be restored, and nothing stays that no backup has.
+//! Backups in a store: made, removed and restored, while processes die at any request, two of them work at once, and
+//! the store loses, delays and repeats what it is asked. What is acknowledged can be restored, and nothing stays that
+//! no backup has.
 
 use larch::{Backups, Database};
 use objects::{KEPT, drop_database};

@@ -1,6 +1,6 @@
-//! Branches of databases in a store: all write on, are branched again, taken over, compacted and dropped, while processes die at any
-//! request and the store loses, delays and repeats what it is asked. Each test is a way in which a file could be removed that a branch
-//! needs, or stay that nobody needs.
+//! Branches of databases in a store: all write on, are branched again, taken over, compacted and dropped, while
+//! processes die at any request and the store loses, delays and repeats what it is asked. Each test is a way in which a
+//! file could be removed that a branch needs, or stay that nobody needs.
 
 use larch::{Database, Durability};
 use objects::{KEPT, MADE_WITHIN, Outside, StoreDisk, branch, branches, drop_database};

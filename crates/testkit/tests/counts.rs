@@ -311,7 +311,8 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     check(b"", b"b", 0, 0);
 }
 
-/// Imports the even keys twice over each other and writes some odd ones: three files that overlap, the oldest the largest.
+/// Imports the even keys twice over each other and writes some odd ones: three files that overlap, the oldest the
+/// largest.
 fn overlapping() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk).open().expect("the disk works");

@@ -1,5 +1,5 @@
-//! Open descriptors of SSTs stay within `open_files`, those that are kept and those that are in use together, however many
-//! reads are under way.
+//! Open descriptors of SSTs stay within `open_files`, those that are kept and those that are in use together, however
+//! many reads are under way.
 
 #![allow(clippy::disallowed_methods, reason = "descriptors are the machine's, and so are the threads that use them")]
 
@@ -100,8 +100,8 @@ fn machines() -> Vec<Machine> {
     machines
 }
 
-/// One test at a time. A sample looks at one descriptor after the other, so it is exact only if SSTs alone come and go: each
-/// gets the lowest number that is free, and `n` of them have `n` numbers.
+/// One test at a time. A sample looks at one descriptor after the other, so it is exact only if SSTs alone come and go:
+/// each gets the lowest number that is free, and `n` of them have `n` numbers.
 #[cfg(target_os = "linux")]
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: OnceLock<Mutex<()>> = OnceLock::new();

@@ -133,8 +133,8 @@ fn present_keys_read_no_more_with_filters_than_without() {
             (pages, db.metrics().pages.of_kind(PageKind::Filter).faults)
         });
         println!("{cache_bytes} bytes: {with:?} with, {without:?} without");
-        // Where pages of the upper levels are read again and again, filters spare up to three pages of four; where these stay
-        // in memory, next to none is read.
+        // Where pages of the upper levels are read again and again, filters spare up to three pages of four; where
+        // these stay in memory, next to none is read.
         let all = |pages: [u64; 3]| pages.iter().sum::<u64>();
         let limit = if cache_bytes < 600 << 10 { 80 } else { 101 };
         assert!(all(with.0) * 100 <= all(without.0) * limit, "{cache_bytes} bytes: {with:?} with, {without:?} without");

@@ -1,5 +1,5 @@
-//! Scans with a cache that evicts much: a few pages all the time, or all pages now and then. The tables have column groups, older
-//! versions, range erases and rows in memory, made by a history.
+//! Scans with a cache that evicts much: a few pages all the time, or all pages now and then. The tables have column
+//! groups, older versions, range erases and rows in memory, made by a history.
 
 use larch::{Database, Key, Result};
 use rand::rngs::Xoshiro256PlusPlus;

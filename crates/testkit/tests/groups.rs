@@ -93,8 +93,8 @@ mod a_large_cold_group {
         let of_index = |kind| [&by_split, &by_alone].map(|touched| touched.of(kind).reads);
         let ([flat, flat_alone], [nodes, nodes_alone]) = (of_index(PageKind::Flat), of_index(PageKind::Index));
         assert_eq!(flat, flat_alone, "{what}: flat indexes");
-        // Addresses and totals of pages that lie between others' take a few bytes more: the same 1839 children are three
-        // leaf nodes in one tree and two in the other, and each is read once.
+        // Addresses and totals of pages that lie between others' take a few bytes more: the same 1839 children are
+        // three leaf nodes in one tree and two in the other, and each is read once.
         assert!((nodes_alone..=nodes_alone + 1).contains(&nodes), "{what}: nodes {nodes} {nodes_alone}");
         by_split
     }
@@ -354,8 +354,8 @@ mod a_long_history {
                 assert_eq!(stats.history_rows, ROWS * (VERSIONS - 1), "it is still in the file");
                 drop((table, db));
 
-                // Without a history it takes about the same index nodes too: totals of what lies elsewhere take some room
-                // in nodes, so that a node may have a child less.
+                // Without a history it takes about the same index nodes too: totals of what lies elsewhere take some
+                // room in nodes, so that a node may have a child less.
                 let db = open(&SimDisk::new(1));
                 let (table, _) = written(&db, small_pages(index, groups), VERSIONS - 1..VERSIONS);
                 let without = touched_by_newest(&db, &table);

@@ -1,5 +1,5 @@
-//! Index pages are not charged to a read: its limits count rows and data pages alone, so that the same read brings the same
-//! data pages whatever index the files have. And the rows of a table are reported alike under every index.
+//! Index pages are not charged to a read: its limits count rows and data pages alone, so that the same read brings the
+//! same data pages whatever index the files have. And the rows of a table are reported alike under every index.
 
 use larch::{Database, IndexKind, LevelOptions, Limits, Table, TableOptions, TableStats};
 use os::Machine;

@@ -1,4 +1,5 @@
-//! The owners that metrics name hold what the process has grown by. One test, since all of a process's allocations count.
+//! The owners that metrics name hold what the process has grown by. One test, since all of a process's allocations
+//! count.
 
 #![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
 

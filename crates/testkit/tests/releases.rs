@@ -1,5 +1,5 @@
-//! Databases that releases wrote are read for ever. They lie in `testdata/releases`, one folder a release, and were written
-//! by `cargo x compat --write-golden`; none of them is ever written again.
+//! Databases that releases wrote are read for ever. They lie in `testdata/releases`, one folder a release, and were
+//! written by `cargo x compat --write-golden`; none of them is ever written again.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the databases lie in the source tree")]
 

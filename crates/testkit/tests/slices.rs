@@ -213,8 +213,8 @@ fn a_split_takes_rows_from_one_table_to_another_but_not_from_snapshots() {
     }
 }
 
-/// A file of level 6 with erases up to where the next one begins, which is older: cut there, it must go, for the order of
-/// the level is that of the bounds.
+/// A file of level 6 with erases up to where the next one begins, which is older: cut there, it must go, for the order
+/// of the level is that of the bounds.
 #[test]
 fn a_file_that_is_cut_down_to_a_bound_leaves_the_order_of_its_level() {
     let disk = SimDisk::new(1);

@@ -1,5 +1,5 @@
-//! What is said of ranges without reading them is true: intervals hold what a scan finds, what is called exact is, parts
-//! of a split are the whole; and it costs what was promised, counted in pages.
+//! What is said of ranges without reading them is true: intervals hold what a scan finds, what is called exact is,
+//! parts of a split are the whole; and it costs what was promised, counted in pages.
 
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 

@@ -1,5 +1,6 @@
-//! Databases in a store: writers take over from each other at any moment, while the store loses, delays and repeats what it is
-//! asked, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which commits could be lost or mixed.
+//! Databases in a store: writers take over from each other at any moment, while the store loses, delays and repeats
+//! what it is asked, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which
+//! commits could be lost or mixed.
 
 use larch::{Builder, CompactionWorker, Database, Durability, Follow, LevelOptions};
 use objects::KEPT;
@@ -83,7 +84,8 @@ fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     Ok((numbers, newest))
 }
 
-/// Returns how often the database was opened, how many commits were promised, and how many compactions workers have done.
+/// Returns how often the database was opened, how many commits were promised, and how many compactions workers have
+/// done.
 fn take_over(seed: u64) -> [u64; 3] {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let clock = Arc::new(SimClock::new());

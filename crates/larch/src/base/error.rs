@@ -12,8 +12,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Something broke, or the caller asked for something that is impossible. A missing key is not an error.
 ///
-/// Errors are cheap to clone. `Display` says where something went wrong and what to do. New kinds of errors come with new
-/// releases.
+/// Errors are cheap to clone. `Display` says where something went wrong and what to do. New kinds of errors come with
+/// new releases.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -110,8 +110,8 @@ pub enum Error {
         /// The newest version in files.
         newest: Version,
     },
-    /// A database that is open read-only beside its writer has fewer commits than it had: commits were lost, or an older copy of the
-    /// database, or another database, has taken its place. What was shown before is shown on.
+    /// A database that is open read-only beside its writer has fewer commits than it had: commits were lost, or an
+    /// older copy of the database, or another database, has taken its place. What was shown before is shown on.
     #[error(
         "the database {} has commits up to version {} now, and version {} was read before: it has lost commits, or an older \
          copy or another database has taken its place; open it again to see what it has",
@@ -182,8 +182,8 @@ pub enum Error {
     /// The directory for a copy of a database, or for files that are built, has files in it.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// The directory for a database, for a copy of one, for backups or for files that are built lies within a database, or within the
-    /// backups that it is restored from.
+    /// The directory for a database, for a copy of one, for backups or for files that are built lies within a database,
+    /// or within the backups that it is restored from.
     #[error(
         "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
         directory.display(), database.display()
@@ -287,8 +287,8 @@ pub enum Error {
         /// Its groups.
         groups: Box<[String]>,
     },
-    /// A worker could not do a compaction, or has written files that are not those of the compaction. The database does the compaction
-    /// itself.
+    /// A worker could not do a compaction, or has written files that are not those of the compaction. The database does
+    /// the compaction itself.
     #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
     WorkerFailed {
         /// What the worker has written.
@@ -319,7 +319,8 @@ pub enum Error {
          make a savepoint where it is to go back to"
     )]
     NoSuchSavepoint,
-    /// Two rows of the table would have the same key in a unique index when all writes have taken effect. Nothing was written.
+    /// Two rows of the table would have the same key in a unique index when all writes have taken effect. Nothing was
+    /// written.
     #[error(
         "key {} of the unique index {index} of table {table} belongs to row {}; write a row with another one, or change that row first",
         shown(.key), shown(.row)
@@ -334,8 +335,8 @@ pub enum Error {
         /// The key of the other row.
         row: Box<[u8]>,
     },
-    /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range), so the transaction has a
-    /// part of the erase.
+    /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range), so the
+    /// transaction has a part of the erase.
     #[error("a panic has ended the erase of a range of table {table} before its end; begin another transaction")]
     HalfErased {
         /// Name of the table.
@@ -415,8 +416,8 @@ pub enum Error {
     /// No index can have this name.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
-    /// An index that does not have the entries of all rows yet was to be read, or one that did not have them at the version of a
-    /// snapshot or transaction.
+    /// An index that does not have the entries of all rows yet was to be read, or one that did not have them at the
+    /// version of a snapshot or transaction.
     #[error(
         "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
          begins afterwards"

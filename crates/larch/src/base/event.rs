@@ -1,8 +1,8 @@
 //! Events tell a program what the engine does. They go to a hook of the program and, with the feature `tracing`, to the
 //! crate of that name. The engine does not know what the program does with them.
 //!
-//! An event is built only when something listens. The hook is called on the thread that does the work. A hook that panics
-//! does not disturb the engine: the panic is caught and the event is lost.
+//! An event is built only when something listens. The hook is called on the thread that does the work. A hook that
+//! panics does not disturb the engine: the panic is caught and the event is lost.
 
 use os::sync::Arc;
 use sst::Version;

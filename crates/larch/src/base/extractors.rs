@@ -1,25 +1,27 @@
-//! What a program registers so that the engine can keep its indexes: for the declaration of an index, something that makes the keys
-//! of a row. It knows no types and no storage.
+//! What a program registers so that the engine can keep its indexes: for the declaration of an index, something that
+//! makes the keys of a row. It knows no types and no storage.
 
 use os::sync::Arc;
 use std::fmt;
 
-/// Makes the keys of one index from the rows of its table. A program registers what makes one from the declaration of an index, see
-/// [`Builder::extractors`](crate::Builder::extractors).
+/// Makes the keys of one index from the rows of its table. A program registers what makes one from the declaration of
+/// an index, see [`Builder::extractors`](crate::Builder::extractors).
 ///
-/// The keys of a row must follow from its bytes alone, now and in each later release of the program: an entry is found again, to be
-/// removed, by making its key again.
+/// The keys of a row must follow from its bytes alone, now and in each later release of the program: an entry is found
+/// again, to be removed, by making its key again.
 pub trait IndexKeys: Send + Sync {
-    /// Numbers of the [column groups](crate::TableOptions::groups) that the keys are made of, from 0. In a table without groups 0 is the
-    /// whole value. If there is none, the key of a row is enough.
+    /// Numbers of the [column groups](crate::TableOptions::groups) that the keys are made of, from 0. In a table
+    /// without groups 0 is the whole value. If there is none, the key of a row is enough.
     fn groups(&self) -> &[usize];
 
-    /// Gives each key of a row to `emit`; a row without keys is not in the index. A key that is given twice counts once. `part` gives
-    /// the part of the row in one of the [`groups`](Self::groups); `None` if the table does not have this group.
+    /// Gives each key of a row to `emit`; a row without keys is not in the index. A key that is given twice counts
+    /// once. `part` gives the part of the row in one of the [`groups`](Self::groups); `None` if the table does not have
+    /// this group.
     ///
     /// # Errors
     ///
-    /// Why the row cannot be in the table. A write of such a row is refused with [`Error::BadRow`](crate::Error::BadRow).
+    /// Why the row cannot be in the table. A write of such a row is refused with
+    /// [`Error::BadRow`](crate::Error::BadRow).
     fn index_keys<'r>(
         &self,
         key: &'r [u8],

@@ -1,10 +1,10 @@
-//! The head of a key: its first eight bytes as a number, which most comparisons of two keys end at. It knows no keys that have
-//! something in common: where they do, the caller cuts that off.
+//! The head of a key: its first eight bytes as a number, which most comparisons of two keys end at. It knows no keys
+//! that have something in common: where they do, the caller cuts that off.
 
 use std::cmp::Ordering;
 
-/// The first eight bytes of a key as a number with the same order. A shorter key is filled with zeros, so keys with equal heads
-/// must still be compared.
+/// The first eight bytes of a key as a number with the same order. A shorter key is filled with zeros, so keys with
+/// equal heads must still be compared.
 #[inline]
 pub fn head(key: &[u8]) -> u64 {
     match key.first_chunk() {
@@ -20,8 +20,8 @@ pub fn head(key: &[u8]) -> u64 {
 /// Longer keys are left to the system's comparison of bytes, which is faster for them.
 const LONGEST_IN_NUMBERS: usize = 64;
 
-/// The order of two keys with equal [heads](head). Keys of a table mostly have one length, and often more than a head in common;
-/// these are compared as numbers of eight bytes, which takes less than a call of the system's comparison.
+/// The order of two keys with equal [heads](head). Keys of a table mostly have one length, and often more than a head
+/// in common; these are compared as numbers of eight bytes, which takes less than a call of the system's comparison.
 #[inline]
 pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
     let bytes = a.len();

@@ -1,5 +1,5 @@
-//! The operations of one commit as bytes, which are the same in memory and in the log. It knows no versions, knows tables only
-//! by their ids, and compares keys as bytes.
+//! The operations of one commit as bytes, which are the same in memory and in the log. It knows no versions, knows
+//! tables only by their ids, and compares keys as bytes.
 //!
 //! ```text
 //! batch:  op | op | …
@@ -14,11 +14,11 @@
 //!
 //! varint: seven bits a byte, low ones first, the high bit set on all but the last; at most five bytes.
 //!
-//! Invariants: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before they are taken. Order
-//! matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
+//! Invariants: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before they are taken.
+//! Order matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
 //!
-//! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`] removes the
-//! puts for which this rule would contradict the order.
+//! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`]
+//! removes the puts for which this rule would contradict the order.
 
 use super::parts;
 use sst::MAX_KEY_BYTES;
@@ -115,8 +115,8 @@ impl BatchOps {
         Self::default()
     }
 
-    /// Replaces its ops by the `count` ops that `bytes` encode, after checking them. It uses its memory again, so that a reader
-    /// of many batches allocates once. After an error it has no ops.
+    /// Replaces its ops by the `count` ops that `bytes` encode, after checking them. It uses its memory again, so that
+    /// a reader of many batches allocates once. After an error it has no ops.
     ///
     /// # Errors
     ///
@@ -275,12 +275,14 @@ impl BatchOps {
         self.is_unresolved = false;
     }
 
-    /// Whether the ops mean the same if all of them get one version, because no range erase comes after an op that it hides.
+    /// Whether the ops mean the same if all of them get one version, because no range erase comes after an op that it
+    /// hides.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
 
-    /// Removes the puts and erases that a later range erase hides. Does nothing unless a range erase came after other ops.
+    /// Removes the puts and erases that a later range erase hides. Does nothing unless a range erase came after other
+    /// ops.
     pub fn resolve(&mut self) {
         if !self.is_unresolved {
             return;
@@ -332,8 +334,8 @@ impl<'a> Iterator for Ops<'a> {
 
 impl ExactSizeIterator for Ops<'_> {}
 
-/// The places of the ops that no later range erase hides. It goes from the last op to the first, with the union of the ranges
-/// that it has met.
+/// The places of the ops that no later range erase hides. It goes from the last op to the first, with the union of the
+/// ranges that it has met.
 fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut rest = bytes;

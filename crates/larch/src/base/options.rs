@@ -11,7 +11,8 @@ use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, IndexKind};
 use std::fmt;
 
-/// When a commit returns. [`Batch::submit`](crate::Batch::submit) returns before it is durable, whatever is chosen here.
+/// When a commit returns. [`Batch::submit`](crate::Batch::submit) returns before it is durable, whatever is chosen
+/// here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
     /// When it is on stable storage: it survives a power failure. The default.
@@ -26,9 +27,9 @@ pub enum Durability {
 pub enum Follow {
     /// What the writer has put in files. Rows in its memory are not visible.
     Files,
-    /// Every commit, some milliseconds after it, and perhaps before it is durable. The rows that the writer has not put in files yet take
-    /// as much memory here as there, beside the cache: about the write buffer of the writer, and as much once more for each moment that a
-    /// snapshot, a range or a transaction keeps.
+    /// Every commit, some milliseconds after it, and perhaps before it is durable. The rows that the writer has not put
+    /// in files yet take as much memory here as there, beside the cache: about the write buffer of the writer, and as
+    /// much once more for each moment that a snapshot, a range or a transaction keeps.
     Commits,
 }
 
@@ -171,7 +172,8 @@ pub struct LevelOptions {
     /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more,
     /// they wait.
     pub slow_files: usize,
-    /// About the size of the uppermost level below 0, in bytes. A table with less than twice as many has one level below 0.
+    /// About the size of the uppermost level below 0, in bytes. A table with less than twice as many has one level
+    /// below 0.
     pub base_bytes: u64,
     /// How many times as large a level is as the level above it, at most.
     pub growth: u64,
@@ -238,8 +240,8 @@ pub struct TableOptions {
     pub node_bytes: u32,
     /// Which kind of index files get.
     pub index: IndexKind,
-    /// Whether pages are compressed: LZ4 costs little, zstd makes files smaller and reads of pages that are not in memory slower.
-    /// Index nodes and filters never are. Pages in memory take the same, whatever they take in files.
+    /// Whether pages are compressed: LZ4 costs little, zstd makes files smaller and reads of pages that are not in
+    /// memory slower. Index nodes and filters never are. Pages in memory take the same, whatever they take in files.
     pub compression: Compression,
     /// Bytes that the application keeps with the table; the engine does not look at them.
     pub metadata: Vec<u8>,
@@ -248,8 +250,8 @@ pub struct TableOptions {
     pub groups: Vec<String>,
     /// Filters over keys. Default 20 bits a key in upper files, 12 in the deepest.
     pub filters: Filters,
-    /// Length of a prefix in bytes: filters hold the prefix of each key as well. A range whose keys all have the same prefix
-    /// then opens no file without such keys. At most 1,024; 0, the default, for none.
+    /// Length of a prefix in bytes: filters hold the prefix of each key as well. A range whose keys all have the same
+    /// prefix then opens no file without such keys. At most 1,024; 0, the default, for none.
     pub filter_prefix_bytes: u16,
     /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay as
     /// long as the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the

@@ -1,5 +1,6 @@
-//! The records of the write-ahead log and of the manifest: a file is a header and records, and each record has a checksum, the
-//! id of its log, and how much of the log was known to be durable when it was written. It does not know what the payloads mean.
+//! The records of the write-ahead log and of the manifest: a file is a header and records, and each record has a
+//! checksum, the id of its log, and how much of the log was known to be durable when it was written. It does not know
+//! what the payloads mean.
 //!
 //! ```text
 //! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
@@ -8,11 +9,13 @@
 //! ```
 //!
 //! Invariants:
-//! - The synced end in a record is never past the record's own offset, because it was known before the record was written.
+//! - The synced end in a record is never past the record's own offset, because it was known before the record was
+//!   written.
 //! - The header is durable before the first record is written, so a bad header before records is corruption.
 //! - A sync of a log first makes the log before it durable, so a synced end past a log's header says this of both.
-//! - A reader gives a prefix of what was appended, byte for byte. It ends early without an error only if nothing proves that the
-//!   missing bytes were ever durable. With such a proof it returns [`LogError::Corrupt`], and returns it again when asked again.
+//! - A reader gives a prefix of what was appended, byte for byte. It ends early without an error only if nothing proves
+//!   that the missing bytes were ever durable. With such a proof it returns [`LogError::Corrupt`], and returns it again
+//!   when asked again.
 //!
 //! Thread safety: one thread appends, and any thread syncs through [`LogFile`]. A reader belongs to one thread.
 

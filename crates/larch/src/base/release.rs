@@ -16,7 +16,8 @@ use std::str::FromStr;
 pub enum Release {
     /// 0.1, the first one.
     V0_1,
-    /// 0.2. Filters are made of blocks, pages may be compressed by zstd; a log may begin before the one before it is durable.
+    /// 0.2. Filters are made of blocks, pages may be compressed by zstd; a log may begin before the one before it is
+    /// durable.
     V0_2,
     /// A release with a feature that no real release has, for tests that older releases do not get it.
     #[cfg(test)]
@@ -56,8 +57,8 @@ impl Release {
     /// The newest one: this one.
     pub const NEWEST: Self = Self::V0_2;
 
-    /// Whether it reads a manifest with indexes. Their edits need no feature bit: a release that does not know the number of an
-    /// edit refuses the manifest by this number.
+    /// Whether it reads a manifest with indexes. Their edits need no feature bit: a release that does not know the
+    /// number of an edit refuses the manifest by this number.
     pub(crate) fn reads_indexes(self) -> bool {
         self >= Self::V0_2
     }

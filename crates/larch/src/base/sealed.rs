@@ -33,8 +33,8 @@ pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec
     out
 }
 
-/// The id and the content of what [`seal`] has made, if it has no other required features than those that are `known`. `what` is
-/// said of bytes with another magic.
+/// The id and the content of what [`seal`] has made, if it has no other required features than those that are `known`.
+/// `what` is said of bytes with another magic.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! What is known of a table besides its files: its id, its name, its options, and which index it is, if it is one. It knows no rows.
+//! What is known of a table besides its files: its id, its name, its options, and which index it is, if it is one. It
+//! knows no rows.
 
 use super::options::TableOptions;
 use os::sync::Arc;
@@ -44,8 +45,8 @@ pub struct IndexInfo {
     pub is_unique: bool,
     /// Whether it has the entries of all rows.
     pub state: IndexState,
-    /// Once it is ready: the version from which it has them. Readers of older versions, which it may lack entries for, do not
-    /// outlive the process, so the manifest does not name it, and it is 0 after an open.
+    /// Once it is ready: the version from which it has them. Readers of older versions, which it may lack entries for,
+    /// do not outlive the process, so the manifest does not name it, and it is 0 after an open.
     pub since: Version,
     /// What its keys are made of, for the program that registers extractors.
     pub declaration: Vec<u8>,

@@ -1,6 +1,6 @@
-//! Turns range erases that all readers see into slices: the rows that they hide in older files are cut off without rewriting
-//! the files. A file with no rows left is removed at once; a file that lost more than half is rewritten by the next compaction.
-//! It does not know how a merge handles range erases.
+//! Turns range erases that all readers see into slices: the rows that they hide in older files are cut off without
+//! rewriting the files. A file with no rows left is removed at once; a file that lost more than half is rewritten by
+//! the next compaction. It does not know how a merge handles range erases.
 //!
 //! A range erase hides rows of its own source and of all older sources, and for each key an older source has only older
 //! versions. So if no reader is older than the erase, no reader sees anything that older sources have in its range. The
@@ -20,8 +20,8 @@ use std::ops::Bound;
 /// Most range erases that one call of [`cut`] reads: each may cost a few page reads in each file.
 const MAX_ERASES: usize = 1000;
 
-/// Most memory for the regions of these range erases, in bytes. With keys of 64 KiB they would take more than a hundred times
-/// as much.
+/// Most memory for the regions of these range erases, in bytes. With keys of 64 KiB they would take more than a hundred
+/// times as much.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
 /// A cut is worth a longer entry in the manifest if it takes this many bytes off the file.
@@ -61,11 +61,12 @@ fn oldest(boundaries: &[Version]) -> Version {
     *boundaries.first().expect("the newest version is one")
 }
 
-/// Cuts the rows that range erases of `table` hide from all readers off their files, and returns whether there were any. All
-/// readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to it that none begins.
+/// Cuts the rows that range erases of `table` hide from all readers off their files, and returns whether there were
+/// any. All readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to it that
+/// none begins.
 ///
-/// A file that cannot be read is left as it is: the error is reported to its next reader, and the range erase still hides the
-/// rows.
+/// A file that cannot be read is left as it is: the error is reported to its next reader, and the range erase still
+/// hides the rows.
 ///
 /// # Errors
 ///
@@ -112,9 +113,9 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     Ok(!edits.is_empty())
 }
 
-/// The regions in which range erases of `file` hide all older versions from readers at `oldest` and later. It takes no more
-/// range erases, and no more bytes of regions, than `left` allows; the other range erases are not turned into slices and
-/// still hide their rows.
+/// The regions in which range erases of `file` hide all older versions from readers at `oldest` and later. It takes no
+/// more range erases, and no more bytes of regions, than `left` allows; the other range erases are not turned into
+/// slices and still hide their rows.
 fn regions_of(
     session: &Session,
     file: &DbFile,
@@ -160,8 +161,8 @@ pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result
     Ok(cut_off(session, file, regions, false)?.0)
 }
 
-/// As [`without`], but it makes no small cuts, and no more cuts than an edit of the manifest can describe. Returns the bytes that lie in
-/// the regions and are not cut off, too, about.
+/// As [`without`], but it makes no small cuts, and no more cuts than an edit of the manifest can describe. Returns the
+/// bytes that lie in the regions and are not cut off, too, about.
 ///
 /// # Errors
 ///
@@ -240,8 +241,8 @@ fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// Bounds on the rows in `region` that the table sees, from index nodes alone. Where there are many regions most of them are small, and
-/// no data page is read for these.
+/// Bounds on the rows in `region` that the table sees, from index nodes alone. Where there are many regions most of
+/// them are small, and no data page is read for these.
 fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estimate> {
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
 }

@@ -1,5 +1,5 @@
-//! Does what was picked: moves a file or merges files, installs the outcome, and reports it as events. It does not choose,
-//! and does not know how versions are merged.
+//! Does what was picked: moves a file or merges files, installs the outcome, and reports it as events. It does not
+//! choose, and does not know how versions are merged.
 //!
 //! The caller shares the lock of levels and claims what the pick changes, or has the lock alone.
 
@@ -21,8 +21,8 @@ use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Does what `pick` says and returns whether levels changed. They do not if there is nothing to do, or if `go_on` returns
-/// false: it receives the bytes that were read and the bytes to read in all, and says whether to go on.
+/// Does what `pick` says and returns whether levels changed. They do not if there is nothing to do, or if `go_on`
+/// returns false: it receives the bytes that were read and the bytes to read in all, and says whether to go on.
 ///
 /// # Errors
 ///
@@ -91,7 +91,8 @@ pub fn kept_files(work: &MergeWork) -> KeptFiles {
     }
 }
 
-/// Merges into files that are not part of the table yet. Outputs end where files of the next deeper level that `table` has begin.
+/// Merges into files that are not part of the table yet. Outputs end where files of the next deeper level that `table`
+/// has begin.
 ///
 /// # Errors
 ///
@@ -118,8 +119,8 @@ pub fn merge_work(
     merge_files(core, &work.table, plan, boundaries, go_on)
 }
 
-/// Has `new` files take the place of the inputs, but for those with the numbers `taken_over`, which belong beside the new ones.
-/// The merge began at the time `begin`.
+/// Has `new` files take the place of the inputs, but for those with the numbers `taken_over`, which belong beside the
+/// new ones. The merge began at the time `begin`.
 ///
 /// # Errors
 ///
@@ -152,7 +153,8 @@ pub fn install_work(
     Ok(())
 }
 
-/// Whether a compaction for this reason leaves files as they are where it can. The others are there to rewrite what they take.
+/// Whether a compaction for this reason leaves files as they are where it can. The others are there to rewrite what
+/// they take.
 fn takes_over(reason: CompactionReason) -> bool {
     matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
 }

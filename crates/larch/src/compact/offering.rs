@@ -1,4 +1,5 @@
-//! Offers compactions to workers, and installs what they have merged. It does not know what is compacted why, nor how files are merged.
+//! Offers compactions to workers, and installs what they have merged. It does not know what is compacted why, nor how
+//! files are merged.
 
 use super::result::{self, JobResult};
 use crate::base::error::{Error, Result};
@@ -24,11 +25,12 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// So many numbers are taken for each file that a merge is expected to make, and for each merge. None is used twice, and there are
-/// enough of them.
+/// So many numbers are taken for each file that a merge is expected to make, and for each merge. None is used twice,
+/// and there are enough of them.
 const NUMBERS_EACH: u64 = 16;
 
-/// A worker writes files in the order of their numbers, one at a time. After so many that are missing there are no more.
+/// A worker writes files in the order of their numbers, one at a time. After so many that are missing there are no
+/// more.
 const MOST_MISSING: u32 = 4;
 
 /// The job that looks at what workers have done, as long as there are some.
@@ -95,7 +97,8 @@ pub fn next_merger(core: &Core) -> Merger {
     offers.reserve(now, pauses).map_or(Merger::Later, Merger::Worker)
 }
 
-/// Offers what `pick` says to merge. `claimed` and `levels` keep others from what it changes. They come back if it cannot be offered.
+/// Offers what `pick` says to merge. `claimed` and `levels` keep others from what it changes. They come back if it
+/// cannot be offered.
 pub fn offer(
     core: &Core,
     table: &TableFiles,
@@ -154,7 +157,8 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     })
 }
 
-/// Looks at what the workers have done, and ends the offers that have ended, up to the first result. Returns whether there was one.
+/// Looks at what the workers have done, and ends the offers that have ended, up to the first result. Returns whether
+/// there was one.
 fn look(core: &Core) -> bool {
     let (offers, pauses) = (&core.writes.offers, pauses(core));
     // Without an answer, time goes on all the same.
@@ -309,7 +313,8 @@ fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) 
     }
 }
 
-/// Removes the files that a worker has written for a job that was taken back. What cannot be found now is removed by the next open.
+/// Removes the files that a worker has written for a job that was taken back. What cannot be found now is removed by
+/// the next open.
 fn remove_files(core: &Core, job: &OfferedJob) {
     let mut missing = 0;
     for number in job.numbers.clone() {

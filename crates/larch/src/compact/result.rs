@@ -1,4 +1,5 @@
-//! What a worker tells the writer about a compaction: the files that it wrote, or why there are none. It reads and writes no files.
+//! What a worker tells the writer about a compaction: the files that it wrote, or why there are none. It reads and
+//! writes no files.
 
 use crate::base::sealed::{seal, unseal};
 use crate::compact::execute::kept_files;

@@ -1,5 +1,5 @@
-//! Makes a backup: of the files of a moment, only those are copied that no earlier backup has. It does not know how backups are
-//! restored, nor where they lie.
+//! Makes a backup: of the files of a moment, only those are copied that no earlier backup has. It does not know how
+//! backups are restored, nor where they lie.
 
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
@@ -78,15 +78,16 @@ struct NewBackup<'s> {
     number: u64,
     /// The database that the backups before it are of, if there are any.
     database: Option<u64>,
-    /// The files that earlier backups have, by what they are known by, and those that were copied since: where they lie.
+    /// The files that earlier backups have, by what they are known by, and those that were copied since: where they
+    /// lie.
     known: BTreeMap<(String, u64), (Lies, Content)>,
 }
 
 impl<'s> NewBackup<'s> {
     /// The backup after those in `store`.
     fn after(store: &'s Store, lock: &'s dyn Lock) -> Result<Self> {
-        // Where a holder of the lock has a number, a file may be removed by a request that is still on its way, so no directory gets
-        // a name for the second time.
+        // Where a holder of the lock has a number, a file may be removed by a request that is still on its way, so no
+        // directory gets a name for the second time.
         let mut new = Self { store, lock, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
         let mut listed = BTreeMap::new();
         for (number, found) in store.find()? {
@@ -151,7 +152,8 @@ impl<'s> NewBackup<'s> {
         moment.make_durable(version)?;
         let time = Duration::from_secs(core.env.machine.clock.wall().as_secs());
         let list = BackupList { database: moment.database(), number: self.number, version, time, files: stored };
-        // If the last step fails and cannot be taken back, the backup is whole and needs them. Otherwise the store removes them.
+        // If the last step fails and cannot be taken back, the backup is whole and needs them. Otherwise the store
+        // removes them.
         fresh.take_paths();
         store.write_list(&list)?;
         Ok(BackupReport { files: list.files.len() as u64, bytes: list.bytes(), ..report })

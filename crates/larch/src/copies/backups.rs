@@ -1,5 +1,5 @@
-//! The backups in a directory, as programs use them: which there are, restoring one, verifying all, removing old ones. It does not
-//! know how one is made.
+//! The backups in a directory, as programs use them: which there are, restoring one, verifying all, removing old ones.
+//! It does not know how one is made.
 
 use super::list::BackupList;
 use super::store::{Found, Store};
@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Backups of one database in a directory, which [`Database::backup`](crate::Database::backup) makes. They share files: each SST
-/// is there once, whatever the number of backups that have it. They may lie in a store, on a [`Machine`] whose disk is one.
+/// Backups of one database in a directory, which [`Database::backup`](crate::Database::backup) makes. They share files:
+/// each SST is there once, whatever the number of backups that have it. They may lie in a store, on a [`Machine`] whose
+/// disk is one.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,8 +57,8 @@ pub struct BackupInfo {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// Why its list cannot be read; the other fields but the number say nothing then. Whether its files are sound is not looked
-    /// at here: [`Backups::verify`] does that.
+    /// Why its list cannot be read; the other fields but the number say nothing then. Whether its files are sound is
+    /// not looked at here: [`Backups::verify`] does that.
     pub damage: Option<String>,
 }
 
@@ -149,9 +150,9 @@ impl Backups {
         Ok(self.store()?.find()?.into_iter().filter_map(info).collect())
     }
 
-    /// Removes all backups that are older than the newest `count` whole ones, and the files that only they have. Returns the numbers
-    /// of those that it removed. While there are fewer whole backups than `count`, nothing is removed. A backup that a newer release
-    /// has made stays. A crash meanwhile leaves each backup whole or removes it.
+    /// Removes all backups that are older than the newest `count` whole ones, and the files that only they have.
+    /// Returns the numbers of those that it removed. While there are fewer whole backups than `count`, nothing is
+    /// removed. A backup that a newer release has made stays. A crash meanwhile leaves each backup whole or removes it.
     ///
     /// # Errors
     ///
@@ -178,17 +179,19 @@ impl Backups {
         Ok(removed)
     }
 
-    /// Makes `directory`, which does not exist yet or is empty, the database as it was when backup `number` was made; `None` is
-    /// the newest one. Each file is compared with its checksum. `progress` gets how many bytes are in place, and how many there are.
+    /// Makes `directory`, which does not exist yet or is empty, the database as it was when backup `number` was made;
+    /// `None` is the newest one. Each file is compared with its checksum. `progress` gets how many bytes are in place,
+    /// and how many there are.
     ///
-    /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no database, and
-    /// another call with the same directory first removes what is there. In a store it refuses that: drop it first.
+    /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no
+    /// database, and another call with the same directory first removes what is there. In a store it refuses that: drop
+    /// it first.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged; [`Error::NewerBackup`];
-    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if another call has left files in it, in a store;
-    /// [`Error::CopyLocked`]; [`Error::Cancelled`]; what the disk refuses.
+    /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged;
+    /// [`Error::NewerBackup`]; [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if another
+    /// call has left files in it, in a store; [`Error::CopyLocked`]; [`Error::Cancelled`]; what the disk refuses.
     pub fn restore(
         &self,
         number: Option<u64>,
@@ -198,7 +201,8 @@ impl Backups {
         self.restore_on(&self.machine, number, directory, progress)
     }
 
-    /// As [`Backups::restore`], to a directory of another machine: a database in a store, or, of backups in a store, one on this machine.
+    /// As [`Backups::restore`], to a directory of another machine: a database in a store, or, of backups in a store,
+    /// one on this machine.
     ///
     /// # Errors
     ///
@@ -253,8 +257,8 @@ impl Backups {
         }
     }
 
-    /// Reads every byte of every backup and compares each file with the length and the checksum in the lists. Damage is no error:
-    /// the report lists it. `progress` gets how many bytes were read, and how many there are.
+    /// Reads every byte of every backup and compares each file with the length and the checksum in the lists. Damage is
+    /// no error: the report lists it. `progress` gets how many bytes were read, and how many there are.
     ///
     /// # Errors
     ///
@@ -282,7 +286,8 @@ impl Backups {
                 }
             }
         }
-        // A directory of a backup that was removed may have files of others, or, in a store, be there for a while without any.
+        // A directory of a backup that was removed may have files of others, or, in a store, be there for a while
+        // without any.
         unfinished.retain(|number| !holders.contains(number));
         for number in unfinished {
             if !store.names_if_there(&store.directory_of(number))?.is_empty() {

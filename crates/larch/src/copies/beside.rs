@@ -1,9 +1,9 @@
-//! A look at a database that another process may be writing to: its newest manifest and the logs that belong to it, as of one
-//! moment. It does not know what is done with them.
+//! A look at a database that another process may be writing to: its newest manifest and the logs that belong to it, as
+//! of one moment. It does not know what is done with them.
 //!
-//! The writer takes no notice of readers. It appends to logs, begins new ones, and removes those whose rows are in files. So the
-//! logs are opened between two looks at the manifest, and if it has changed meanwhile, all begins again. As long as it has not,
-//! the commits in the logs come after those in its files, and are on its tables.
+//! The writer takes no notice of readers. It appends to logs, begins new ones, and removes those whose rows are in
+//! files. So the logs are opened between two looks at the manifest, and if it has changed meanwhile, all begins again.
+//! As long as it has not, the commits in the logs come after those in its files, and are on its tables.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;
@@ -58,8 +58,8 @@ fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
 
 /// Opens the logs with commits that are not in files of `core`.
 ///
-/// The newest is opened first. If it says where the one before it has ended, that one gets no more commits, so it is opened with
-/// all it has.
+/// The newest is opened first. If it says where the one before it has ended, that one gets no more commits, so it is
+/// opened with all it has.
 fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;

@@ -1,5 +1,5 @@
-//! The list of a backup: its files with their lengths and checksums, and what it is a backup of. `docs/format/backup.md` draws
-//! its bytes. It does not read or write files.
+//! The list of a backup: its files with their lengths and checksums, and what it is a backup of.
+//! `docs/format/backup.md` draws its bytes. It does not read or write files.
 
 use crate::base::sealed::{features_of, seal, unseal};
 use crate::files::copied_file::Content;
@@ -72,8 +72,8 @@ impl StoredFile {
         }
     }
 
-    /// What an SST is known by that other backups may have: its name in the database and its id, because copies of one database that
-    /// go on apart make files of the same name.
+    /// What an SST is known by that other backups may have: its name in the database and its id, because copies of one
+    /// database that go on apart make files of the same name.
     pub fn identity(&self) -> Option<(String, u64)> {
         match self.lies {
             Lies::Alone => None,
@@ -195,8 +195,8 @@ fn take_u64(left: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// Whether a database gives this name to an SST or to a manifest, and can give greater numbers to files after it. Such a name
-/// leads to a file in one directory, whatever a damaged list says.
+/// Whether a database gives this name to an SST or to a manifest, and can give greater numbers to files after it. Such
+/// a name leads to a file in one directory, whatever a damaged list says.
 fn is_name(name: &str) -> bool {
     let is_written = |number: u64, written: String| number < u64::MAX && written == name;
     if let Some(number) = name.strip_prefix("MANIFEST-") {

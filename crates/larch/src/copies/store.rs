@@ -1,5 +1,5 @@
-//! The directory that holds the backups of a database: which backups there are, and what a killed process has left there. It does
-//! not know how a backup is made. `docs/format/backup.md` describes the directory.
+//! The directory that holds the backups of a database: which backups there are, and what a killed process has left
+//! there. It does not know how a backup is made. `docs/format/backup.md` describes the directory.
 //!
 //! ```text
 //! LOCK                               held by a process that makes or removes a backup
@@ -9,8 +9,8 @@
 //! files/00000024-9-<id>.sst          SSTs of lists without the feature bit
 //! ```
 //!
-//! Invariant: a file that a list names is there and does not change until no list names it. A backup without a list is none; its
-//! directory stays as long as other backups have files in it.
+//! Invariant: a file that a list names is there and does not change until no list names it. A backup without a list is
+//! none; its directory stays as long as other backups have files in it.
 
 use super::list::{BackupList, Lies};
 use crate::base::error::{Error, Result};
@@ -98,8 +98,8 @@ impl Store {
         })
     }
 
-    /// The names of backups and of what belongs to them. Others in the directory, such as `lost+found`, are passed over if there
-    /// are such names.
+    /// The names of backups and of what belongs to them. Others in the directory, such as `lost+found`, are passed over
+    /// if there are such names.
     ///
     /// # Errors
     ///
@@ -166,8 +166,8 @@ impl Store {
         })
     }
 
-    /// Removes what belongs to no backup: what is in the directories of backups without a list, and in `files`, but for what other
-    /// lists name. While a list cannot be read, all SSTs stay, because it may name them.
+    /// Removes what belongs to no backup: what is in the directories of backups without a list, and in `files`, but for
+    /// what other lists name. While a list cannot be read, all SSTs stay, because it may name them.
     ///
     /// # Errors
     ///
@@ -225,15 +225,15 @@ impl Store {
         useless.try_for_each(|name| self.remove(&directory.join(name)))
     }
 
-    /// Whether nothing can appear any more in the directory of a backup that was not finished, on a store: a later backup is older than
-    /// any request.
+    /// Whether nothing can appear any more in the directory of a backup that was not finished, on a store: a later
+    /// backup is older than any request.
     fn is_settled(&self, number: u64, found: &AllFound) -> bool {
         let later = found.range(number + 1..).filter_map(|(_, found)| found.list());
         later.map(|list| list.time.saturating_add(LATEST_REQUEST)).any(|until| until < self.clock.wall())
     }
 
-    /// Removes a directory, unless something is in it: files that others have, or, in a store, files that are removed a while after
-    /// they were asked to be.
+    /// Removes a directory, unless something is in it: files that others have, or, in a store, files that are removed a
+    /// while after they were asked to be.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! What is done ahead of a rotation: when a growing log is to be made durable, and the file of the next log. It does not know
-//! how the next log is created, and does not decide when a log ends.
+//! What is done ahead of a rotation: when a growing log is to be made durable, and the file of the next log. It does
+//! not know how the next log is created, and does not decide when a log ends.
 //!
 //! Thread safe. The lock of the state is held for a few instructions.
 
@@ -7,22 +7,23 @@ use super::writer::{NextLog, Unsynced, Writer};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// The log is made durable each time it has grown by this many bytes. It is not less, because a sync also makes the disk write
-/// its cache, for which other writes and reads wait.
+/// The log is made durable each time it has grown by this many bytes. It is not less, because a sync also makes the
+/// disk write its cache, for which other writes and reads wait.
 const MOST_STEP_BYTES: u64 = 8 << 20;
 
 /// The same for a small write buffer, as a part of it.
 const STEPS: u64 = 8;
 
-/// The last sync before a rotation is due when no more than this part of the room in the memtables is left: 16 stands for 1/16.
+/// The last sync before a rotation is due when no more than this part of the room in the memtables is left: 16 stands
+/// for 1/16.
 const LAST_PART: u64 = 16;
 
 /// What is done ahead of the next rotation.
 #[derive(Debug)]
 pub struct LogAhead {
     step_bytes: u64,
-    /// The next sync is due when the log ends here or later; never any more if this is `u64::MAX`. Changed under the writer's
-    /// lock only.
+    /// The next sync is due when the log ends here or later; never any more if this is `u64::MAX`. Changed under the
+    /// writer's lock only.
     due_at: AtomicU64,
     state: Mutex<AheadState>,
 }
@@ -42,8 +43,8 @@ impl LogAhead {
         Self { step_bytes, due_at: AtomicU64::new(step_bytes), state: Mutex::default() }
     }
 
-    /// Notes that a commit was appended to the log of `writer`, whose memtables will be frozen with `limit_bytes`, and returns
-    /// whether a sync is due. It is called under the writer's lock.
+    /// Notes that a commit was appended to the log of `writer`, whose memtables will be frozen with `limit_bytes`, and
+    /// returns whether a sync is due. It is called under the writer's lock.
     pub fn appended(&self, writer: &Writer, limit_bytes: u64) -> bool {
         let (end, due_at) = (writer.log_end(), self.due_at.load(Ordering::Relaxed));
         let is_last = due_at < u64::MAX && writer.memory().used_bytes() >= limit_bytes - limit_bytes / LAST_PART;
@@ -57,8 +58,8 @@ impl LogAhead {
         is_due
     }
 
-    /// Notes that the log of `writer` begins. What is left of the one before it is to be made durable at once, so that a reader of
-    /// both can rely on where that one ended. It is called under the writer's lock.
+    /// Notes that the log of `writer` begins. What is left of the one before it is to be made durable at once, so that
+    /// a reader of both can rely on where that one ended. It is called under the writer's lock.
     pub fn begin_log(&self, writer: &Writer) {
         self.due_at.store(self.step_bytes, Ordering::Relaxed);
         let mut state = self.state.lock();

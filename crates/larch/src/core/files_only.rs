@@ -1,5 +1,5 @@
-//! Databases that show files and have neither lock, log nor threads: for reads beside a writer, for copies, and for files that are built
-//! apart. It does not know which files a database has.
+//! Databases that show files and have neither lock, log nor threads: for reads beside a writer, for copies, and for
+//! files that are built apart. It does not know which files a database has.
 
 use super::Core;
 use super::environment::Environment;
@@ -15,8 +15,8 @@ use pages::PageCache;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// `machine` with a disk on which `directory`, if it is there, stays the one that it is now, wherever it is moved and whatever comes
-/// to its old place.
+/// `machine` with a disk on which `directory`, if it is there, stays the one that it is now, wherever it is moved and
+/// whatever comes to its old place.
 ///
 /// # Errors
 ///
@@ -66,14 +66,15 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
     let opener = opener(&machine, &directory, &options, cache);
-    // Names of files that are built apart differ: a copy of one over another would change a file that a database shares with it.
+    // Names of files that are built apart differ: a copy of one over another would change a file that a database shares
+    // with it.
     let mut files = FileSet::new(machine.random.next_u64());
     files.next_number = number_distance(machine.random.next_u64());
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 
-/// Opens the newest files of the database of `core`, which is open read-only, once more: with numbers for new files that none of
-/// them has, and for readers of the release that the database was written for.
+/// Opens the newest files of the database of `core`, which is open read-only, once more: with numbers for new files
+/// that none of them has, and for readers of the release that the database was written for.
 ///
 /// # Errors
 ///

@@ -10,8 +10,8 @@ use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
-/// What the handles of a database, its tables, batches and snapshots share: the core, whose background work ends with the
-/// last of them.
+/// What the handles of a database, its tables, batches and snapshots share: the core, whose background work ends with
+/// the last of them.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 
@@ -53,7 +53,8 @@ impl Drop for DatabaseHandle {
 pub struct TableHandle {
     /// The database.
     pub handle: Arc<DatabaseHandle>,
-    /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`TableHandle::info`].
+    /// As the table was when the handle was made. Identity, name and groups stay; for the rest see
+    /// [`TableHandle::info`].
     pub identity: Arc<TableInfo>,
     /// Which pages that are read through this handle are admitted to the cache.
     pub admit: Admit,

@@ -1,5 +1,5 @@
-//! Installs edits: they become durable, then visible, and the files that they add become the database's. It does not know why
-//! the files were written.
+//! Installs edits: they become durable, then visible, and the files that they add become the database's. It does not
+//! know why the files were written.
 //!
 //! There are three outcomes, and only this file tells them apart:
 //!
@@ -9,8 +9,8 @@
 //! | not installed: an edit was refused, or the manifest could not be written and was cut back | are removed | an error; it may be tried again |
 //! | unknown: the manifest could not be synced | stay, the next open decides | [`Error::OutcomeUnknown`]; writes are refused |
 //!
-//! Once the manifest has the edits, nothing is an error any more. If an overgrown manifest cannot be renewed, or a file cannot
-//! be removed, the next install tries again, and so does the next open.
+//! Once the manifest has the edits, nothing is an error any more. If an overgrown manifest cannot be renewed, or a file
+//! cannot be removed, the next install tries again, and so does the next open.
 
 use crate::base::error::{Error, Result};
 use crate::core::{Core, StopOnPanic};
@@ -22,13 +22,14 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often [`Core::release_replaced_view`] looks whether others have let go of a view, and how long it waits in between.
+/// How often [`Core::release_replaced_view`] looks whether others have let go of a view, and how long it waits in
+/// between.
 const RELEASE_LOOKS: u32 = 50;
 const RELEASE_WAIT: Duration = Duration::from_micros(100);
 
 impl Core {
-    /// Makes `edits` durable, then visible together with what `change` does to the memtables. `fresh` are the files that
-    /// the edits add and that were written for them.
+    /// Makes `edits` durable, then visible together with what `change` does to the memtables. `fresh` are the files
+    /// that the edits add and that were written for them.
     ///
     /// # Errors
     ///
@@ -42,8 +43,8 @@ impl Core {
         outcome
     }
 
-    /// Removes what `edits`, installed or not, have left without use. It looks at every open range, so it is not called under
-    /// the lock of the manifest or of the writer.
+    /// Removes what `edits`, installed or not, have left without use. It looks at every open range, so it is not called
+    /// under the lock of the manifest or of the writer.
     pub fn clean_up_after(&self, edits: &[Edit]) {
         self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
@@ -52,9 +53,9 @@ impl Core {
         self.release_replaced_view();
     }
 
-    /// Lets go of the view before the newest once no other thread holds it, so that this thread frees its memtables and removes its
-    /// files, which takes milliseconds, and not a commit or a read that happens to be the last to let go. It does not wait for
-    /// a reader that holds the view for long.
+    /// Lets go of the view before the newest once no other thread holds it, so that this thread frees its memtables and
+    /// removes its files, which takes milliseconds, and not a commit or a read that happens to be the last to let go.
+    /// It does not wait for a reader that holds the view for long.
     fn release_replaced_view(&self) {
         let Some(view) = self.views.take_replaced() else { return };
         for _ in 0..RELEASE_LOOKS {
@@ -65,8 +66,8 @@ impl Core {
         }
     }
 
-    /// As [`Core::install`], for a caller that holds the lock of the manifest already. Once that is released, it may call
-    /// [`Core::clean_up_after`].
+    /// As [`Core::install`], for a caller that holds the lock of the manifest already. Once that is released, it may
+    /// call [`Core::clean_up_after`].
     ///
     /// # Errors
     ///
@@ -109,8 +110,8 @@ impl Core {
         for edit in edits {
             files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
-        // From here on the manifest may name the files, so they are not removed. Only if the commit is known to have left the
-        // manifest as it was do they become fresh files again.
+        // From here on the manifest may name the files, so they are not removed. Only if the commit is known to have
+        // left the manifest as it was do they become fresh files again.
         let paths = fresh.take_paths();
         match log.commit(edits) {
             EditsOutcome::Durable => {}

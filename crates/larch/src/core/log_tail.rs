@@ -1,5 +1,5 @@
-//! Reads the commits of a database from its logs while its writer appends them, into memory sets like those of the writer. It does
-//! not know files, nor which commits readers see.
+//! Reads the commits of a database from its logs while its writer appends them, into memory sets like those of the
+//! writer. It does not know files, nor which commits readers see.
 //!
 //! ```text
 //!   logs     17 ─────────▶ 23 ─────────▶ 31 ──…     each names the log that it continues, and where that one has ended
@@ -7,7 +7,8 @@
 //!   memory   set of 17     set of 23
 //! ```
 //!
-//! Versions ascend by one from commit to commit. A version that no log has is that of a change of tables, which is in the manifest.
+//! Versions ascend by one from commit to commit. A version that no log has is that of a change of tables, which is in
+//! the manifest.
 //!
 //! A tail belongs to one thread at a time.
 
@@ -71,12 +72,13 @@ pub enum Linked {
 }
 
 impl LogTail {
-    /// Opens those logs among `numbers`, which ascend, whose rows are not in files, as the manifest says that names `oldest`. `None` if
-    /// the oldest is not there.
+    /// Opens those logs among `numbers`, which ascend, whose rows are not in files, as the manifest says that names
+    /// `oldest`. `None` if the oldest is not there.
     ///
     /// # Errors
     ///
-    /// A log cannot be opened or read, or has lost what was durable. If the writer removes a log meanwhile, its rows are in files.
+    /// A log cannot be opened or read, or has lost what was durable. If the writer removes a log meanwhile, its rows
+    /// are in files.
     pub fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -161,9 +163,9 @@ impl LogTail {
         self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
     }
 
-    /// Puts commits that follow each other into the memory sets: up to version `most`, and not beyond a version that is in no log,
-    /// unless that is `known` to be in files or `may_skip` says that the manifest has been read since. Returns the newest commit so
-    /// far: the memory sets have every commit of the logs up to it.
+    /// Puts commits that follow each other into the memory sets: up to version `most`, and not beyond a version that is
+    /// in no log, unless that is `known` to be in files or `may_skip` says that the manifest has been read since.
+    /// Returns the newest commit so far: the memory sets have every commit of the logs up to it.
     ///
     /// # Errors
     ///
@@ -194,8 +196,8 @@ impl LogTail {
             let end = log.reader.end();
             match self.logs.get(self.at + 1).and_then(|next| next.previous) {
                 Some(previous) if end >= previous.end.at => self.at += 1,
-                // It had all its commits before the next one began, and the caller has looked at it since. So what is missing is lost, and
-                // the commits of the next log are not shown.
+                // It had all its commits before the next one began, and the caller has looked at it since. So what is
+                // missing is lost, and the commits of the next log are not shown.
                 Some(_) => {
                     self.check_never_synced(end)?;
                     break;
@@ -206,8 +208,9 @@ impl LogTail {
         Ok(self.newest)
     }
 
-    /// Checks that nothing proves that the log which is being read was ever synced up to where the next one says that it ended. It ends at
-    /// `end`, before that: the machine has lost its power, and the commits of the next log are lost with those that are missing here.
+    /// Checks that nothing proves that the log which is being read was ever synced up to where the next one says that
+    /// it ended. It ends at `end`, before that: the machine has lost its power, and the commits of the next log are
+    /// lost with those that are missing here.
     ///
     /// # Errors
     ///

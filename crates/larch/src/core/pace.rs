@@ -1,9 +1,9 @@
-//! Slows commits down before they have to wait: the rate that is allowed falls as background work falls behind. It neither
-//! waits nor knows what background work does.
+//! Slows commits down before they have to wait: the rate that is allowed falls as background work falls behind. It
+//! neither waits nor knows what background work does.
 //!
-//! The allowed rate bounds the rate of all writers together. A writer below it never waits, and one above it waits a few
-//! microseconds for each commit. The rate falls by the same factor for each step of the debt, so that writers meet the rate of
-//! the background work somewhere on the way, and not only at its end.
+//! The allowed rate bounds the rate of all writers together. A writer below it never waits, and one above it waits a
+//! few microseconds for each commit. The rate falls by the same factor for each step of the debt, so that writers meet
+//! the rate of the background work somewhere on the way, and not only at its end.
 //!
 //! Thread safe.
 
@@ -28,7 +28,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns how long to wait until the time of the commits before is over, and reserves the next `time` for the caller.
+    /// Returns how long to wait until the time of the commits before is over, and reserves the next `time` for the
+    /// caller.
     pub fn reserve(&self, now: Duration, time: Duration) -> Duration {
         let (now, time) = (now.as_nanos() as u64, time.as_nanos() as u64);
         // The moment may be far ahead if many writers came at once. Beyond this limit it is forgotten.
@@ -39,9 +40,9 @@ impl Pace {
     }
 }
 
-/// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The rate falls
-/// as level 0 grows from `slow_files` to three times as many files, or, during a flush, as the second half of what it leaves of
-/// the write buffer fills.
+/// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The rate
+/// falls as level 0 grows from `slow_files` to three times as many files, or, during a flush, as the second half of
+/// what it leaves of the write buffer fills.
 pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64) -> Option<Duration> {
     let limit = levels.slow_files as u64;
     let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);

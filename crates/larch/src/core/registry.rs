@@ -1,10 +1,10 @@
 //! Which tables have indexes now, and what makes their keys. It does not know rows.
 //!
-//! It follows the manifest: an install that changes indexes renews it, under the lock of the writer. So a commit that holds this lock
-//! sees the indexes that it has to keep.
+//! It follows the manifest: an install that changes indexes renews it, under the lock of the writer. So a commit that
+//! holds this lock sees the indexes that it has to keep.
 //!
-//! Thread safe. For a table without indexes, a look costs one atomic load, except that one in 64 tables is taken for a table with
-//! indexes at first.
+//! Thread safe. For a table without indexes, a look costs one atomic load, except that one in 64 tables is taken for a
+//! table with indexes at first.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::{Extractors, IndexKeys};

@@ -1,6 +1,6 @@
-//! The reserve: disk space kept back for erases, as a file without content. The file is removed when an erase finds the disk
-//! full, and is made again before the next put (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`). It does not know
-//! what a commit holds.
+//! The reserve: disk space kept back for erases, as a file without content. The file is removed when an erase finds the
+//! disk full, and is made again before the next put (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`). It does
+//! not know what a commit holds.
 //!
 //! Thread safe.
 
@@ -64,8 +64,8 @@ impl Reserve {
         made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
     }
 
-    /// Gives the space back that an earlier process has kept. It is for an open that finds the disk full, and that has not looked for
-    /// the file.
+    /// Gives the space back that an earlier process has kept. It is for an open that finds the disk full, and that has
+    /// not looked for the file.
     pub fn give_back_left(&self) {
         // If it is not there, or cannot be removed, there is no more room than before.
         self.disk.remove(&self.path).ok();

@@ -1,14 +1,15 @@
-//! Where work writes files that only this process reads, and only for a while: the sorted runs of an import and of a new index, and
-//! the writes of a large transaction. Mostly that is the directory of the database. Where the disk says that its own files are far away, it
-//! is a directory on a disk of this machine, so that these bytes do not cross the network twice. It does not know what the files are.
+//! Where work writes files that only this process reads, and only for a while: the sorted runs of an import and of a
+//! new index, and the writes of a large transaction. Mostly that is the directory of the database. Where the disk says
+//! that its own files are far away, it is a directory on a disk of this machine, so that these bytes do not cross the
+//! network twice. It does not know what the files are.
 //!
 //! ```text
 //! SCRATCH/larch-0123456789abcdef/LOCK             held as long as the database is open here
 //! SCRATCH/larch-0123456789abcdef/00000012-3.sst
 //! ```
 //!
-//! The first use makes the directory, which only this user can read, and removes those of processes that have died. SCRATCH may be shared
-//! with other databases, users and programs.
+//! The first use makes the directory, which only this user can read, and removes those of processes that have died.
+//! SCRATCH may be shared with other databases, users and programs.
 //!
 //! Thread safe.
 
@@ -83,7 +84,8 @@ impl Scratch {
         Self { machine: machine.clone(), near, opener: opener.clone(), made }
     }
 
-    /// The directory, which is there. If another program has removed it, such as one that cleans up what is old, it is another one.
+    /// The directory, which is there. If another program has removed it, such as one that cleans up what is old, it is
+    /// another one.
     ///
     /// # Errors
     ///
@@ -146,7 +148,8 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
     Err(last.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
-/// Removes the directories in `parent`, other than `own`, whose locks nobody holds. What cannot be removed stays for the next process.
+/// Removes the directories in `parent`, other than `own`, whose locks nobody holds. What cannot be removed stays for
+/// the next process.
 fn remove_left(disk: &dyn Disk, parent: &Path, own: &Path) {
     let is_number = |number: &str| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_one = |name: &str| name.strip_prefix(PREFIX).is_some_and(is_number);

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - A view is taken before the version that is read in it, so that every file in the view is older.
-//! - The newest version only grows. A view that replaces another one as a whole comes with the version up to which it has every
-//!   commit ([`Filled`]), and is refused if reads have seen a newer one.
+//! - The newest version only grows. A view that replaces another one as a whole comes with the version up to which it
+//!   has every commit ([`Filled`]), and is refused if reads have seen a newer one.
 //!
 //! Thread safe. A reader takes the lock of the view for the time of one reference count.
 
@@ -27,8 +27,8 @@ pub enum Shows {
     Followed,
 }
 
-/// A view, and the newest version up to which it has every commit. They are one value, because what is true of one view says nothing
-/// of another.
+/// A view, and the newest version up to which it has every commit. They are one value, because what is true of one view
+/// says nothing of another.
 #[derive(Debug)]
 pub struct Filled {
     /// The view.
@@ -95,8 +95,8 @@ impl Views {
         self.visible.newest()
     }
 
-    /// Lets reads see up to `version`, when no commit is being applied and the newest view has every commit up to it. What reads have
-    /// seen before, they go on seeing.
+    /// Lets reads see up to `version`, when no commit is being applied and the newest view has every commit up to it.
+    /// What reads have seen before, they go on seeing.
     pub fn publish(&self, version: Version) {
         self.visible.advance(version);
     }
@@ -112,8 +112,8 @@ impl Views {
         self.boundaries_without(&[])
     }
 
-    /// As [`Views::boundaries`], for a flush that writes the memtables of all `logs` at once: no reader sees some of them without the
-    /// others.
+    /// As [`Views::boundaries`], for a flush that writes the memtables of all `logs` at once: no reader sees some of
+    /// them without the others.
     pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
         let newest = *boundaries.last().expect("the newest version is one");
@@ -168,7 +168,8 @@ impl Views {
         }
     }
 
-    /// Whether a read at `version`, which began in an older view of a database opened read-only, can go on in the newest.
+    /// Whether a read at `version`, which began in an older view of a database opened read-only, can go on in the
+    /// newest.
     pub fn can_go_on(&self, version: Version) -> bool {
         self.is_shown_by(version, &self.newest())
     }
@@ -196,7 +197,8 @@ impl Views {
         self.replaced.lock().take()
     }
 
-    /// Shows another view of a database opened read-only, at the version up to which it is filled. Open ranges keep their views.
+    /// Shows another view of a database opened read-only, at the version up to which it is filled. Open ranges keep
+    /// their views.
     ///
     /// # Errors
     ///

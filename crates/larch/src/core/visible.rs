@@ -6,24 +6,27 @@
 //!                      ▲ newest: reads see 1 to 3; the thread that applies 4 will show 4 to 6
 //! ```
 //!
-//! A commit gets its version under the lock of the writer, and is applied without it. So it may be applied before an older one.
-//! Each commit marks its slot when it is applied; then its thread shows all versions up to the first that is not marked. It
-//! returns when its own version is shown: by itself, or by the thread of an older commit, which has only rows to insert left.
+//! A commit gets its version under the lock of the writer, and is applied without it. So it may be applied before an
+//! older one. Each commit marks its slot when it is applied; then its thread shows all versions up to the first that is
+//! not marked. It returns when its own version is shown: by itself, or by the thread of an older commit, which has only
+//! rows to insert left.
 //!
 //! Invariants:
 //! - All versions up to the newest are applied, and it only grows.
 //! - At most `SLOTS` versions are begun and not shown, so that each has a slot of its own.
-//! - A thread that marks a slot looks at the newest version after that, and a thread that shows a version looks at the next slot after
-//!   that, with a fence between. So one of them shows the version of the slot.
+//! - A thread that marks a slot looks at the newest version after that, and a thread that shows a version looks at the
+//!   next slot after that, with a fence between. So one of them shows the version of the slot.
 //! - A version whose thread panicked is never shown. Threads that wait for it, or for a later one, get an error.
 //!
-//! Thread safe. A thread waits only for threads that are applying a commit, and these wait for no lock that others hold long.
+//! Thread safe. A thread waits only for threads that are applying a commit, and these wait for no lock that others hold
+//! long.
 
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use os::sync::{Condvar, Mutex};
 use sst::Version;
 
-/// How many commits may be applied at the same time. A power of two, and more than there are processors in most machines.
+/// How many commits may be applied at the same time. A power of two, and more than there are processors in most
+/// machines.
 const SLOTS: u64 = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// How often a thread looks before it sleeps: about as long as an insert takes.

@@ -1,8 +1,8 @@
 //! Tasks that wait for a time to pass or for background work, without a thread. It does not know what they wait for.
 //!
-//! Where a commit of a thread sleeps, that of a task is noted here, and the job of this file wakes it. Only this job calls wakers, and it
-//! holds no lock then, because they are code of the program. On a machine without threads nothing would wake a task, so that its own poll
-//! moves the clock, or does the work.
+//! Where a commit of a thread sleeps, that of a task is noted here, and the job of this file wakes it. Only this job
+//! calls wakers, and it holds no lock then, because they are code of the program. On a machine without threads nothing
+//! would wake a task, so that its own poll moves the clock, or does the work.
 
 use crate::core::Core;
 use os::sync::Weak;

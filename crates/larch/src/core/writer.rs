@@ -1,7 +1,8 @@
-//! The log and the memtables that take commits, and the next version. It knows no SSTs and no readers, and waits for nothing.
+//! The log and the memtables that take commits, and the next version. It knows no SSTs and no readers, and waits for
+//! nothing.
 //!
-//! One thread at a time puts a commit into the log, so that version order and log order are the same. Any number of threads applies
-//! commits to the memtables meanwhile.
+//! One thread at a time puts a commit into the log, so that version order and log order are the same. Any number of
+//! threads applies commits to the memtables meanwhile.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::record::{EmptyLog, KnownEnd, LogError, LogFile, Previous};
@@ -23,14 +24,16 @@ pub struct Writer {
     memory: Arc<MemSet>,
     next_version: Version,
     latest_keys: LatestKeys,
-    /// Whether another log may say where this one ends, because a rotation failed. Then no more commits may go to this log.
+    /// Whether another log may say where this one ends, because a rotation failed. Then no more commits may go to this
+    /// log.
     is_ended: bool,
-    /// Whether an earlier process has left the log. The header of the next one has to name it: a recovery may have dropped commits of a
-    /// log that comes between them, and only a header says that.
+    /// Whether an earlier process has left the log. The header of the next one has to name it: a recovery may have
+    /// dropped commits of a log that comes between them, and only a header says that.
     is_left: bool,
 }
 
-/// The end of what was appended to a log, with the records that are no commits. It can be made durable without the writer.
+/// The end of what was appended to a log, with the records that are no commits. It can be made durable without the
+/// writer.
 #[derive(Debug)]
 pub struct Unsynced {
     sync: Arc<SyncPoint>,
@@ -132,8 +135,8 @@ impl NextLog {
 }
 
 impl Writer {
-    /// A writer that begins the log with the number of `memory`, whose commits `sync` makes durable. The first commit gets
-    /// `next_version`. `previous` is durable.
+    /// A writer that begins the log with the number of `memory`, whose commits `sync` makes durable. The first commit
+    /// gets `next_version`. `previous` is durable.
     ///
     /// # Errors
     ///
@@ -152,8 +155,8 @@ impl Writer {
         Ok(Self::new(log, memory, sync, next_version))
     }
 
-    /// A writer without a log of its own: `memory` has the commits of the log with its number, which an earlier process has left, which
-    /// ends at `end` and is durable. The first commit begins a log, which gets `next_version`.
+    /// A writer without a log of its own: `memory` has the commits of the log with its number, which an earlier process
+    /// has left, which ends at `end` and is durable. The first commit begins a log, which gets `next_version`.
     ///
     /// # Errors
     ///
@@ -179,10 +182,12 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// See [`NotAppended`]: the log could not begin. This one may take no more commits: a crash may leave a next one that says where this one ended.
+    /// See [`NotAppended`]: the log could not begin. This one may take no more commits: a crash may leave a next one
+    /// that says where this one ended.
     pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, NotAppended> {
         assert_eq!(next.number, memory.log, "memtables and their log have one number");
-        // Where this log ends is not durable yet. A commit that failed must not come back if what the next log says is lost.
+        // Where this log ends is not durable yet. A commit that failed must not come back if what the next log says is
+        // lost.
         self.log.mend().map_err(|error| self.not_appended(error))?;
         self.is_ended = true;
         let before = self.log.file();
@@ -206,8 +211,8 @@ impl Writer {
         &self.latest_keys
     }
 
-    /// Puts a commit, which writes the keys of `written`, into the log, reserves `bytes` of the memtables for it, and returns its version. The caller [applies](apply) it
-    /// to these memtables. It is not durable yet.
+    /// Puts a commit, which writes the keys of `written`, into the log, reserves `bytes` of the memtables for it, and
+    /// returns its version. The caller [applies](apply) it to these memtables. It is not durable yet.
     ///
     /// # Errors
     ///
@@ -270,8 +275,8 @@ impl Writer {
         self.is_ended
     }
 
-    /// Notes in the log that the one before it is durable, once it is, unless a commit says so. Otherwise damage of that one could not
-    /// be told from what a crash leaves.
+    /// Notes in the log that the one before it is durable, once it is, unless a commit says so. Otherwise damage of
+    /// that one could not be told from what a crash leaves.
     ///
     /// # Errors
     ///
@@ -280,7 +285,8 @@ impl Writer {
         if self.is_ended { Ok(()) } else { self.log.prove_begin() }
     }
 
-    /// Notes in the log how much of it is durable, when no more commits will come, and gives back the room that it does not use.
+    /// Notes in the log how much of it is durable, when no more commits will come, and gives back the room that it does
+    /// not use.
     ///
     /// # Errors
     ///

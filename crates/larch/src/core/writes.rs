@@ -1,8 +1,8 @@
 //! What changes an open database: the writer, the manifest, and the locks that order changes of tables and levels.
 //!
-//! Locks, in the order in which they may be taken: `levels`, the lock of picks, `altering`, `writer`, `manifest`, `numbering`. No lock
-//! is poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is guarded by
-//! [`StopOnPanic`](super::StopOnPanic).
+//! Locks, in the order in which they may be taken: `levels`, the lock of picks, `altering`, `writer`, `manifest`,
+//! `numbering`. No lock is poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is
+//! guarded by [`StopOnPanic`](super::StopOnPanic).
 
 use super::ahead::LogAhead;
 use super::fill::Fill;
@@ -62,7 +62,8 @@ pub struct Writes {
     stopped: OnceLock<String>,
 }
 
-/// The keys that are kept for running transactions after their rows were flushed may take the write buffer divided by this number.
+/// The keys that are kept for running transactions after their rows were flushed may take the write buffer divided by
+/// this number.
 const RECENT_SHARE: u64 = 16;
 
 /// They may always take so many bytes.

@@ -1,5 +1,5 @@
-//! Copies a file byte by byte, and gives it a second name where that does as well. It computes the checksum of the whole file on
-//! the way, and does not know what is in the file.
+//! Copies a file byte by byte, and gives it a second name where that does as well. It computes the checksum of the
+//! whole file on the way, and does not know what is in the file.
 
 use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
@@ -32,8 +32,8 @@ pub fn read_file(disk: &dyn Disk, path: &Path, limit: &Limit, tell: &mut dyn FnM
     })
 }
 
-/// Makes `to` a new file with the first `bytes` of `from`, or all of it if it is shorter, and makes its bytes durable. `tell` gets
-/// the number of bytes in each step. After an error the new file may be there.
+/// Makes `to` a new file with the first `bytes` of `from`, or all of it if it is shorter, and makes its bytes durable.
+/// `tell` gets the number of bytes in each step. After an error the new file may be there.
 ///
 /// # Errors
 ///
@@ -118,8 +118,8 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Whether a file can only be copied: another file system, one without links, a file with too many of them, or a file of
-/// another user.
+/// Whether a file can only be copied: another file system, one without links, a file with too many of them, or a file
+/// of another user.
 fn cannot_share(error: &io::Error) -> bool {
     use ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)

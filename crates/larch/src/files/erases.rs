@@ -1,6 +1,6 @@
-//! The range erases of several files as one sorted stream of fragments, and a place in such a stream that follows sorted rows.
-//! It does not know what is done with the fragments. For each file whose range erases lie around its place, the stream holds
-//! one range erase and one page, however many there are in all.
+//! The range erases of several files as one sorted stream of fragments, and a place in such a stream that follows
+//! sorted rows. It does not know what is done with the fragments. For each file whose range erases lie around its
+//! place, the stream holds one range erase and one page, however many there are in all.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s
@@ -159,8 +159,8 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Self { next, here: None, is_ended: false }
     }
 
-    /// If the range erase at the place ends before or at `key`, goes to the next one and returns it. Returns `None` once the
-    /// place is right for `key`, or the stream has ended. Without a key it goes to the next one in any case.
+    /// If the range erase at the place ends before or at `key`, goes to the next one and returns it. Returns `None`
+    /// once the place is right for `key`, or the stream has ended. Without a key it goes to the next one in any case.
     ///
     /// # Errors
     ///
@@ -175,13 +175,14 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Ok(self.here.as_ref())
     }
 
-    /// Whether no range erase lies over a key from the one of the place up to `last`. The place must be right for a key that no range
-    /// erase lies over, see [`CoverStream::advance`].
+    /// Whether no range erase lies over a key from the one of the place up to `last`. The place must be right for a key
+    /// that no range erase lies over, see [`CoverStream::advance`].
     pub fn is_clear_to(&self, last: &[u8]) -> bool {
         self.here.as_ref().is_none_or(|here| here.keys.start.as_slice() > last)
     }
 
-    /// Versions of the range erases over `key`, newest first. The place must be right for `key`, see [`CoverStream::advance`].
+    /// Versions of the range erases over `key`, newest first. The place must be right for `key`, see
+    /// [`CoverStream::advance`].
     pub fn of(&self, key: &[u8]) -> &[Version] {
         self.here.as_ref().filter(|here| here.keys.contains(key)).map_or(&[], |here| &here.versions)
     }

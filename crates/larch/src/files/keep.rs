@@ -1,4 +1,5 @@
-//! Decides which versions a reader may still see. It knows only versions: neither rows nor files. All functions are pure.
+//! Decides which versions a reader may still see. It knows only versions: neither rows nor files. All functions are
+//! pure.
 //!
 //! Readers read at the *boundaries*: the pinned versions and the newest version. The versions between two neighbouring
 //! boundaries are a stripe. If a key has several versions in one stripe, readers can see only the newest of them.
@@ -34,8 +35,8 @@ pub struct KeyFilter {
 }
 
 impl KeyFilter {
-    /// Whether a reader can see `version` of the key. Range erases at the versions `covers` lie over the key: sorted from newest
-    /// to oldest, and at least the newest of each stripe.
+    /// Whether a reader can see `version` of the key. Range erases at the versions `covers` lie over the key: sorted
+    /// from newest to oldest, and at least the newest of each stripe.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
         let stripe_here = stripe(boundaries, version);
         if self.last.replace(stripe_here) == Some(stripe_here) {

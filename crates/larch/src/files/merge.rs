@@ -1,5 +1,5 @@
-//! Merges all versions of sorted inputs into new files: reads around the cache and leaves out the versions that no reader
-//! can see. It does not know why the inputs are merged, and installs nothing.
+//! Merges all versions of sorted inputs into new files: reads around the cache and leaves out the versions that no
+//! reader can see. It does not know why the inputs are merged, and installs nothing.
 
 use super::erases::{CoverStream, EraseMerge};
 use super::keep::{self, KeyFilter};
@@ -71,8 +71,8 @@ pub struct MergeResult {
     pub taken_over: Vec<Arc<DbFile>>,
 }
 
-/// Merges all versions of all inputs into files that are not part of a table yet. `None` if `go_on`, which receives the bytes
-/// that were read and the bytes to read in all, returned false, or if the database is closing.
+/// Merges all versions of all inputs into files that are not part of a table yet. `None` if `go_on`, which receives the
+/// bytes that were read and the bytes to read in all, returned false, or if the database is closing.
 ///
 /// # Errors
 ///
@@ -84,18 +84,18 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
-    // Compactions read into half of the working memory; files are built in the other half. It is not memory of the cache, so
-    // a compaction neither waits for readers nor takes their room. A quarter of this half is for the pages that are needed
-    // now, one of each input. Compactions under way share the rest as they begin; what one asks for ahead is left out where
-    // the others have taken the memory.
+    // Compactions read into half of the working memory; files are built in the other half. It is not memory of the
+    // cache, so a compaction neither waits for readers nor takes their room. A quarter of this half is for the pages
+    // that are needed now, one of each input. Compactions under way share the rest as they begin; what one asks for
+    // ahead is left out where the others have taken the memory.
     let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
         .with_own_memory(memory)
         .with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
-    // A quarter of the rest is for what is read besides the data pages of the window: index nodes further ahead, and parts and
-    // values of rows.
+    // A quarter of the rest is for what is read besides the data pages of the window: index nodes further ahead, and
+    // parts and values of rows.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
     let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom)
         .with_borders(plan.below)
@@ -182,8 +182,8 @@ pub fn merge_files(
     Ok(is_done.then_some(MergeResult { outputs: copier.outputs, taken_over }))
 }
 
-/// Copies the range erases up to the one over `key`, or to the end without a key, with the versions that are kept. Returns
-/// whether to go on.
+/// Copies the range erases up to the one over `key`, or to the end without a key, with the versions that are kept.
+/// Returns whether to go on.
 fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     covers: &mut CoverStream<N>,
     key: Option<&[u8]>,
@@ -207,8 +207,8 @@ fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
 struct MergeProgress<'w> {
     core: &'w Core,
     go_on: &'w mut dyn FnMut(u64, u64) -> bool,
-    /// Rows and fragments of range erases that were taken from the inputs. A range erase that is cut counts once for each
-    /// fragment, so that there may be more than `total_items`.
+    /// Rows and fragments of range erases that were taken from the inputs. A range erase that is cut counts once for
+    /// each fragment, so that there may be more than `total_items`.
     items: u64,
     /// Rows and range erases of all inputs.
     total_items: u64,
@@ -290,8 +290,8 @@ impl VersionCopier<'_> {
         outcome.map(|()| bytes)
     }
 
-    /// Loads all parts of `row`. It is a step: its first fetch brings the missing pages of all groups together, the next one the
-    /// missing values outside pages.
+    /// Loads all parts of `row`. It is a step: its first fetch brings the missing pages of all groups together, the
+    /// next one the missing values outside pages.
     fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
         self.others.clear();
         self.parts.clear();
@@ -397,8 +397,8 @@ impl VersionMerge {
         Ok(Place::Key(newest))
     }
 
-    /// The page of input `i` if the input stands at its first row, no other input has a key up to its last one, and the output can
-    /// have it as it is. Replaces `last` with its last key.
+    /// The page of input `i` if the input stands at its first row, no other input has a key up to its last one, and the
+    /// output can have it as it is. Replaces `last` with its last key.
     fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {
         let cursor = self.inputs.cursor_mut(i).cursor.versions();
         if !cursor.is_at_page_start() || !cursor.read_last_of_page(last) {

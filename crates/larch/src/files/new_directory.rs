@@ -1,5 +1,5 @@
-//! A directory that is filled with files, and counts only after the last step: as a database, or as files for one. It does not know
-//! where the files come from.
+//! A directory that is filled with files, and counts only after the last step: as a database, or as files for one. It
+//! does not know where the files come from.
 //!
 //! ```text
 //! LOCK                 held until the end, as by an open database
@@ -8,11 +8,12 @@
 //! CURRENT              UNFINISHED with another name; for files of no database that of their list
 //! ```
 //!
-//! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes what is there.
-//! After an error the directory is as it was before; if it was there, `LOCK` stays. If that fails too, it is left as after a crash.
+//! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes what
+//! is there. After an error the directory is as it was before; if it was there, `LOCK` stays. If that fails too, it is
+//! left as after a crash.
 //!
-//! In a store it is always left as after a crash, and has to be dropped: a file is removed there a while after it was asked to be, and no
-//! file may have its name meanwhile.
+//! In a store it is always left as after a crash, and has to be dropped: a file is removed there a while after it was
+//! asked to be, and no file may have its name meanwhile.
 
 use super::outside::check_outside;
 use crate::base::error::{Error, Result};
@@ -40,8 +41,8 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if other files are in it; [`Error::UnfinishedCopy`] if an earlier attempt has left files in a store;
-    /// [`Error::WithinDatabase`]; [`Error::CopyLocked`]; what the disk refuses.
+    /// [`Error::CopyTarget`] if other files are in it; [`Error::UnfinishedCopy`] if an earlier attempt has left files
+    /// in a store; [`Error::WithinDatabase`]; [`Error::CopyLocked`]; what the disk refuses.
     pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
         let io = |action| move |error| Error::io(action, directory, error);
         check_outside(&**disk, directory)?;
@@ -89,8 +90,8 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Then the directory is what it was before. If the last sync fails, and the step cannot be taken back
-    /// either, it may be finished after a crash, with all its files.
+    /// What the disk refuses. Then the directory is what it was before. If the last sync fails, and the step cannot be
+    /// taken back either, it may be finished after a crash, with all its files.
     pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let Place { disk, directory, .. } = &self.place;
         let (mark, last) = (directory.join(UNFINISHED), directory.join(name));
@@ -133,15 +134,15 @@ impl Drop for NewDirectory {
 ///
 /// # Errors
 ///
-/// [`Error::CopyTarget`] if other files than those of an attempt are in it; [`Error::UnfinishedCopy`] if any are, in a store; what the
-/// disk refuses.
+/// [`Error::CopyTarget`] if other files than those of an attempt are in it; [`Error::UnfinishedCopy`] if any are, in a
+/// store; what the disk refuses.
 fn check_left(disk: &dyn Disk, directory: &Path) -> Result<()> {
     let is_empty = left_files(disk, directory)?.is_empty();
     if is_empty || disk.keeps_removed().is_none() { Ok(()) } else { Err(Error::UnfinishedCopy(directory.to_owned())) }
 }
 
-/// Removes what an attempt that was not finished has left in `directory`. The mark goes last: as long as a file is left, it says
-/// what that file is.
+/// Removes what an attempt that was not finished has left in `directory`. The mark goes last: as long as a file is
+/// left, it says what that file is.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Writes sorted rows and range erases to files of a bounded size, each of which ends between two keys. A row comes in parts,
-//! one for each column group of the table. It does not know where rows come from; the files are removed unless they are
-//! installed (see `install.rs`).
+//! Writes sorted rows and range erases to files of a bounded size, each of which ends between two keys. A row comes in
+//! parts, one for each column group of the table. It does not know where rows come from; the files are removed unless
+//! they are installed (see `install.rs`).
 
 use crate::base::error::{Error, Result};
 use crate::base::parts::Slices;
@@ -25,8 +25,8 @@ const MEASURE_BYTES: u64 = 64 << 10;
 /// A file that ends at a border of the deeper level has at least this part of the length of others.
 const LEAST_SHARE: u64 = 4;
 
-/// One file for the rows of several tables, each in a part of its own that is an SST. It is made when the first part begins. No manifest
-/// can name it.
+/// One file for the rows of several tables, each in a part of its own that is an SST. It is made when the first part
+/// begins. No manifest can name it.
 pub struct OneFile {
     place: Place,
     begun: Mutex<Option<BegunFile>>,
@@ -89,16 +89,16 @@ pub struct Outputs {
     /// The file whose parts are written, if they are no files of their own.
     one: Option<Arc<OneFile>>,
     file_bytes: u64,
-    /// Files of a deeper level, in the order of their keys. A file ends where one of them begins, if it has a fair length by
-    /// then, so that it overlaps few of them when it is merged into that level.
+    /// Files of a deeper level, in the order of their keys. A file ends where one of them begins, if it has a fair
+    /// length by then, so that it overlaps few of them when it is merged into that level.
     below: Level,
     /// How many of them begin at the last key or before it.
     passed_below: usize,
-    /// The range erase that was added last, or the part of it that is in no file yet. The next range erase may continue it, and
-    /// the end of the file may cut it, so it is not written at once.
+    /// The range erase that was added last, or the part of it that is in no file yet. The next range erase may continue
+    /// it, and the end of the file may cut it, so it is not written at once.
     erase: Option<RangeErase>,
-    /// Whether no deeper level has keys in the range, so that an erase that hides nothing is left out. It also decides which
-    /// filter the files get.
+    /// Whether no deeper level has keys in the range, so that an erase that hides nothing is left out. It also decides
+    /// which filter the files get.
     bottom: bool,
     /// Whether other threads write to the disk while rows are added.
     writes_behind: bool,
@@ -194,8 +194,8 @@ impl Outputs {
         }
     }
 
-    /// Adds a put, whose key comes after all others, and says whether [`Outputs::take_back`] can take it out again. If it says
-    /// no, it has added nothing.
+    /// Adds a put, whose key comes after all others, and says whether [`Outputs::take_back`] can take it out again. If
+    /// it says no, it has added nothing.
     ///
     /// # Errors
     ///
@@ -221,8 +221,8 @@ impl Outputs {
         self.open.as_ref().filter(|open| open.builder.rows() > 0).map(|open| open.builder.last_key())
     }
 
-    /// Adds a version of a row. Keys come in ascending order, and the versions of a key from the newest to the oldest. A put
-    /// has a part for each group, an erase has none.
+    /// Adds a version of a row. Keys come in ascending order, and the versions of a key from the newest to the oldest.
+    /// A put has a part for each group, an erase has none.
     ///
     /// # Errors
     ///
@@ -246,9 +246,9 @@ impl Outputs {
         self.write(key, version, kind, parts)
     }
 
-    /// Adds a whole page of another file, with keys from `first` to `last`, which come after all keys so far. Returns false, and
-    /// adds nothing, if its rows are to be added one after the other: if there are erases to leave out, if the file may end at
-    /// one of the rows, or as [`SstBuilder::add_page`].
+    /// Adds a whole page of another file, with keys from `first` to `last`, which come after all keys so far. Returns
+    /// false, and adds nothing, if its rows are to be added one after the other: if there are erases to leave out, if
+    /// the file may end at one of the rows, or as [`SstBuilder::add_page`].
     ///
     /// # Errors
     ///
@@ -271,8 +271,8 @@ impl Outputs {
         Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
     }
 
-    /// Adds a range erase. They are sorted and disjoint, and each is added before the rows from its start on. A range erase
-    /// without versions is ignored.
+    /// Adds a range erase. They are sorted and disjoint, and each is added before the rows from its start on. A range
+    /// erase without versions is ignored.
     ///
     /// # Errors
     ///
@@ -299,8 +299,8 @@ impl Outputs {
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)
     }
 
-    /// The builder of the file that takes a row or range erase at `key`. If the open file is long enough, this is a new file,
-    /// which begins at `key`.
+    /// The builder of the file that takes a row or range erase at `key`. If the open file is long enough, this is a new
+    /// file, which begins at `key`.
     fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
         if is_long_enough(bytes, self.file_bytes, self.crosses_border(key))
@@ -385,8 +385,9 @@ impl Outputs {
         OpenFile { builder, number, measure_at: 0 }
     }
 
-    /// Finishes the open file if a file that begins at `low` may follow it: if it has a fair length, and ends before `low` in
-    /// its bounds too. Returns whether it may; there may also be no open file. What was added lies before `low`.
+    /// Finishes the open file if a file that begins at `low` may follow it: if it has a fair length, and ends before
+    /// `low` in its bounds too. Returns whether it may; there may also be no open file. What was added lies before
+    /// `low`.
     ///
     /// # Errors
     ///
@@ -433,7 +434,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Finishes the last file and returns all files, for `level`. `version_offset` will be added to the versions in them.
+    /// Finishes the last file and returns all files, for `level`. `version_offset` will be added to the versions in
+    /// them.
     ///
     /// # Errors
     ///
@@ -451,7 +453,8 @@ impl Outputs {
     }
 }
 
-/// Whether a file of `bytes` ends before the next key. `at_border` says that a file of the deeper level begins between the two.
+/// Whether a file of `bytes` ends before the next key. `at_border` says that a file of the deeper level begins between
+/// the two.
 pub fn is_long_enough(bytes: u64, file_bytes: u64, at_border: bool) -> bool {
     bytes >= file_bytes || (at_border && is_fair_length(bytes, file_bytes))
 }

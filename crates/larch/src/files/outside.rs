@@ -1,12 +1,14 @@
-//! Whether a new directory lies within a database. Files there belong to that database: who moves it, copies it or removes it takes the new
-//! directory along, and a repair of it finds files of another one. It does not know what the new directory is for.
+//! Whether a new directory lies within a database. Files there belong to that database: who moves it, copies it or
+//! removes it takes the new directory along, and a repair of it finds files of another one. It does not know what the
+//! new directory is for.
 
 use crate::base::error::{Error, Result};
 use crate::manifest::directory::names::CURRENT;
 use os::Disk;
 use std::path::{Path, PathBuf, absolute};
 
-/// Refuses a directory in that of a database. In a store there are no directories, only names, and databases lie beside each other.
+/// Refuses a directory in that of a database. In a store there are no directories, only names, and databases lie beside
+/// each other.
 ///
 /// # Errors
 ///

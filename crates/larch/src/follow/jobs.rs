@@ -1,9 +1,9 @@
-//! The jobs of a follower: one takes notice of what the writer does, some hundred times a second, and one shows new files once
-//! their pages are loaded. They do not know how that is done.
+//! The jobs of a follower: one takes notice of what the writer does, some hundred times a second, and one shows new
+//! files once their pages are loaded. They do not know how that is done.
 //!
-//! A look costs ten calls of the system. A follower of commits looks again after a millisecond while commits come, and after
-//! [`LONGEST_PAUSE`] when none came for a while; a follower of files after [`FILES_PAUSE`]. On a store, where a look costs three
-//! requests, both look again after [`STORE_PAUSE`].
+//! A look costs ten calls of the system. A follower of commits looks again after a millisecond while commits come, and
+//! after [`LONGEST_PAUSE`] when none came for a while; a follower of files after [`FILES_PAUSE`]. On a store, where a
+//! look costs three requests, both look again after [`STORE_PAUSE`].
 
 use crate::base::error::Error;
 use crate::core::Core;

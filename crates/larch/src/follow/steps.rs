@@ -1,11 +1,13 @@
 //! What a follower does: it looks at what the writer has done, and shows it. It does not know when it is called.
 //!
 //! Invariants:
-//! - What is shown at a version is every commit up to it, and none after it. The version only grows, also after errors: a file set and
-//!   logs that were opened anew are shown when they have every commit that was shown before, and until then what was shown stays.
-//! - A commit is read from its log before the manifest is looked at. So a change of tables that came before the commit is known when
-//!   the commit is applied, and the commit waits until the change is shown.
-//! - A file set is shown together with the commits in the logs that came before its last change. They are in the logs by then.
+//! - What is shown at a version is every commit up to it, and none after it. The version only grows, also after errors:
+//!   a file set and logs that were opened anew are shown when they have every commit that was shown before, and until
+//!   then what was shown stays.
+//! - A commit is read from its log before the manifest is looked at. So a change of tables that came before the commit
+//!   is known when the commit is applied, and the commit waits until the change is shown.
+//! - A file set is shown together with the commits in the logs that came before its last change. They are in the logs
+//!   by then.
 //! - The lease is not newer than any file set that a reader uses, or that is about to be shown.
 
 use super::replaced;
@@ -50,7 +52,8 @@ enum Find {
 }
 
 impl Core {
-    /// Begins to follow the database that was opened from `manifest`, whose files are shown. `lease` was made before it was read.
+    /// Begins to follow the database that was opened from `manifest`, whose files are shown. `lease` was made before it
+    /// was read.
     ///
     /// # Errors
     ///
@@ -62,8 +65,8 @@ impl Core {
         self.catch_up().map(drop)
     }
 
-    /// Reads what the writer has written by now, shows it, and returns the newest version that reads see. In a database that follows no
-    /// other process, it only returns that version.
+    /// Reads what the writer has written by now, shows it, and returns the newest version that reads see. In a database
+    /// that follows no other process, it only returns that version.
     ///
     /// # Errors
     ///
@@ -136,8 +139,8 @@ impl Core {
         self.env.machine.disk.keeps_removed().is_none()
     }
 
-    /// Whether the writer tells this follower of new logs. One that could not make a lease leaves no file either, because nobody would
-    /// remove it: it looks for logs in the directory of the database each time.
+    /// Whether the writer tells this follower of new logs. One that could not make a lease leaves no file either,
+    /// because nobody would remove it: it looks for logs in the directory of the database each time.
     fn is_told(&self) -> bool {
         self.writers_tell() && self.following.get().is_some_and(Following::has_lease)
     }
@@ -270,8 +273,9 @@ impl Core {
                 state.log = None;
                 return self.open_logs(state);
             }
-            // Readers do not see these commits before the files: the version is that of before. What readers have seen has to be there
-            // again if the logs were opened anew. The changes of tables among that were in the manifest when it was shown.
+            // Readers do not see these commits before the files: the version is that of before. What readers have seen
+            // has to be there again if the logs were opened anew. The changes of tables among that were in the manifest
+            // when it was shown.
             let most = files.last_version.max(self.views.visible());
             filled.version = log.apply(most, files.last_version, true)?.max(files.last_version);
             filled.view.memory = log.memory();

@@ -1,5 +1,5 @@
-//! Clones, splits and renames tables without copying a row: the files stay where they are, and an edit of the manifest says
-//! that another table sees them too, or a part of them. It does not know what is in the files.
+//! Clones, splits and renames tables without copying a row: the files stay where they are, and an edit of the manifest
+//! says that another table sees them too, or a part of them. It does not know what is in the files.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
@@ -31,8 +31,8 @@ pub enum SharedPart<'k> {
 ///
 /// # Errors
 ///
-/// [`Error::TableExists`], [`Error::TableDropped`]; an index page that cannot be read; as [`TableChange::begin_with_levels`] and
-/// [`Core::install`].
+/// [`Error::TableExists`], [`Error::TableDropped`]; an index page that cannot be read; as
+/// [`TableChange::begin_with_levels`] and [`Core::install`].
 pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let outcome = share_files(core, table, name, part);
     // The compaction job may have found its lock taken.

@@ -1,10 +1,11 @@
-//! Sorts rows into files: rows come in any order, and leave as one sorted run of files that are part of no table yet. It does not
-//! know what becomes of the files.
+//! Sorts rows into files: rows come in any order, and leave as one sorted run of files that are part of no table yet.
+//! It does not know what becomes of the files.
 //!
-//! Rows that come in order are written to files at once. At the first row that is out of order, what was written becomes a
-//! sorted run. From then on rows are gathered in memory, up to three quarters of the write buffer, sorted, and written as
-//! further runs. At the end all runs are merged. If a key was given several times, the last value counts. Files of a run that is
-//! dropped are removed. Runs that are merged again lie where [work writes what it reads itself](crate::core::scratch).
+//! Rows that come in order are written to files at once. At the first row that is out of order, what was written
+//! becomes a sorted run. From then on rows are gathered in memory, up to three quarters of the write buffer, sorted,
+//! and written as further runs. At the end all runs are merged. If a key was given several times, the last value
+//! counts. Files of a run that is dropped are removed. Runs that are merged again lie where [work writes what it reads
+//! itself](crate::core::scratch).
 
 use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
@@ -35,8 +36,8 @@ const CHECKED_ROWS: u32 = 64;
 
 /// Rows of a table that are being sorted into files.
 ///
-/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also writes each
-/// row at least twice, and needs free disk space for about two copies of the rows.
+/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also
+/// writes each row at least twice, and needs free disk space for about two copies of the rows.
 #[derive(Debug)]
 pub struct RowSorter {
     table: TableHandle,
@@ -100,8 +101,8 @@ impl std::fmt::Debug for SortPhase {
     }
 }
 
-/// A run being written. The next row may have the same key as the last one and replace it. So a last row that cannot be taken
-/// out of its file again waits in memory.
+/// A run being written. The next row may have the same key as the last one and replace it. So a last row that cannot be
+/// taken out of its file again waits in memory.
 #[derive(Default)]
 struct Stream {
     outputs: Option<RunWriter>,
@@ -134,8 +135,9 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`]; the
-    /// error of the limit; a file could not be written. After an error of the disk or of the limit, nothing more can be added.
+    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
+    /// [`Error::ValueTooLong`]; the error of the limit; a file could not be written. After an error of the disk or of
+    /// the limit, nothing more can be added.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
@@ -213,8 +215,8 @@ impl RowSorter {
         Ok(())
     }
 
-    /// All rows as one run of files, which are durable. `progress` receives how many bytes of a merge are done, and how many there
-    /// are; if the rows came in order there is no merge.
+    /// All rows as one run of files, which are durable. `progress` receives how many bytes of a merge are done, and how
+    /// many there are; if the rows came in order there is no merge.
     ///
     /// # Errors
     ///
@@ -247,8 +249,9 @@ impl RowSorter {
         Ok((run, report))
     }
 
-    /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as many runs as
-    /// it can. The merges before it merge no more runs than needed for that, so that few rows are written twice.
+    /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as many
+    /// runs as it can. The merges before it merge no more runs than needed for that, so that few rows are written
+    /// twice.
     fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
@@ -303,8 +306,8 @@ impl RowSorter {
     }
 }
 
-/// The target size of files that become part of the table, in bytes: that of the deepest level, where an import mostly goes. A
-/// run that will be merged again is one file.
+/// The target size of files that become part of the table, in bytes: that of the deepest level, where an import mostly
+/// goes. A run that will be merged again is one file.
 fn final_file_bytes(core: &Core) -> u64 {
     pick::file_bytes(LEVELS - 1, 0, &core.env.options.levels)
 }
@@ -461,7 +464,8 @@ struct SortRow {
 }
 
 impl SortBuffer {
-    /// It fills three quarters of the write buffer, because a vector that grows has its old and its new memory for a moment.
+    /// It fills three quarters of the write buffer, because a vector that grows has its old and its new memory for a
+    /// moment.
     fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
         Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
@@ -491,8 +495,8 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // The newest of several rows with one key comes first: the one that starts last in the arena. Of rows that start at
-        // the same place, only the last can have bytes, so it ends last.
+        // The newest of several rows with one key comes first: the one that starts last in the arena. Of rows that
+        // start at the same place, only the last can have bytes, so it ends last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

@@ -1,7 +1,8 @@
 //! Makes sorted runs of files part of a table, all of them as one commit. It does not know who wrote the files.
 //!
-//! The rows of the files have version 0. Each run gets a version of its own, and a later run a greater one, so that of rows with one
-//! key that of the latest run counts (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
+//! The rows of the files have version 0. Each run gets a version of its own, and a later run a greater one, so that of
+//! rows with one key that of the latest run counts
+//! (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
 
 use super::sort::SortedRun;
 use crate::base::error::Result;
@@ -14,8 +15,8 @@ use crate::write::define::check_unindexed;
 use os::sync::Arc;
 use sst::{KeyBounds, Version};
 
-/// Makes the files of `runs` part of the table. Reads see all of them at once, and they are durable. Returns the version from which
-/// on reads see them; `None` if there are no files. `work` is named in the error about indexes.
+/// Makes the files of `runs` part of the table. Reads see all of them at once, and they are durable. Returns the
+/// version from which on reads see them; `None` if there are no files. `work` is named in the error about indexes.
 ///
 /// # Errors
 ///
@@ -77,8 +78,8 @@ fn add(table: &TableInfo, file: &DbFile, level: u8, version: Version) -> Edit {
 
 /// Which keys the files of each level may have.
 struct TakenKeys {
-    /// The bounds of the files by their low bounds. The high bound is the greatest of the file and of those before it; no bound is
-    /// greater than any.
+    /// The bounds of the files by their low bounds. The high bound is the greatest of the file and of those before it;
+    /// no bound is greater than any.
     levels: [Vec<KeyBounds>; LEVELS],
 }
 

@@ -1,7 +1,7 @@
 //! Compares an index with its table. It does not know the files in which they are.
 //!
-//! First the entries of every row are looked up, many at a time. If all are there and the index has no more entries than these, they
-//! are equal. Otherwise every entry is looked up in the table.
+//! First the entries of every row are looked up, many at a time. If all are there and the index has no more entries
+//! than these, they are equal. Otherwise every entry is looked up in the table.
 
 use super::entry::{self, IndexEntry};
 use super::maintain::part_of;

@@ -5,8 +5,8 @@
 //! value of the entry:  nothing
 //! ```
 //!
-//! So the entries are ordered by index key first and by the key of the row next, whatever the bytes of either are: the end `00 00`
-//! comes before every byte with which a longer index key goes on.
+//! So the entries are ordered by index key first and by the key of the row next, whatever the bytes of either are: the
+//! end `00 00` comes before every byte with which a longer index key goes on.
 
 use crate::base::bounds;
 use std::cmp::Ordering;
@@ -135,8 +135,8 @@ impl fmt::Debug for IndexEntry {
     }
 }
 
-/// Makes the key of an entry into the index key, as it is, and the key of the row: where this begins and ends then. `None` if it is
-/// none.
+/// Makes the key of an entry into the index key, as it is, and the key of the row: where this begins and ends then.
+/// `None` if it is none.
 #[inline]
 fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     let (mut from, mut to) = (0, 0);

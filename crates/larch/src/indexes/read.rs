@@ -1,8 +1,10 @@
-//! Reads by an index: its entries, and rows in the order of an index. It does not know who reads, and where entries and rows are found.
+//! Reads by an index: its entries, and rows in the order of an index. It does not know who reads, and where entries and
+//! rows are found.
 //!
-//! Entries come from a range over the table of entries. Rows are fetched in rounds: the keys of the next entries are gathered, and their
-//! rows are looked up together. The first rounds are small, for a reader that needs only a few rows. A round ends early when the keys
-//! that were gathered, or the rows that were fetched, take much memory: the entries that are left are those of the next round.
+//! Entries come from a range over the table of entries. Rows are fetched in rounds: the keys of the next entries are
+//! gathered, and their rows are looked up together. The first rounds are small, for a reader that needs only a few
+//! rows. A round ends early when the keys that were gathered, or the rows that were fetched, take much memory: the
+//! entries that are left are those of the next round.
 //!
 //! Entries and rows are read at one version, and in a transaction with the same own writes.
 
@@ -59,14 +61,15 @@ impl EntryTable {
     }
 }
 
-/// The entry in a row of the table of entries, or the key of the row if it is none. The value of an entry is empty, and so it is in
-/// the page.
+/// The entry in a row of the table of entries, or the key of the row if it is none. The value of an entry is empty, and
+/// so it is in the page.
 fn entry_of(row: RowRef<'_>) -> Result<Result<IndexEntry, Key>, Stop> {
     let entry = row.inline_part(0).and_then(|value| IndexEntry::of(row.key(), value));
     Ok(entry.ok_or_else(|| row.key().into()))
 }
 
-/// The entries of an index in order, as of one version: a double-ended iterator over `Result<IndexEntry>`. No row is read.
+/// The entries of an index in order, as of one version: a double-ended iterator over `Result<IndexEntry>`. No row is
+/// read.
 #[must_use = "it reads nothing until it is iterated"]
 pub struct Entries {
     range: Range,
@@ -126,7 +129,8 @@ impl<V> End<V> {
         self.gathered_bytes = self.gathered().map(|entry| entry.index_key().len() + entry.row_key().len()).sum();
     }
 
-    /// Takes back the entries of `list` from entry `first` on, which come before those that are gathered here. All fetched rows were given.
+    /// Takes back the entries of `list` from entry `first` on, which come before those that are gathered here. All
+    /// fetched rows were given.
     fn take_back(&mut self, list: &EntryList, first: usize) {
         let entries: Vec<IndexEntry> = list.entries_from(first).collect();
         entries.into_iter().rev().for_each(|entry| self.entries.push_front(entry));
@@ -175,8 +179,8 @@ impl<V: Content> Rounds<V> {
         Ok(())
     }
 
-    /// The end of which the next round fetches rows: this one, or the other one if all entries of this one are fetched. `None` if there
-    /// is no entry whose row is to be fetched.
+    /// The end of which the next round fetches rows: this one, or the other one if all entries of this one are fetched.
+    /// `None` if there is no entry whose row is to be fetched.
     fn round(&mut self, direction: Direction) -> Option<Direction> {
         [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
     }
@@ -201,7 +205,8 @@ impl<V: Content> Rounds<V> {
         end.count_gathered();
     }
 
-    /// Notes that a round has asked for `asked` rows and got `got`. The next one asks for as many as fit this time, or for more.
+    /// Notes that a round has asked for `asked` rows and got `got`. The next one asks for as many as fit this time, or
+    /// for more.
     fn note_round(&mut self, asked: usize, got: usize) {
         self.size = if got < asked { got.max(1) } else { (self.size * 2).min(MOST_IN_ROUND) };
     }
@@ -254,8 +259,8 @@ impl<V: Content> Rounds<V> {
     }
 }
 
-/// Rows in the order of an index, as of one version: a double-ended iterator over `Result<(IndexEntry, V)>`. `V` is as in [`Range`].
-/// After an error it answers every call with this error.
+/// Rows in the order of an index, as of one version: a double-ended iterator over `Result<(IndexEntry, V)>`. `V` is as
+/// in [`Range`]. After an error it answers every call with this error.
 #[must_use = "it reads nothing until it is iterated"]
 pub struct RangeBy<V = Value> {
     entries: Range,
@@ -283,15 +288,16 @@ impl<V: Content> RangeBy<V> {
         self
     }
 
-    /// The next round from the front: its entries are in `list`, its rows are given in their order. And whether more entries may follow.
+    /// The next round from the front: its entries are in `list`, its rows are given in their order. And whether more
+    /// entries may follow.
     fn fetch_list(&mut self, list: &mut EntryList) -> Result<(Vec<Option<V>>, bool)> {
         let has_more = self.gather_list(list)?;
         let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
         Ok((self.rounds.rows.multi_get_some(&keys)?, has_more))
     }
 
-    /// The entries of the next round from the front: those that were gathered, and the next ones, as many as there is room for. Whether
-    /// more may follow.
+    /// The entries of the next round from the front: those that were gathered, and the next ones, as many as there is
+    /// room for. Whether more may follow.
     fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;
@@ -357,8 +363,9 @@ impl<V: Content> RangeBy<V> {
 }
 
 impl RangeBy {
-    /// Hands the rows from the front to `each`, borrowed, until it breaks or no row is left. This is the fastest way to read
-    /// many rows by an index: nothing is allocated for a row. The row with which `each` breaks was given; the read goes on after it.
+    /// Hands the rows from the front to `each`, borrowed, until it breaks or no row is left. This is the fastest way to
+    /// read many rows by an index: nothing is allocated for a row. The row with which `each` breaks was given; the read
+    /// goes on after it.
     ///
     /// ```
     /// # use larch::{Database, IndexKeys, IndexOptions};
@@ -511,7 +518,8 @@ impl<V> fmt::Debug for RangeBy<V> {
     }
 }
 
-/// Rows in the order of an index, for futures; made of any [`RangeBy`]. A future of it can be dropped at any time; then no row is lost.
+/// Rows in the order of an index, for futures; made of any [`RangeBy`]. A future of it can be dropped at any time; then
+/// no row is lost.
 #[must_use = "it reads nothing until it is polled"]
 pub struct ScanBy<V = Value> {
     entries: Scan,

@@ -1,5 +1,5 @@
-//! Checks a database: reads every byte of every file, and compares files with the manifest and levels with their order. It does
-//! not know how the bytes of a file are laid out.
+//! Checks a database: reads every byte of every file, and compares files with the manifest and levels with their order.
+//! It does not know how the bytes of a file are laid out.
 
 use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
@@ -34,8 +34,8 @@ pub struct CheckReport {
     pub rows: u64,
     /// Bytes that were read.
     pub bytes: u64,
-    /// What is wrong; empty if nothing is wrong. Each entry names the file, the page and its offset. The check of a file ends at
-    /// its first problem.
+    /// What is wrong; empty if nothing is wrong. Each entry names the file, the page and its offset. The check of a
+    /// file ends at its first problem.
     pub problems: Vec<Problem>,
 }
 
@@ -43,8 +43,8 @@ pub struct CheckReport {
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file; the error of
-/// the limit.
+/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file; the
+/// error of the limit.
 pub fn check(
     core: &Arc<Core>,
     table: Option<&TableInfo>,
@@ -88,8 +88,8 @@ pub fn check(
     Ok(report)
 }
 
-/// Checks one file, unless the limit ends it before; that is the outer error, and what is wrong with the file is the inner one. The
-/// limit comes with the name of the work.
+/// Checks one file, unless the limit ends it before; that is the outer error, and what is wrong with the file is the
+/// inner one. The limit comes with the name of the work.
 ///
 /// # Errors
 ///

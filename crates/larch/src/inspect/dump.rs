@@ -1,5 +1,5 @@
-//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing, and does not know
-//! how an SST is printed.
+//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing, and does
+//! not know how an SST is printed.
 
 use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
@@ -19,8 +19,8 @@ use sst::{DumpDetail, Sst};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints the SST, log or manifest at `path` to `out`, as text for people. No database is opened, and a writer may have the file
-/// open meanwhile. It uses at most 32 MiB for pages, and one record of a log or manifest at a time.
+/// Prints the SST, log or manifest at `path` to `out`, as text for people. No database is opened, and a writer may have
+/// the file open meanwhile. It uses at most 32 MiB for pages, and one record of a log or manifest at a time.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,8 +41,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`Error::Page`] if the file cannot be read, if `out` cannot be written, or if an SST is damaged; [`Error::Log`] if a log or
-/// a manifest is damaged. What was printed before the damage is in `out`.
+/// [`Error::Page`] if the file cannot be read, if `out` cannot be written, or if an SST is damaged; [`Error::Log`] if a
+/// log or a manifest is damaged. What was printed before the damage is in `out`.
 pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }

@@ -20,8 +20,9 @@ mod memory;
 
 pub use memory::Memory;
 
-/// Counters of a database since it was opened, and its present sizes, from [`Database::metrics`](crate::Database::metrics). It
-/// takes time in proportion to the number of files and of pages in memory, and reads nothing from disk.
+/// Counters of a database since it was opened, and its present sizes, from
+/// [`Database::metrics`](crate::Database::metrics). It takes time in proportion to the number of files and of pages in
+/// memory, and reads nothing from disk.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -39,8 +40,8 @@ pub struct Metrics {
     pub pages: CounterSnapshot,
     /// The present use of the page cache.
     pub cache: CacheUsage,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of all databases that
-    /// share the cache. Together they are all pages in it.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of all databases
+    /// that share the cache. Together they are all pages in it.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
@@ -51,8 +52,8 @@ pub struct Metrics {
     /// Memory of rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
     memory: Memory,
-    /// Memory of pages that stay because their tables are [to be in memory](crate::TableOptions::in_memory), of all databases
-    /// that share the cache, in bytes.
+    /// Memory of pages that stay because their tables are [to be in memory](crate::TableOptions::in_memory), of all
+    /// databases that share the cache, in bytes.
     pub kept_bytes: u64,
     /// Memory of pages that were loaded after the open because they were in memory at the last close, in bytes, see
     /// [`crate::Builder::warm_from_last`].
@@ -79,8 +80,8 @@ pub struct Metrics {
     pub failed_worker_compactions: u64,
     /// Files that were moved to a deeper level without rewriting them.
     pub trivial_moves: u64,
-    /// Files that nothing needs any more and that could not be removed yet. Later installs try again, and so does the next
-    /// open.
+    /// Files that nothing needs any more and that could not be removed yet. Later installs try again, and so does the
+    /// next open.
     pub leftover_files: u64,
     /// Files that no table needs any more and that stay until no [follower](crate::Builder::follow) reads them.
     pub held_files: u64,
@@ -114,8 +115,8 @@ pub struct Metrics {
     pub files: u64,
     /// The length of these files, in bytes.
     pub file_bytes: u64,
-    /// What the store was asked since it was opened, if the database is in one that counts it, and what that costs if its prices are
-    /// known.
+    /// What the store was asked since it was opened, if the database is in one that counts it, and what that costs if
+    /// its prices are known.
     pub store: Option<Bill>,
 }
 
@@ -194,8 +195,9 @@ impl Metrics {
     }
 }
 
-/// Sizes of a table, from [`Table::stats`](crate::Table::stats): of its files, as the manifest has them, and of its pages in
-/// memory. Only the fields about memtables count rows in memory. A key in several files counts in each of them.
+/// Sizes of a table, from [`Table::stats`](crate::Table::stats): of its files, as the manifest has them, and of its
+/// pages in memory. Only the fields about memtables count rows in memory. A key in several files counts in each of
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableStats {
@@ -203,8 +205,9 @@ pub struct TableStats {
     pub rows: u64,
     /// Erases among these rows.
     pub erased_rows: u64,
-    /// About how many bytes of the files belong to rows that the table does not see, because a removed range has cut them off,
-    /// or because another table has them. A compaction does not copy them. All other sizes are those of whole files.
+    /// About how many bytes of the files belong to rows that the table does not see, because a removed range has cut
+    /// them off, or because another table has them. A compaction does not copy them. All other sizes are those of whole
+    /// files.
     pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
@@ -246,8 +249,8 @@ pub struct TableStats {
     pub memtable_rows: u64,
     /// The memory of these rows, in bytes.
     pub memtable_bytes: u64,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of the table's files that
-    /// are in memory. Together they are all of them.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of the table's
+    /// files that are in memory. Together they are all of them.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
@@ -262,7 +265,8 @@ pub struct TableStats {
 pub struct GroupStats {
     /// Its name.
     pub name: String,
-    /// Stored bytes of its pages with newest versions. For the main group these are the data pages, which also have the keys.
+    /// Stored bytes of its pages with newest versions. For the main group these are the data pages, which also have the
+    /// keys.
     pub data_bytes: u64,
     /// Stored bytes of its pages with older versions.
     pub history_bytes: u64,

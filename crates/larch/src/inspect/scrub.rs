@@ -1,10 +1,10 @@
-//! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies its checksum.
-//! It also reads pages that are in memory, so that damage on disk is found before they are needed. It loads nothing into the
-//! cache except the pages that tell it what is below them, and these are not admitted. It does not compare pages with each
-//! other; `check` does.
+//! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies its
+//! checksum. It also reads pages that are in memory, so that damage on disk is found before they are needed. It loads
+//! nothing into the cache except the pages that tell it what is below them, and these are not admitted. It does not
+//! compare pages with each other; `check` does.
 //!
-//! A round goes through the files in the order of their numbers, and through all trees of each file. At most one round begins
-//! in an hour. The job works in small pieces. Between them it does not run and has no thread.
+//! A round goes through the files in the order of their numbers, and through all trees of each file. At most one round
+//! begins in an hour. The job works in small pieces. Between them it does not run and has no thread.
 
 use crate::core::Core;
 use crate::core::background::problem::Problem;

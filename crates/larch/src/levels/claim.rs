@@ -1,5 +1,5 @@
-//! What a compaction takes for itself: a range of levels and a range of keys. Compactions whose claims do not meet may run
-//! beside each other and be installed in any order. It does not know how a compaction is chosen.
+//! What a compaction takes for itself: a range of levels and a range of keys. Compactions whose claims do not meet may
+//! run beside each other and be installed in any order. It does not know how a compaction is chosen.
 //!
 //! ```text
 //!            a         h         p         z
@@ -9,10 +9,10 @@
 //!   level 6  [ B ]      [    C    ]
 //! ```
 //!
-//! Why that is enough: for each key, the versions in a level are newer than those in deeper levels. A compaction takes, within
-//! its keys, everything that lies between its inputs and its outputs, and no other compaction touches these levels there. So
-//! rows never pass each other. What a compaction assumed about the levels below its outputs stays true, too: nothing gets
-//! there from above them but through its own levels.
+//! Why that is enough: for each key, the versions in a level are newer than those in deeper levels. A compaction takes,
+//! within its keys, everything that lies between its inputs and its outputs, and no other compaction touches these
+//! levels there. So rows never pass each other. What a compaction assumed about the levels below its outputs stays
+//! true, too: nothing gets there from above them but through its own levels.
 
 use crate::manifest::{DbFile, TableFiles};
 use os::sync::Arc;
@@ -27,7 +27,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What a compaction of `inputs` of `table`, by level and number, into the level `to` changes; `None` without inputs.
+    /// What a compaction of `inputs` of `table`, by level and number, into the level `to` changes; `None` without
+    /// inputs.
     pub fn of(table: &TableFiles, inputs: &[(usize, u64)], to: usize) -> Option<Self> {
         let is_input = |(level, file): &(usize, &Arc<DbFile>)| inputs.contains(&(*level, file.number));
         let bounds = table.files().filter(is_input).map(|(_, file)| file.sst.bounds().clone());

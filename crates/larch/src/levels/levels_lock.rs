@@ -1,5 +1,5 @@
-//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has it alone. It does not
-//! know what they change; which compactions may run beside each other is decided by their claims.
+//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has it alone. It
+//! does not know what they change; which compactions may run beside each other is decided by their claims.
 //!
 //! Thread safe. Compactions do not begin while a change waits for the lock, so that it waits only for those that run.
 
@@ -30,8 +30,8 @@ pub struct SharedLevels(Arc<LevelsLock>);
 pub struct OwnedLevels<'l>(&'l LevelsLock);
 
 impl LevelsLock {
-    /// Shares the lock; `None` if a thread has it alone, or waits for that. Such a thread wakes the job of compactions once it
-    /// is done.
+    /// Shares the lock; `None` if a thread has it alone, or waits for that. Such a thread wakes the job of compactions
+    /// once it is done.
     pub fn try_share(self: &Arc<Self>) -> Option<SharedLevels> {
         let mut state = self.state.lock();
         if state.is_taken || state.waiting > 0 {

@@ -1,15 +1,16 @@
-//! The compactions that a writer has offered to workers, and what is known of these. It decides what becomes of an offer, and does not
-//! know how it is made or installed.
+//! The compactions that a writer has offered to workers, and what is known of these. It decides what becomes of an
+//! offer, and does not know how it is made or installed.
 //!
 //! An offer ends
 //! - when its owner writes a result, or dies;
-//! - when nobody owns it, and no worker lives, or those that live have done nothing for a while, or a change of whole tables waits;
+//! - when nobody owns it, and no worker lives, or those that live have done nothing for a while, or a change of whole
+//!   tables waits;
 //! - when writes stop, or the database is closed.
 //!
 //! After a failure nothing is offered for a while, so that the writer merges itself.
 //!
-//! A job that has ended is remembered for [`REMEMBERED`]: its owner file stays, so that no worker that comes late owns it, and what a
-//! slow owner has written meanwhile is removed at the end.
+//! A job that has ended is remembered for [`REMEMBERED`]: its owner file stays, so that no worker that comes late owns
+//! it, and what a slow owner has written meanwhile is removed at the end.
 //!
 //! Thread safe.
 
@@ -180,7 +181,8 @@ impl Offers {
         self.state.lock().out.push(offered);
     }
 
-    /// The offers, each with its fate as far as names of files and times say it. `is_wanted` says that a change of whole tables waits.
+    /// The offers, each with its fate as far as names of files and times say it. `is_wanted` says that a change of
+    /// whole tables waits.
     pub fn fates(&self, found: &Exchanged, is_wanted: bool, now: Duration, pauses: Pauses) -> Vec<(JobName, Fate)> {
         let state = self.state.lock();
         let lives = |worker| state.alive.has(worker, now, pauses.dead);
@@ -223,8 +225,8 @@ impl Offers {
         }
     }
 
-    /// Notes that a file of an offer cannot be read: it is being written, or its writer has died over it. Returns whether that has been
-    /// so for `time`.
+    /// Notes that a file of an offer cannot be read: it is being written, or its writer has died over it. Returns
+    /// whether that has been so for `time`.
     pub fn is_unreadable_for(&self, name: JobName, time: Duration, now: Duration) -> bool {
         let mut state = self.state.lock();
         let offered = state.out.iter_mut().find(|offered| offered.job.name() == name);
@@ -268,7 +270,8 @@ impl Offers {
         state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: false });
     }
 
-    /// Forgets the jobs that ended long ago. Returns their names, and the jobs among them whose files are to be removed.
+    /// Forgets the jobs that ended long ago. Returns their names, and the jobs among them whose files are to be
+    /// removed.
     pub fn forget_ended(&self, now: Duration) -> (Vec<JobName>, Vec<OfferedJob>) {
         let mut state = self.state.lock();
         let forgotten: Vec<Ended> = state.ended.extract_if(.., |ended| ended.until <= now).collect();

@@ -1,9 +1,9 @@
-//! Picks what to compact next, as a pure function of a table's files, the options, the oldest reader, and how level 0 is used.
-//! It does not know how a compaction is done.
+//! Picks what to compact next, as a pure function of a table's files, the options, the oldest reader, and how level 0
+//! is used. It does not know how a compaction is done.
 //!
-//! The sizes of levels follow the data: the target of the deepest level is the size of the largest one. The levels above it are
-//! as few as `growth` allows, each smaller than the next by the same factor, so that the uppermost one, the base, has about
-//! `base_bytes`. Files of level 0 are merged into the base.
+//! The sizes of levels follow the data: the target of the deepest level is the size of the largest one. The levels
+//! above it are as few as `growth` allows, each smaller than the next by the same factor, so that the uppermost one,
+//! the base, has about `base_bytes`. Files of level 0 are merged into the base.
 
 use super::claim::Claim;
 use super::level0::{Level0Use, few_files};
@@ -68,15 +68,15 @@ impl Pick {
 
 const DEEPEST: usize = LEVELS - 1;
 
-/// With this many files in level 0 writers wait. There is room for some more files, which come without a writer: from flushes
-/// that a caller asked for, from imports, from a recovery. So level 0 has at most 64 files.
+/// With this many files in level 0 writers wait. There is room for some more files, which come without a writer: from
+/// flushes that a caller asked for, from imports, from a recovery. So level 0 has at most 64 files.
 const STOP_FILES: usize = 48;
 
 /// How many files flushes and imports that a caller asked for may add to those at which writers wait.
 const ASKED_FILES: usize = 12;
 
-/// How many files level 0 of a table may have before its writers wait until a compaction has taken some. It is more than the
-/// default only if the options let compactions begin late.
+/// How many files level 0 of a table may have before its writers wait until a compaction has taken some. It is more
+/// than the default only if the options let compactions begin late.
 pub fn stop_files(options: &LevelOptions) -> usize {
     STOP_FILES.max(2 * options.level0_files)
 }
@@ -94,12 +94,12 @@ pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
 /// The score of a level 0 that is urgent, to which its files are added: more than the score of any other level.
 const URGENT_SCORE: f64 = 1e12;
 
-/// A table whose largest level has fewer bytes than this many times `base_bytes` has no level between that one and level 0. A
-/// base would be rewritten and emptied with each merge of level 0, which costs more than it saves.
+/// A table whose largest level has fewer bytes than this many times `base_bytes` has no level between that one and
+/// level 0. A base would be rewritten and emptied with each merge of level 0, which costs more than it saves.
 const LEAST_LEVELS: u64 = 2;
 
-/// A level is at least this many times as large as the level above it, if `growth` allows it: smaller steps rewrite rows as
-/// often, and more levels are read.
+/// A level is at least this many times as large as the level above it, if `growth` allows it: smaller steps rewrite
+/// rows as often, and more levels are read.
 const LEAST_GROWTH: f64 = 4.0;
 
 /// The level into which level 0 is merged (the base), and the target size of each level in bytes.
@@ -129,13 +129,13 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// A read's look into a file costs as much as to merge this many bytes. A look takes 0.1 to 0.3 us of the reader's time, and a
-/// merge of 100 bytes 0.6 us of another thread's.
+/// A read's look into a file costs as much as to merge this many bytes. A look takes 0.1 to 0.3 us of the reader's
+/// time, and a merge of 100 bytes 0.6 us of another thread's.
 const LOOK_BYTES: u64 = 100;
 
-/// Whether level 0 is to be merged into the base. While only writes come, it waits for `level0_files`, because the base is
-/// rewritten once for all of them. A table at rest does not wait. Reads look into each file, and they have waited long enough once
-/// their looks have cost as much as the merge.
+/// Whether level 0 is to be merged into the base. While only writes come, it waits for `level0_files`, because the base
+/// is rewritten once for all of them. A table at rest does not wait. Reads look into each file, and they have waited
+/// long enough once their looks have cost as much as the merge.
 fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0: Level0Use) -> bool {
     let files = &table.levels[0];
     let merged = || {
@@ -147,14 +147,15 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
             && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
 }
 
-/// What is best done next for `table` beside the compactions that have claimed `under_way`. `oldest` is the oldest version that
-/// a reader may read at, and `level0` says how level 0 is used.
+/// What is best done next for `table` beside the compactions that have claimed `under_way`. `oldest` is the oldest
+/// version that a reader may read at, and `level0` says how level 0 is used.
 ///
-/// Of the levels that are too large, the one is taken whose compaction writes the fewest bytes for each byte that it moves down.
-/// As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits without end.
+/// Of the levels that are too large, the one is taken whose compaction writes the fewest bytes for each byte that it
+/// moves down. As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits
+/// without end.
 ///
-/// If level 0 is to be merged and what that takes meets a compaction under way, then nothing is picked that meets it, so that
-/// it begins once those that run have ended.
+/// If level 0 is to be merged and what that takes meets a compaction under way, then nothing is picked that meets it,
+/// so that it begins once those that run have ended.
 pub fn pick(
     table: &TableFiles,
     options: &LevelOptions,
@@ -281,14 +282,15 @@ pub fn newest(file: &DbFile) -> u64 {
     file.sst.meta.newest.0.saturating_add(file.sst.version_offset)
 }
 
-/// Whether a reader at `oldest`, the oldest version that a reader may read at, is what keeps erased rows from being removed.
+/// Whether a reader at `oldest`, the oldest version that a reader may read at, is what keeps erased rows from being
+/// removed.
 pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > oldest.0)
 }
 
-/// Moves erased rows, and the rows that they hide, down to the deepest level with such keys, and removes them there. A file
-/// with a version newer than `oldest` is skipped, because a reader may still need what its erases hide. So each pick moves
-/// erased rows down a level or removes them, and picks do not repeat without end.
+/// Moves erased rows, and the rows that they hide, down to the deepest level with such keys, and removes them there. A
+/// file with a version newer than `oldest` is skipped, because a reader may still need what its erases hide. So each
+/// pick moves erased rows down a level or removes them, and picks do not repeat without end.
 fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     let reason = CompactionReason::ErasedRows;
     let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= oldest.0;
@@ -330,7 +332,8 @@ pub fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBoun
     files.map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
 }
 
-/// Merges all files of level 0 at once, so that the order of their ages is kept, with what lies between level 0 and the base.
+/// Merges all files of level 0 at once, so that the order of their ages is kept, with what lies between level 0 and the
+/// base.
 fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionReason) -> Pick {
     let files = &table.levels[0];
     let bounds = union(files.iter()).expect("level 0 has files");
@@ -342,7 +345,8 @@ fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionRe
     merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
 }
 
-/// Merges `file` of `level` with everything over it, or rewrites it if there is nothing, so that it has only what readers see.
+/// Merges `file` of `level` with everything over it, or rewrites it if there is nothing, so that it has only what
+/// readers see.
 pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) -> Pick {
     let (level0, reason) = (&table.levels[0], CompactionReason::Sparse);
     if level == 0 {
@@ -362,7 +366,8 @@ pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) 
     merge(table, inputs, bounds, 1..=level, 1.0, reason)
 }
 
-/// Merges `inputs`, which lie within `bounds`, and everything in `levels` that overlaps them, into the last of these levels.
+/// Merges `inputs`, which lie within `bounds`, and everything in `levels` that overlaps them, into the last of these
+/// levels.
 fn merge(
     table: &TableFiles,
     mut inputs: Vec<(usize, u64)>,
@@ -386,8 +391,8 @@ fn merge(
     Pick::Merge { inputs, to, score, reason }
 }
 
-/// Adds the files after `files` whose bounds are equal to theirs because the keys differ only beyond the length of bounds.
-/// Such files are ordered by their numbers, and the files that replace `files` have higher numbers.
+/// Adds the files after `files` whose bounds are equal to theirs because the keys differ only beyond the length of
+/// bounds. Such files are ordered by their numbers, and the files that replace `files` have higher numbers.
 fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     let Some(last) = files.last().and_then(|last| level.iter().position(|file| file.number == last.number)) else {
         return;
@@ -412,8 +417,9 @@ fn bytes_below(table: &TableFiles, level: usize, to: usize, bounds: &KeyBounds) 
     (level + 1..=to).flat_map(|level| overlapping(table, level, bounds)).map(|file| file.bytes()).sum()
 }
 
-/// The compaction of a file of `level` that writes the fewest bytes for each byte of the file, with this number of bytes: 0 if
-/// the file can be moved. A file with erased rows counts as cheaper. `None` if all that could be taken is claimed.
+/// The compaction of a file of `level` that writes the fewest bytes for each byte of the file, with this number of
+/// bytes: 0 if the file can be moved. A file with erased rows counts as cheaper. `None` if all that could be taken is
+/// claimed.
 fn cheapest(claims: &Claims<'_>, level: usize, to: usize, score: f64) -> Option<(f64, Pick)> {
     let table = claims.table;
     let cost = |file: &Arc<DbFile>| {
@@ -436,8 +442,8 @@ fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, s
     merge(table, vec![(level, file.number)], bounds.clone(), level + 1..=to, score, CompactionReason::LevelSize)
 }
 
-/// Merges every file of the table into the deepest level. There is nothing to do if all files are there already, were written
-/// under the present options, and hold nothing that could be removed.
+/// Merges every file of the table into the deepest level. There is nothing to do if all files are there already, were
+/// written under the present options, and hold nothing that could be removed.
 pub fn everything(table: &TableFiles) -> Pick {
     let is_done = |(level, file): (usize, &Arc<DbFile>)| {
         let meta = &file.sst.meta;

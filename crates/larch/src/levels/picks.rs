@@ -1,8 +1,9 @@
-//! Which tables a compaction examines: those that changed since they were examined last, so that its work does not grow with
-//! the number of tables. It remembers what was picked for each table and which compactions are under way, and does not know why.
+//! Which tables a compaction examines: those that changed since they were examined last, so that its work does not grow
+//! with the number of tables. It remembers what was picked for each table and which compactions are under way, and does
+//! not know why.
 //!
-//! Thread safe. An install may note tables at any time, and a compaction may end. All other calls are made by the thread that
-//! chooses, see [`Picks::try_choose`].
+//! Thread safe. An install may note tables at any time, and a compaction may end. All other calls are made by the
+//! thread that chooses, see [`Picks::try_choose`].
 
 use super::claim::Claim;
 use super::level0::{Level0Use, Now, Watch};
@@ -87,8 +88,8 @@ impl Picks {
         self.state.lock().under_way.values().map(Vec::len).sum()
     }
 
-    /// Notes that a compaction of `table` begins, until the result is dropped. The table is examined again when it begins and
-    /// when it ends.
+    /// Notes that a compaction of `table` begins, until the result is dropped. The table is examined again when it
+    /// begins and when it ends.
     pub fn claim(self: &Arc<Self>, table: TableId, claim: Claim) -> Claimed {
         let mut state = self.state.lock();
         let others = state.under_way.get(&table);
@@ -111,8 +112,8 @@ impl Picks {
         }
     }
 
-    /// Takes the tables to examine `now`, while `oldest` is the oldest version that a reader may read at. The caller passes each
-    /// of them to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
+    /// Takes the tables to examine `now`, while `oldest` is the oldest version that a reader may read at. The caller
+    /// passes each of them to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
     pub fn take(&self, oldest: Version, now: Now) -> Vec<TableId> {
         let mut state = self.state.lock();
         let mut tables = std::mem::take(&mut state.changed);
@@ -124,8 +125,8 @@ impl Picks {
         tables.into_iter().collect()
     }
 
-    /// How level 0 of `table`, which is being examined, is used. `few` is from [`level0::few_files`](super::level0::few_files), and
-    /// `wastes` from [`waste::is_due`](super::waste::is_due).
+    /// How level 0 of `table`, which is being examined, is used. `few` is from
+    /// [`level0::few_files`](super::level0::few_files), and `wastes` from [`waste::is_due`](super::waste::is_due).
     pub fn level0_use(&self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         self.state.lock().level0.look(table, now, few, wastes)
     }
@@ -135,7 +136,8 @@ impl Picks {
         self.state.lock().level0.next_rest(now)
     }
 
-    /// Leaves tables for the next time. What was picked for them before is forgotten: their files may be others by then.
+    /// Leaves tables for the next time. What was picked for them before is forgotten: their files may be others by
+    /// then.
     pub fn put_off(&self, tables: impl IntoIterator<Item = TableId>) {
         let mut state = self.state.lock();
         for table in tables {
@@ -176,7 +178,8 @@ impl Picks {
         state.level0.forget(table);
     }
 
-    /// The pick with the highest score among those that `may` be done now, with the files that its table has in `files`.
+    /// The pick with the highest score among those that `may` be done now, with the files that its table has in
+    /// `files`.
     pub fn best<'f>(&self, files: &'f FileSet, may: impl Fn(TableId, &Pick) -> bool) -> Option<(&'f TableFiles, Pick)> {
         let state = self.state.lock();
         let picked = state.picked.iter().filter(|(table, pick)| may(**table, pick));

@@ -1,16 +1,18 @@
-//! Finds files that hold much more than what readers see of them, as a pure function of a table's files and the oldest reader, and
-//! picks the compaction that gives this space back. It is for tables at rest: there, nothing else would. It does not know how a
-//! compaction is done.
+//! Finds files that hold much more than what readers see of them, as a pure function of a table's files and the oldest
+//! reader, and picks the compaction that gives this space back. It is for tables at rest: there, nothing else would. It
+//! does not know how a compaction is done.
 //!
 //! A file wastes
 //!
 //! * what the table does not see of it (its slice),
-//! * what range erases in newer files hide and a slice does not leave out, as [`cut`](crate::compact::cut) has measured it,
+//! * what range erases in newer files hide and a slice does not leave out, as [`cut`](crate::compact::cut) has measured
+//!   it,
 //! * what its own range erases hide, if a merge will drop these,
 //! * older versions of its rows that no reader can read any more,
-//! * what rows and erases in newer files hide. This is an estimate: each of these rows is taken to hide one row of average length in each
-//!   deeper level, and at most as many rows as the level has. A new row that hides nothing counts, too. But the table is compacted for such
-//!   rows only once it has grown by a fifth, and after that they hide nothing.
+//! * what rows and erases in newer files hide. This is an estimate: each of these rows is taken to hide one row of
+//!   average length in each deeper level, and at most as many rows as the level has. A new row that hides nothing
+//!   counts, too. But the table is compacted for such rows only once it has grown by a fifth, and after that they hide
+//!   nothing.
 //!
 //! A row has no limit of its length, so all of this is counted in bytes, of which values outside of pages are a part.
 
@@ -27,7 +29,8 @@ use std::collections::HashMap;
 /// A table at rest is compacted if its files waste at least so many bytes.
 const MIN_BYTES: u64 = 256 << 10;
 
-/// And if this is one in this many bytes of its files, so that the files have at most a quarter more than what readers see.
+/// And if this is one in this many bytes of its files, so that the files have at most a quarter more than what readers
+/// see.
 const SHARE: u64 = 5;
 
 /// What the files of a table waste.
@@ -74,8 +77,8 @@ impl<'t> Waste<'t> {
         let is_over_others =
             || (level + 1..LEVELS).any(|below| !overlapping(self.table, below, file.sst.bounds()).is_empty());
         let hidden_by_itself = match file.self_hidden_bytes.load(Ordering::Relaxed) {
-            // Where the range erases stay, a merge does not change what they hide: rows that are newer count as well. A file of level 0
-            // is merged only once.
+            // Where the range erases stay, a merge does not change what they hide: rows that are newer count as well. A
+            // file of level 0 is merged only once.
             bytes if bytes > 0 && is_old && (level == 0 || !is_over_others()) => bytes,
             _ => 0,
         };
@@ -109,8 +112,9 @@ pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| newest(file) > oldest.0) && !is_due(table, oldest) && is_due(table, Version::MAX)
 }
 
-/// What is best done for `table`, which is at rest, beside the compactions that have claimed `under_way`: merges the file that wastes
-/// the greatest part of itself with all that lies over it, or rewrites it. Level 0 is merged into the level `base`.
+/// What is best done for `table`, which is at rest, beside the compactions that have claimed `under_way`: merges the
+/// file that wastes the greatest part of itself with all that lies over it, or rewrites it. Level 0 is merged into the
+/// level `base`.
 pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim]) -> Pick {
     if !is_due(table, oldest) {
         return Pick::Nothing;
@@ -128,7 +132,8 @@ pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim
     picks.filter(|pick| *pick != Pick::Nothing).find(is_free).unwrap_or(Pick::Nothing)
 }
 
-/// Whether a flush of `memory`, rows of `table`, is worth it once no more commits come, because they may hide much of its files.
+/// Whether a flush of `memory`, rows of `table`, is worth it once no more commits come, because they may hide much of
+/// its files.
 pub fn is_flush_due(table: &TableFiles, memory: &Memtable) -> bool {
     let files = || table.files().map(|(_, file)| file);
     let rows: u64 = files().map(|file| file.sst.rows().count()).sum();

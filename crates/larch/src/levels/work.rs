@@ -1,5 +1,5 @@
-//! A merge of files that is to be done, as a value: its inputs, and what decides how its outputs are made. It does not know why it was
-//! picked, nor which process merges.
+//! A merge of files that is to be done, as a value: its inputs, and what decides how its outputs are made. It does not
+//! know why it was picked, nor which process merges.
 
 use super::pick;
 use crate::base::event::CompactionReason;

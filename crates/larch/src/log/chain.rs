@@ -12,14 +12,14 @@ pub struct UsedLog {
     pub previous: Option<Previous>,
 }
 
-/// The logs among `numbers`, which ascend, that may hold commits, each after the one that it continues. `open` opens a log. These
-/// are left out:
+/// The logs among `numbers`, which ascend, that may hold commits, each after the one that it continues. `open` opens a
+/// log. These are left out:
 ///
-/// * A log that has not begun, except that the manifest may need the `oldest`: the commits of the one before it were in files when its
-///   beginning was lost.
+/// * A log that has not begun, except that the manifest may need the `oldest`: the commits of the one before it were in
+///   files when its beginning was lost.
 /// * A log without commits that the next one does not continue: creating it failed.
-/// * A log whose commits an earlier recovery dropped, because those before them were lost. The next log continues the one before it,
-///   and says that what it continues is durable.
+/// * A log whose commits an earlier recovery dropped, because those before them were lost. The next log continues the
+///   one before it, and says that what it continues is durable.
 ///
 /// # Errors
 ///
@@ -58,8 +58,8 @@ pub fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
     Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
 }
 
-/// The error about the log at `path`, which ends at `end`, before the place where the log `next` says that it ended, although `proof` says
-/// that it was synced.
+/// The error about the log at `path`, which ends at `end`, before the place where the log `next` says that it ended,
+/// although `proof` says that it was synced.
 pub fn ends_too_early(path: &Path, end: u64, next: &Path, proof: &str) -> LogError {
     LogError::corrupt(path, end, format!("the log ends too early: in {}, {proof}", next.display()))
 }

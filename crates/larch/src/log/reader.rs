@@ -1,7 +1,8 @@
-//! Reads the commits of a log file in order. It does not decide where a log ends and what a torn tail is; `record` does.
+//! Reads the commits of a log file in order. It does not decide where a log ends and what a torn tail is; `record`
+//! does.
 //!
-//! A record with the right checksum whose payload is no commit cannot come from an unfinished write. So it is corruption
-//! wherever it lies, and never a torn tail.
+//! A record with the right checksum whose payload is no commit cannot come from an unfinished write. So it is
+//! corruption wherever it lies, and never a torn tail.
 //!
 //! A reader belongs to one thread.
 
@@ -56,8 +57,8 @@ impl LogReader {
         Ok(Self { records, previous, has_begun, last: None, ops: BatchOps::new(), failed: None })
     }
 
-    /// Whether the log has begun. If not, it has no commits: its creation was not finished, no log was continued in it, or the
-    /// record which says that was never durable.
+    /// Whether the log has begun. If not, it has no commits: its creation was not finished, no log was continued in it,
+    /// or the record which says that was never durable.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -139,7 +140,8 @@ impl LogReader {
         self.last
     }
 
-    /// After the last commit: the end of the log. Once the file is synced, the next log may store it as the end of this one.
+    /// After the last commit: the end of the log. Once the file is synced, the next log may store it as the end of this
+    /// one.
     pub fn end(&self) -> u64 {
         self.records.end()
     }

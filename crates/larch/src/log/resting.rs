@@ -1,5 +1,5 @@
-//! Files that are closed while nothing is written to them, so that the log and the manifest of an idle database use no file
-//! descriptor. It does not know what is in them.
+//! Files that are closed while nothing is written to them, so that the log and the manifest of an idle database use no
+//! file descriptor. It does not know what is in them.
 //!
 //! ```text
 //! create ──► open ──► (rest) ──► synced, closed
@@ -7,13 +7,14 @@
 //!              └── write, read, cut ◄─┘
 //! ```
 //!
-//! * A file is closed only if every byte that was written to it was synced, and no call of it is under way. So a sync of a closed
-//!   file has nothing to do.
-//! * Once a sync has failed, every later write and sync of the file fails with the same error, even if the file was closed in
-//!   between: the system may have dropped bytes that it could not write, and a file that is opened again would not report it.
+//! * A file is closed only if every byte that was written to it was synced, and no call of it is under way. So a sync
+//!   of a closed file has nothing to do.
+//! * Once a sync has failed, every later write and sync of the file fails with the same error, even if the file was
+//!   closed in between: the system may have dropped bytes that it could not write, and a file that is opened again
+//!   would not report it.
 //!
-//! Thread safe. The lock of a file's state is held while it is opened, but not while bytes are written or synced. One sync of a
-//! file runs at a time.
+//! Thread safe. The lock of a file's state is held while it is opened, but not while bytes are written or synced. One
+//! sync of a file runs at a time.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
@@ -50,7 +51,8 @@ impl RestingDisk {
         Self { disk, files: Mutex::default(), activity: Arc::default() }
     }
 
-    /// From now on calls `opened` each time a file is opened, and calls it once now, because a file may be open already.
+    /// From now on calls `opened` each time a file is opened, and calls it once now, because a file may be open
+    /// already.
     pub fn on_open(&self, opened: impl Fn() + Send + Sync + 'static) {
         self.activity.opened.set(Box::new(opened)).ok();
         self.activity.opened();
@@ -146,7 +148,8 @@ struct RestingFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     state: Mutex<FileState>,
-    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would succeed.
+    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would
+    /// succeed.
     syncing: Mutex<()>,
     /// The kind and the message of the error, if a sync failed.
     failed: OnceLock<(io::ErrorKind, String)>,

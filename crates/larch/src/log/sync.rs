@@ -1,5 +1,5 @@
-//! One sync for all commits that wait to be durable: for threads, for tasks and for callbacks. It knows the versions of commits and
-//! the log that takes them, not what they hold.
+//! One sync for all commits that wait to be durable: for threads, for tasks and for callbacks. It knows the versions of
+//! commits and the log that takes them, not what they hold.
 //!
 //! ```text
 //! versions   1 ... 7 | 8 9 10 11 | 12 13 14
@@ -7,19 +7,20 @@
 //!                    | runs      | 12 will lead the next sync, which makes 12 to 14 durable
 //! ```
 //!
-//! The one that runs a sync *leads*. A sync makes everything durable that was appended before it began. When it ends, those whose
-//! versions are durable are woken, and one of the others leads the next sync: a thread if one waits, else the worker. So a
-//! thread is woken once, and a hundred commits that wait together cost two syncs. Wakers and callbacks are code of the
-//! program, so only the [worker](SyncPoint::serve) calls them, which holds no lock.
+//! The one that runs a sync *leads*. A sync makes everything durable that was appended before it began. When it ends,
+//! those whose versions are durable are woken, and one of the others leads the next sync: a thread if one waits, else
+//! the worker. So a thread is woken once, and a hundred commits that wait together cost two syncs. Wakers and callbacks
+//! are code of the program, so only the [worker](SyncPoint::serve) calls them, which holds no lock.
 //!
 //! Invariants:
 //! - At most one leads, and it waits for nothing but the disk.
-//! - While nobody leads, no thread waits, and the worker was woken if a task waits. So each wait has somebody who ends it.
-//! - After a failed sync nothing becomes durable any more. All who wait are woken, and find the error; a commit that was durable
-//!   before stays so.
+//! - While nobody leads, no thread waits, and the worker was woken if a task waits. So each wait has somebody who ends
+//!   it.
+//! - After a failed sync nothing becomes durable any more. All who wait are woken, and find the error; a commit that
+//!   was durable before stays so.
 //!
-//! Thread safety: any thread may call it. No lock is held while the disk syncs, or while a waker or callback is called or dropped.
-//! A thread waits only for a sync that another one leads, so on a machine without threads it never waits.
+//! Thread safety: any thread may call it. No lock is held while the disk syncs, or while a waker or callback is called
+//! or dropped. A thread waits only for a sync that another one leads, so on a machine without threads it never waits.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -208,8 +209,8 @@ impl SyncPoint {
         self.durable() >= version
     }
 
-    /// What became of everything up to `version`: it is durable, or a sync has failed and it is unknown. `None` if neither is so
-    /// yet.
+    /// What became of everything up to `version`: it is durable, or a sync has failed and it is unknown. `None` if
+    /// neither is so yet.
     pub fn outcome(&self, version: Version) -> Option<Result<()>> {
         // A sync that succeeded is noted before a later one fails.
         let error = self.failed.get();
@@ -238,7 +239,8 @@ impl SyncPoint {
         })
     }
 
-    /// Returns once `log` is durable up to `end`, which was appended. Beside commits, a log has records about the log itself.
+    /// Returns once `log` is durable up to `end`, which was appended. Beside commits, a log has records about the log
+    /// itself.
     ///
     /// # Errors
     ///
@@ -258,8 +260,8 @@ impl SyncPoint {
         log.check()
     }
 
-    /// Waits until everything up to `version` is durable or a sync has failed, or until this thread is to lead. `None` if there
-    /// was nothing to wait for.
+    /// Waits until everything up to `version` is durable or a sync has failed, or until this thread is to lead. `None`
+    /// if there was nothing to wait for.
     fn turn(&self, version: Version) -> Option<Turn> {
         let waiting = {
             let mut queue = self.queue.lock();
@@ -330,8 +332,8 @@ impl SyncPoint {
         self.worker().drive();
     }
 
-    /// Has `waker` woken once everything up to `version` is durable or a sync has failed. A task that waits already has a
-    /// `ticket`, and its waker is replaced. Returns false if there is nothing to wait for.
+    /// Has `waker` woken once everything up to `version` is durable or a sync has failed. A task that waits already has
+    /// a `ticket`, and its waker is replaced. Returns false if there is nothing to wait for.
     pub fn wake_later(&self, version: Version, ticket: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -348,8 +350,8 @@ impl SyncPoint {
         true
     }
 
-    /// Has `callback` called by the worker once everything up to `version` is durable or a sync has failed. Gives the callback
-    /// back if there is nothing to wait for.
+    /// Has `callback` called by the worker once everything up to `version` is durable or a sync has failed. Gives the
+    /// callback back if there is nothing to wait for.
     pub fn call_later(&self, version: Version, callback: Callback) -> Option<Callback> {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -371,13 +373,13 @@ impl SyncPoint {
         drop(task);
     }
 
-    /// The worker calls it after each wake. It leads a sync if a task waits and nobody leads, and wakes the tasks whose wait is over.
-    /// The worker counts as woken until this finds nothing to do, so nobody wakes it meanwhile.
+    /// The worker calls it after each wake. It leads a sync if a task waits and nobody leads, and wakes the tasks whose
+    /// wait is over. The worker counts as woken until this finds nothing to do, so nobody wakes it meanwhile.
     ///
     /// # Errors
     ///
-    /// The sync that it led failed. The tasks that waited for it are woken by the next call, which has to follow, as it has to after
-    /// a panic.
+    /// The sync that it led failed. The tasks that waited for it are woken by the next call, which has to follow, as it
+    /// has to after a panic.
     pub fn serve(&self) -> Result<Polled> {
         let leads = {
             let mut queue = self.queue.lock();

@@ -1,5 +1,5 @@
-//! Appends commits to a log file. It neither syncs nor decides when a log ends: its owner syncs a log that is long enough, and
-//! begins a new one that continues it.
+//! Appends commits to a log file. It neither syncs nor decides when a log ends: its owner syncs a log that is long
+//! enough, and begins a new one that continues it.
 //!
 //! Thread safety: it belongs to one thread at a time.
 
@@ -24,8 +24,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is the log that this
-    /// one continues, which was synced up to its end.
+    /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is the
+    /// log that this one continues, which was synced up to its end.
     ///
     /// # Errors
     ///
@@ -34,8 +34,8 @@ impl LogWriter {
         Self::create(file, &Header::new(LogKind::WriteAhead, log_id, number, previous))
     }
 
-    /// Prepares the log `number` in an empty file: makes a header durable which says that the first record names the previous log.
-    /// The log begins once it [`follows`](Self::follow) that one.
+    /// Prepares the log `number` in an empty file: makes a header durable which says that the first record names the
+    /// previous log. The log begins once it [`follows`](Self::follow) that one.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl LogWriter {
         Self::create(file, &header)
     }
 
-    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, where it is durable, and takes no more
-    /// commits: another log is to continue it.
+    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, where it is durable, and
+    /// takes no more commits: another log is to continue it.
     ///
     /// # Errors
     ///
@@ -60,8 +60,8 @@ impl LogWriter {
         Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, last: None })
     }
 
-    /// Begins a prepared log as the one after log `number`, whose file is `before`, which takes no more commits. This waits for no
-    /// sync: a sync of this log makes the one before durable first.
+    /// Begins a prepared log as the one after log `number`, whose file is `before`, which takes no more commits. This
+    /// waits for no sync: a sync of this log makes the one before durable first.
     ///
     /// # Errors
     ///

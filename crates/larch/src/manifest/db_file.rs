@@ -1,5 +1,5 @@
-//! A file of the database as a table sees it, and how it is opened: that registers its name and reads nothing. It does not know
-//! its level.
+//! A file of the database as a table sees it, and how it is opened: that registers its name and reads nothing. It does
+//! not know its level.
 
 use super::directory::leftovers::Leftovers;
 use super::edit::NewFile;
@@ -36,11 +36,13 @@ pub struct DbFile {
     pub epoch: u64,
     /// The part of its contents that the table sees.
     pub sst: Arc<Sst>,
-    /// Its range erases up to this version were turned into slices of the files whose rows they hide, if that was worth it.
+    /// Its range erases up to this version were turned into slices of the files whose rows they hide, if that was worth
+    /// it.
     pub cut_through: AtomicU64,
     /// The bytes that these range erases hide in it and that no slice leaves out, about.
     pub hidden_bytes: AtomicU64,
-    /// The bytes of its own rows within its own range erases up to this version, about. A flush or a merge has left them for a reader.
+    /// The bytes of its own rows within its own range erases up to this version, about. A flush or a merge has left
+    /// them for a reader.
     pub self_hidden_bytes: AtomicU64,
     on_disk: Arc<DiskFile>,
 }
@@ -51,10 +53,11 @@ impl DbFile {
         self.sst.meta.file_bytes
     }
 
-    /// The memory of what is known about it, in bytes, without its pages: about 1 KiB. If several tables see it, each counts it.
+    /// The memory of what is known about it, in bytes, without its pages: about 1 KiB. If several tables see it, each
+    /// counts it.
     pub fn memory_bytes(&self) -> u64 {
-        /// Two counts before each of five shared values, what the allocator puts before each of nine allocations, and a lock
-        /// around the handle of an open file.
+        /// Two counts before each of five shared values, what the allocator puts before each of nine allocations, and a
+        /// lock around the handle of an open file.
         const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
         let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
         let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
@@ -124,7 +127,8 @@ pub struct FileOpener {
     pub leftovers: Arc<Leftovers>,
 }
 
-/// Files that were opened before an edit names them, by their numbers, so that pages of them can be loaded before the install.
+/// Files that were opened before an edit names them, by their numbers, so that pages of them can be loaded before the
+/// install.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
@@ -139,7 +143,8 @@ impl FileOpener {
         self.directory.join(sst_name(number, epoch))
     }
 
-    /// Opens a file that an edit will name. Its number was not used before. The next [`Self::open`] of it returns the same file.
+    /// Opens a file that an edit will name. Its number was not used before. The next [`Self::open`] of it returns the
+    /// same file.
     pub fn open_early(&self, new: &NewFile) -> Arc<DbFile> {
         let file = self.open(new.number, new.epoch, new.version_offset, new.meta.clone());
         self.early.0.lock().insert(new.number, file.clone());
@@ -200,14 +205,14 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
-/// How many numbers of files to skip where files with the next numbers may be made elsewhere, so that hardly ever two get one name.
-/// `random` is any number.
+/// How many numbers of files to skip where files with the next numbers may be made elsewhere, so that hardly ever two
+/// get one name. `random` is any number.
 pub fn number_distance(random: u64) -> u64 {
     1 + (random >> 20)
 }
 
-/// The name of an SST where files of several databases may lie beside each other: with the id of the file, because copies of one
-/// database that go on apart make files of the same number and epoch. `name` is that of [`sst_name`].
+/// The name of an SST where files of several databases may lie beside each other: with the id of the file, because
+/// copies of one database that go on apart make files of the same number and epoch. `name` is that of [`sst_name`].
 pub fn shared_name(name: &str, file_id: u64) -> String {
     format!("{}-{file_id:016x}.sst", name.trim_end_matches(".sst"))
 }

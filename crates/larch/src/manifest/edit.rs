@@ -26,9 +26,9 @@
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
 //!
-//! An edit is a numbered field itself: a reader skips an unknown tag from 128 on, and refuses an unknown smaller tag with its
-//! number. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits without lengths
-//! and extensions, in the edit and in its options.
+//! An edit is a numbered field itself: a reader skips an unknown tag from 128 on, and refuses an unknown smaller tag
+//! with its number. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits
+//! without lengths and extensions, in the edit and in its options.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
@@ -326,8 +326,8 @@ impl Edit {
         }
     }
 
-    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if they are malformed; then `why` may have a
-    /// better reason than that.
+    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if they are malformed; then `why`
+    /// may have a better reason than that.
     fn decode_fields(tag: u8, bytes: &mut &[u8], framing: Framing, why: &mut Unreadable) -> Option<Self> {
         if tag == 1 {
             let (id, rest) = bytes.split_first_chunk()?;

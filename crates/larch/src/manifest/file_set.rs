@@ -1,8 +1,8 @@
 //! The files of all tables at one moment, as an immutable value. It does not know how it is stored.
 //!
-//! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other level are
-//! ordered by key and do not overlap, except where their bounds were cut to the same bytes. For each key, the versions in a
-//! level are newer than those in deeper levels.
+//! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other level
+//! are ordered by key and do not overlap, except where their bounds were cut to the same bytes. For each key, the
+//! versions in a level are newer than those in deeper levels.
 
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
@@ -70,7 +70,8 @@ impl FileSet {
         Self { database, next_number: 1, ..Self::default() }
     }
 
-    /// Applies `edit`. Files that leave the set are added to `removed`, and the caller discards them once the edit is durable.
+    /// Applies `edit`. Files that leave the set are added to `removed`, and the caller discards them once the edit is
+    /// durable.
     ///
     /// # Errors
     ///
@@ -251,8 +252,8 @@ impl FileSet {
         self.add_file(table, level, sliced)
     }
 
-    /// Refuses a database that already has a file, or options of a table, that `release` cannot read: nothing that is written
-    /// from now on would make the database readable for it.
+    /// Refuses a database that already has a file, or options of a table, that `release` cannot read: nothing that is
+    /// written from now on would make the database readable for it.
     ///
     /// # Errors
     ///
@@ -338,7 +339,8 @@ impl FileSet {
         self.change(table, |files| {
             let files = files.level_mut(level);
             let at = files.partition_point(place);
-            // Two equal files would have no order. A file with this number elsewhere in the level would not be next to it.
+            // Two equal files would have no order. A file with this number elsewhere in the level would not be next to
+            // it.
             if files.get(at).is_some_and(|other| other.number == file.number) {
                 return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
             }

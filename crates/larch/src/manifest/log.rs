@@ -1,13 +1,13 @@
 //! The manifest on disk: a log of edits, and the file `CURRENT` that names it. It does not know what edits mean.
 //!
-//! Every open for writing starts a new manifest, whose first records hold the whole file set. So does a manifest that has grown
-//! to twice its first length. So no manifest grows without end. If the disk has no room for a new one, an open goes on in the old one,
-//! after it has cut off a torn tail that another process left, and made the rest durable.
+//! Every open for writing starts a new manifest, whose first records hold the whole file set. So does a manifest that
+//! has grown to twice its first length. So no manifest grows without end. If the disk has no room for a new one, an
+//! open goes on in the old one, after it has cut off a torn tail that another process left, and made the rest durable.
 //! `CURRENT` is replaced by a rename once the new manifest is durable.
 //!
-//! Invariant: edits are appended to a manifest only while `CURRENT` is known to name it. If a rename failed, it is unknown which
-//! of two manifests `CURRENT` names. Both describe the same file set, and the manifest [is in doubt](ManifestLog::is_in_doubt)
-//! until the rename has succeeded.
+//! Invariant: edits are appended to a manifest only while `CURRENT` is known to name it. If a rename failed, it is
+//! unknown which of two manifests `CURRENT` names. Both describe the same file set, and the manifest [is in
+//! doubt](ManifestLog::is_in_doubt) until the rename has succeeded.
 //!
 //! It belongs to one thread at a time.
 
@@ -45,7 +45,8 @@ pub struct ManifestLog {
     number: u64,
     /// Its length with the first file set alone.
     initial_bytes: u64,
-    /// A manifest with the same file set, written and synced, that is to replace this one. `CURRENT` may name it already.
+    /// A manifest with the same file set, written and synced, that is to replace this one. `CURRENT` may name it
+    /// already.
     successor: Option<Box<ManifestLog>>,
     /// Edits that take effect already and that the next commit writes with its own.
     pending: Vec<Edit>,
@@ -83,7 +84,8 @@ impl ManifestLog {
         machine.disk.exists(&mark).map_err(|error| Error::io("look for", &mark, error))
     }
 
-    /// The error about a directory that has files of a database but no `CURRENT`, so that it is unknown which of them count.
+    /// The error about a directory that has files of a database but no `CURRENT`, so that it is unknown which of them
+    /// count.
     pub fn current_is_missing(directory: &Path) -> Error {
         LogError::corrupt(&directory.join(CURRENT), 0, "it is missing, but logs or SSTs of a database are there").into()
     }
@@ -99,7 +101,8 @@ impl ManifestLog {
         Ok(path)
     }
 
-    /// The path of the manifest that `CURRENT` names. Another process that writes may replace and remove it at any time.
+    /// The path of the manifest that `CURRENT` names. Another process that writes may replace and remove it at any
+    /// time.
     ///
     /// # Errors
     ///
@@ -136,7 +139,8 @@ impl ManifestLog {
         Ok(set)
     }
 
-    /// Reads the manifest at `path` up to its first damage. Returns the file set, and the error about the damage if there is any.
+    /// Reads the manifest at `path` up to its first damage. Returns the file set, and the error about the damage if
+    /// there is any.
     pub fn read_to_damage(machine: &Machine, path: &Path, opener: &FileOpener) -> (FileSet, Option<Error>) {
         let mut set = FileSet::default();
         let outcome = Self::read_into(&mut set, machine, path, opener);
@@ -166,8 +170,8 @@ impl ManifestLog {
         }
     }
 
-    /// Starts manifest `number` with `set`, for readers of the release `compat` and later ones, and makes it the current
-    /// one.
+    /// Starts manifest `number` with `set`, for readers of the release `compat` and later ones, and makes it the
+    /// current one.
     ///
     /// # Errors
     ///
@@ -179,9 +183,9 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Goes on in the manifest at `path`, which `CURRENT` names and an earlier process has left, because the disk has no room for a new
-    /// one. This takes no room: the first commit writes the `pending` edits, which take effect already. `None` if the manifest is not
-    /// as readers of the release `compat` need it.
+    /// Goes on in the manifest at `path`, which `CURRENT` names and an earlier process has left, because the disk has
+    /// no room for a new one. This takes no room: the first commit writes the `pending` edits, which take effect
+    /// already. `None` if the manifest is not as readers of the release `compat` need it.
     ///
     /// # Errors
     ///
@@ -226,8 +230,8 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Writes manifest `number` of a copy of a database: `set`, changed by `edits`. Nothing names it yet, and its name is not
-    /// durable.
+    /// Writes manifest `number` of a copy of a database: `set`, changed by `edits`. Nothing names it yet, and its name
+    /// is not durable.
     ///
     /// # Errors
     ///
@@ -258,12 +262,13 @@ impl ManifestLog {
         file.sync().map_err(io("sync"))
     }
 
-    /// Replaces this manifest by a new one with `number`, which begins with `set`: the file set that this one describes.
+    /// Replaces this manifest by a new one with `number`, which begins with `set`: the file set that this one
+    /// describes.
     ///
     /// # Errors
     ///
-    /// A file could not be written. Then this manifest is still in use. But if it [is in doubt](Self::is_in_doubt), it takes no
-    /// edits before a later call has succeeded.
+    /// A file could not be written. Then this manifest is still in use. But if it [is in doubt](Self::is_in_doubt), it
+    /// takes no edits before a later call has succeeded.
     pub fn renew(
         &mut self,
         machine: &Machine,
@@ -300,14 +305,15 @@ impl ManifestLog {
         self.successor.is_some()
     }
 
-    /// Appends a proof that all edits so far are durable. Without it a damaged last record would look like a record that was
-    /// never finished, and its edits would be lost without an error. If this fails, the next record is the proof.
+    /// Appends a proof that all edits so far are durable. Without it a damaged last record would look like a record
+    /// that was never finished, and its edits would be lost without an error. If this fails, the next record is the
+    /// proof.
     fn append_proof(&mut self) {
         self.writer.append_proof().ok();
     }
 
-    /// Whether a new manifest is worth writing, because this one is mostly about files that no longer exist: it has grown by
-    /// its initial length and `slack_bytes`.
+    /// Whether a new manifest is worth writing, because this one is mostly about files that no longer exist: it has
+    /// grown by its initial length and `slack_bytes`.
     pub fn is_overgrown(&self, slack_bytes: u64) -> bool {
         self.writer.end() > 2 * self.initial_bytes + slack_bytes
     }
@@ -361,7 +367,8 @@ impl ManifestLog {
     }
 }
 
-/// Replaces `CURRENT` by `CURRENT.new`. After an error it is unknown which of the two is `CURRENT`, now and after a crash.
+/// Replaces `CURRENT` by `CURRENT.new`. After an error it is unknown which of the two is `CURRENT`, now and after a
+/// crash.
 fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     let new = directory.join(CURRENT_NEW);
     machine.disk.rename(&new, &directory.join(CURRENT)).map_err(|error| Error::io("rename", &new, error))?;
@@ -392,8 +399,8 @@ fn apply_record(
 ) -> std::result::Result<(), Unreadable> {
     while !payload.is_empty() {
         let Some(edit) = Edit::decode(&mut payload, framing)? else { continue };
-        // Removed files need no discarding: they are gone from the disk, or the open removes them, or a later edit adds them
-        // again in another level.
+        // Removed files need no discarding: they are gone from the disk, or the open removes them, or a later edit adds
+        // them again in another level.
         set.apply(&edit, opener, &mut Vec::new()).map_err(|why| why.to_string())?;
     }
     Ok(())

@@ -41,7 +41,8 @@ pub struct FileOrigin {
     pub built: Option<u64>,
 }
 
-/// The origin of files that the database `database` writes for `table`. `is_run`: with rows of a transaction that has not committed.
+/// The origin of files that the database `database` writes for `table`. `is_run`: with rows of a transaction that has
+/// not committed.
 pub fn encode(database: u64, table: &TableInfo, is_run: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut id = Vec::new();

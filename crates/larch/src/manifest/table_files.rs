@@ -56,8 +56,8 @@ impl TableFiles {
     }
 }
 
-/// The files of `level` (not 0) that may hold `key` by their bounds: at most one, or several if bounds were cut to the same
-/// bytes.
+/// The files of `level` (not 0) that may hold `key` by their bounds: at most one, or several if bounds were cut to the
+/// same bytes.
 fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> std::slice::Iter<'a, Arc<DbFile>> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);

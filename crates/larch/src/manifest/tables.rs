@@ -1,5 +1,6 @@
-//! The tables of a file set, by id and by name. File sets share what is equal in them: a copy costs a few reference counts, and
-//! a change of one table copies in proportion to the logarithm of the number of tables. It does not know edits.
+//! The tables of a file set, by id and by name. File sets share what is equal in them: a copy costs a few reference
+//! counts, and a change of one table copies in proportion to the logarithm of the number of tables. It does not know
+//! edits.
 //!
 //! Invariant: `names`, `indexes` and `level0` agree with `tables`.
 

@@ -1,5 +1,5 @@
-//! The file set of a database that another process may be writing to: read from the newest manifest, and led on by the edits that
-//! are appended to it and by the manifests that replace it. It does not know what the edits mean.
+//! The file set of a database that another process may be writing to: read from the newest manifest, and led on by the
+//! edits that are appended to it and by the manifests that replace it. It does not know what the edits mean.
 //!
 //! A tail belongs to one thread at a time.
 
@@ -34,8 +34,8 @@ impl ManifestTail {
                 Ok(tail) => return Ok(tail),
                 Err(error) => error,
             };
-            // A writer removes a manifest only after `CURRENT` names the next one. So if it still names this one, the error is
-            // real.
+            // A writer removes a manifest only after `CURRENT` names the next one. So if it still names this one, the
+            // error is real.
             if ManifestLog::named(machine, directory)? == path {
                 ManifestLog::check_there(machine, &path)?;
                 return Err(error);

@@ -5,13 +5,14 @@
 //!                                                                  ▲ current: pieces come from here, one after the other
 //! ```
 //!
-//! A chunk is an eighth of the memory before it, from 4 KiB on, and 1 MiB once that would be 256 KiB. So a thousand small arenas
-//! stay small, and a large arena has few chunks. A piece of more than a quarter of the current chunk has a chunk of its own, so
-//! that few bytes are lost at the end of a chunk.
+//! A chunk is an eighth of the memory before it, from 4 KiB on, and 1 MiB once that would be 256 KiB. So a thousand
+//! small arenas stay small, and a large arena has few chunks. A piece of more than a quarter of the current chunk has a
+//! chunk of its own, so that few bytes are lost at the end of a chunk.
 //!
 //! Invariants:
 //! - A piece stays where it is as long as the arena lives, and no two pieces share a byte.
-//! - If one thread allocates the same sizes in the same order, the arena uses as many bytes: a simulated run can be repeated.
+//! - If one thread allocates the same sizes in the same order, the arena uses as many bytes: a simulated run can be
+//!   repeated.
 //!
 //! Thread safe. A piece costs one atomic addition; a chunk takes a lock.
 
@@ -54,8 +55,8 @@ struct Chunk {
     buffer: Buffer,
 }
 
-// SAFETY: the chunks belong to the arena alone. They are not changed but for their atomic counter, and the arena hands out each
-// byte once.
+// SAFETY: the chunks belong to the arena alone. They are not changed but for their atomic counter, and the arena hands
+// out each byte once.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
@@ -72,13 +73,15 @@ impl Arena {
         }
     }
 
-    /// A piece of `bytes` bytes with any content, aligned to [`ALIGNMENT`]. It belongs to the caller as long as the arena lives.
+    /// A piece of `bytes` bytes with any content, aligned to [`ALIGNMENT`]. It belongs to the caller as long as the
+    /// arena lives.
     #[inline]
     pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGNMENT);
         loop {
             let seen = self.current.load(Ordering::Acquire);
-            // SAFETY: a current chunk was made by `add` before it was stored with release, and lives as long as the arena.
+            // SAFETY: a current chunk was made by `add` before it was stored with release, and lives as long as the
+            // arena.
             let chunk = unsafe { seen.as_ref() };
             if let Some(chunk) = chunk.filter(|chunk| bytes <= chunk.capacity / 4)
                 && let Some(piece) = chunk.take(bytes)

@@ -1,8 +1,8 @@
-//! Some rows of a memtable, copied, for a range that takes them one after the other without holding the memtable. It does not
-//! know other sources.
+//! Some rows of a memtable, copied, for a range that takes them one after the other without holding the memtable. It
+//! does not know other sources.
 //!
-//! A range that is idle between two rows must not keep the memory of a write buffer, so it takes rows along instead: few and
-//! small ones, because rows in memory mostly lie far apart between the rows of files.
+//! A range that is idle between two rows must not keep the memory of a write buffer, so it takes rows along instead:
+//! few and small ones, because rows in memory mostly lie far apart between the rows of files.
 
 use super::{MemCursor, MemRow};
 use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
@@ -38,8 +38,8 @@ const ENOUGH_BYTES: usize = 8 << 10;
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
-    /// At most `most` rows from the place of `cursor` on, while `is_before_end` is true of their keys; those that a range erase of
-    /// version `erased` hides are copied as rows without a value.
+    /// At most `most` rows from the place of `cursor` on, while `is_before_end` is true of their keys; those that a
+    /// range erase of version `erased` hides are copied as rows without a value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,

@@ -1,12 +1,12 @@
-//! Walks the keys of a memtable as of a version, in both directions. It does not hide erased keys, because the merge above needs
-//! them, and does not know range erases, because the merge asks the memtable for them.
+//! Walks the keys of a memtable as of a version, in both directions. It does not hide erased keys, because the merge
+//! above needs them, and does not know range erases, because the merge asks the memtable for them.
 //!
-//! The cursor keeps its memtable and stands on a row of the skip list. Going forward follows the links of the lowest level. Going
-//! back costs two searches for each row, because the skip list is linked in one direction only.
+//! The cursor keeps its memtable and stands on a row of the skip list. Going forward follows the links of the lowest
+//! level. Going back costs two searches for each row, because the skip list is linked in one direction only.
 //!
 //! Invariants:
-//! - A row at which the cursor stands is the newest visible version of its key. Which rows are visible as of a version does not
-//!   change, and no row leaves the list, so the cursor can go on from there at any time.
+//! - A row at which the cursor stands is the newest visible version of its key. Which rows are visible as of a version
+//!   does not change, and no row leaves the list, so the cursor can go on from there at any time.
 //! - `Before` and `After` are the two ends of the table.
 //!
 //! Thread safety: belongs to one thread; others may apply newer versions meanwhile.
@@ -72,7 +72,8 @@ impl MemCursor {
         self.place.set(rows, visible, CursorPlace::Before);
     }
 
-    /// Goes to the next key. From before the first key it goes to the first, and from the last key to after it, where it stays.
+    /// Goes to the next key. From before the first key it goes to the first, and from the last key to after it, where
+    /// it stays.
     pub fn next(&mut self) {
         match &self.place {
             CursorPlace::After => {}
@@ -85,8 +86,8 @@ impl MemCursor {
         }
     }
 
-    /// Goes to the previous key. From after the last key it goes to the last, and from the first key to before it, where it
-    /// stays.
+    /// Goes to the previous key. From after the last key it goes to the last, and from the first key to before it,
+    /// where it stays.
     pub fn prev(&mut self) {
         match &self.place {
             CursorPlace::Before => {}
@@ -152,7 +153,8 @@ fn after_key<'l>(rows: &'l SkipList, node: Node<'_>) -> Option<Node<'l>> {
     rows.first_from(&Probe::after(node.key()))
 }
 
-/// The first row from `node` on that is visible as of `at`, where `node` is the newest version of its key, or newer than `at`.
+/// The first row from `node` on that is visible as of `at`, where `node` is the newest version of its key, or newer
+/// than `at`.
 fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     let mut skipped = 0;
     loop {
@@ -169,8 +171,9 @@ fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version
     }
 }
 
-/// The newest visible row of the key of `node`, or else of the nearest key before it. Going back, the first row of a key is its
-/// oldest version. If this version is visible, the key has a newest visible one, and another search finds it.
+/// The newest visible row of the key of `node`, or else of the nearest key before it. Going back, the first row of a
+/// key is its oldest version. If this version is visible, the key has a newest visible one, and another search finds
+/// it.
 fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     loop {
         let here = node?;

@@ -1,5 +1,5 @@
-//! The range erases of a memtable, cut at each other's ends, so that each key lies in at most one fragment. It does not know
-//! rows.
+//! The range erases of a memtable, cut at each other's ends, so that each key lies in at most one fragment. It does not
+//! know rows.
 //!
 //! ```text
 //! erase @5       a ──────────── m
@@ -8,8 +8,8 @@
 //!                 [5]   [9, 5]     [9]
 //! ```
 //!
-//! A fragment lists every version that erased it, because readers at different versions share it. So n overlapping range erases
-//! may take memory for n² versions, which the estimate of memory counts.
+//! A fragment lists every version that erased it, because readers at different versions share it. So n overlapping
+//! range erases may take memory for n² versions, which the estimate of memory counts.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -35,9 +35,9 @@ struct Fragment {
     versions: Vec<Version>,
 }
 
-/// The memory of a fragment in the tree. A node of std's B-tree has 11 places, and a fragment takes 56 bytes: 11 × 56 + 16 = 632,
-/// for which the allocator takes 640. After a split at least 5 places are used, so that a fragment takes at most 128 bytes. Inner
-/// nodes come on top, but most leaves are fuller.
+/// The memory of a fragment in the tree. A node of std's B-tree has 11 places, and a fragment takes 56 bytes: 11 × 56 +
+/// 16 = 632, for which the allocator takes 640. After a split at least 5 places are used, so that a fragment takes at
+/// most 128 bytes. Inner nodes come on top, but most leaves are fuller.
 const PLACE_BYTES: u64 = 128;
 /// The memory of the first node, which is there from the first fragment on.
 const NODE_BYTES: u64 = 640;

@@ -5,13 +5,13 @@
 //!                                 ▲ a node's address; all of it is one piece              at least 8 ◀─▶
 //! ```
 //!
-//! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list end there, and read
-//! one number 16 bytes after the lowest links. So a key of fewer than eight bytes is filled with zeros. A node takes 24 bytes
-//! and the key and the value, 8 bytes for each link after the first (a third of a link on average), and what is missing to a
-//! multiple of 8.
+//! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list end there,
+//! and read one number 16 bytes after the lowest links. So a key of fewer than eight bytes is filled with zeros. A node
+//! takes 24 bytes and the key and the value, 8 bytes for each link after the first (a third of a link on average), and
+//! what is missing to a multiple of 8.
 //!
-//! Invariants: nothing of a node changes after it was written, but its links. A link is null or leads to a node of the same
-//! arena that was written before it was linked.
+//! Invariants: nothing of a node changes after it was written, but its links. A link is null or leads to a node of the
+//! same arena that was written before it was linked.
 
 use super::arena::{ALIGNMENT, Arena};
 use os::sync::atomic::AtomicPtr;
@@ -79,8 +79,8 @@ impl<'a> Node<'a> {
             key.len() as u32 | (height as u32) << KEY_BITS | u32::from(kind as u8) << (KEY_BITS + HEIGHT_BITS);
         let header = Header { version: version.0, value_bytes, key_height_kind };
         let piece = arena.allocate(node_bytes(height, key.len(), value.len()));
-        // SAFETY: the piece is aligned for links and headers, belongs to this function alone, and has room for `height` links,
-        // the header, the key and the value, one after the other.
+        // SAFETY: the piece is aligned for links and headers, belongs to this function alone, and has room for `height`
+        // links, the header, the key and the value, one after the other.
         unsafe {
             let links = piece.cast::<Link>();
             for level in 0..height {
@@ -121,8 +121,8 @@ impl<'a> Node<'a> {
     /// The first eight bytes of the key.
     #[inline]
     pub(super) fn head(self) -> u64 {
-        // SAFETY: a node has room for a key of `HEAD_BYTES` or more, and `write` has written all of these bytes. They do not
-        // change while the arena lives.
+        // SAFETY: a node has room for a key of `HEAD_BYTES` or more, and `write` has written all of these bytes. They
+        // do not change while the arena lives.
         u64::from_be_bytes(unsafe { self.bytes().cast::<[u8; HEAD_BYTES]>().read() })
     }
 
@@ -153,8 +153,8 @@ impl<'a> Node<'a> {
     /// The key.
     #[inline]
     pub(super) fn key(self) -> &'a [u8] {
-        // SAFETY: the key has this length and lies behind the header, in the same piece; `write` has written it. It does not
-        // change while the arena lives.
+        // SAFETY: the key has this length and lies behind the header, in the same piece; `write` has written it. It
+        // does not change while the arena lives.
         unsafe { slice::from_raw_parts(self.bytes(), self.key_bytes()) }
     }
 
@@ -175,7 +175,8 @@ impl<'a> Node<'a> {
     /// The first byte after the header.
     #[inline]
     fn bytes(self) -> *const u8 {
-        // SAFETY: the address of the header is that of a place within a piece, which goes on at least to the end of the header.
+        // SAFETY: the address of the header is that of a place within a piece, which goes on at least to the end of the
+        // header.
         unsafe { self.0.as_ptr().cast::<u8>().add(HEADER_BYTES) }
     }
 
@@ -200,7 +201,8 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn prefetch(self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: every processor of this architecture has the instruction, and a prefetch reads nothing that can be seen.
+        // SAFETY: every processor of this architecture has the instruction, and a prefetch reads nothing that can be
+        // seen.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.0.as_ptr().cast());
         }

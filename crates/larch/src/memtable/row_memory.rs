@@ -1,14 +1,15 @@
-//! Memory for the rows of one database: where its arenas get their chunks, and how much of it only values keep. It does not know
-//! rows.
+//! Memory for the rows of one database: where its arenas get their chunks, and how much of it only values keep. It does
+//! not know rows.
 //!
-//! Large chunks come from a pool on huge pages, which takes chunks back after a flush and gives them to the next memtables: so
-//! the system need not zero their memory again. (A search follows about 25 pointers to as many pages, and with pages of 4 KiB
-//! the processor would have to look most of them up.) A database that never had many rows in memory has no pool.
+//! Large chunks come from a pool on huge pages, which takes chunks back after a flush and gives them to the next
+//! memtables: so the system need not zero their memory again. (A search follows about 25 pointers to as many pages, and
+//! with pages of 4 KiB the processor would have to look most of them up.) A database that never had many rows in memory
+//! has no pool.
 //!
-//! A value that was read from a memtable lends its bytes from the arena, so it keeps the whole arena, even after its rows are in
-//! files. A program may keep such values as long as it likes. While they keep more than a part of the write buffer, further
-//! values are copies. So they never keep more than this part and the arenas that were in use when it was exceeded, which are at
-//! most one write buffer.
+//! A value that was read from a memtable lends its bytes from the arena, so it keeps the whole arena, even after its
+//! rows are in files. A program may keep such values as long as it likes. While they keep more than a part of the write
+//! buffer, further values are copies. So they never keep more than this part and the arenas that were in use when it
+//! was exceeded, which are at most one write buffer.
 //!
 //! Thread safe.
 

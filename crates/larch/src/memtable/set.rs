@@ -1,9 +1,9 @@
 //! The memtables of all tables that belong to one log. It does not know how the log is written.
 //!
-//! The rows of all memtables lie in one arena, so that the memory of a set is exact, and ten thousand tables take no more memory
-//! than one with as many rows. One filter knows the keys of all of them, in a set that look-ups ask. The memtables are the nodes of
-//! a tree, each under a node whose number ends in the same bits, two for each level. Nodes are only added, so a reader finds its
-//! memtable without a lock or a reference count.
+//! The rows of all memtables lie in one arena, so that the memory of a set is exact, and ten thousand tables take no
+//! more memory than one with as many rows. One filter knows the keys of all of them, in a set that look-ups ask. The
+//! memtables are the nodes of a tree, each under a node whose number ends in the same bits, two for each level. Nodes
+//! are only added, so a reader finds its memtable without a lock or a reference count.
 //!
 //! Thread safe. Any number of threads adds memtables and reads.
 
@@ -128,8 +128,8 @@ impl MemSet {
         self.arena.used_bytes() + self.filter_bytes() + outside
     }
 
-    /// Notes that a commit of `version` is going to be applied and takes about `bytes`. Commits are noted in the order of their
-    /// versions.
+    /// Notes that a commit of `version` is going to be applied and takes about `bytes`. Commits are noted in the order
+    /// of their versions.
     pub fn note_commit(&self, version: Version, bytes: u64) {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.oldest.fetch_min(version.0, Ordering::Relaxed);
@@ -177,7 +177,8 @@ impl Drop for MemSet {
 /// The memory of a memtable beside its rows: itself, the counts of its `Arc`, and the headers of the allocator.
 const TABLE_BYTES: u64 = size_of::<Memtable>() as u64 + 2 * 8 + 2 * 16;
 
-/// The number of a table with its bits spread, so that the tree is balanced: an odd multiplier makes no two numbers equal.
+/// The number of a table with its bits spread, so that the tree is balanced: an odd multiplier makes no two numbers
+/// equal.
 fn spread(table: TableId) -> u32 {
     table.0.wrapping_mul(0x9e37_79b1).reverse_bits()
 }

@@ -1,5 +1,5 @@
-//! Denies most keys of which a memory set has no row, so that a look-up need not search the memtables for them. It does not know
-//! the rows.
+//! Denies most keys of which a memory set has no row, so that a look-up need not search the memtables for them. It does
+//! not know the rows.
 //!
 //! ```text
 //! part           0       | 1       | 2       | …  6        | 7        | …       each is made when the first key is noted in it
@@ -8,13 +8,14 @@
 //! block          64 bytes, a line of the processor's cache; a key sets three bits in each of two words of one block
 //! ```
 //!
-//! A byte stands for 64 bytes of rows. So a key of a row of 160 bytes has twenty bits, and one absent key in two hundred is let
-//! through; of rows with hardly a value, which have eight bits or fewer, it is one in six. The parts grow with
-//! the rows: ten thousand databases with a few rows each stay small, and of a large set nearly all keys are in the last two parts.
-//! Blocks of Bloom filters are by Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters" (2009).
+//! A byte stands for 64 bytes of rows. So a key of a row of 160 bytes has twenty bits, and one absent key in two
+//! hundred is let through; of rows with hardly a value, which have eight bits or fewer, it is one in six. The parts
+//! grow with the rows: ten thousand databases with a few rows each stay small, and of a large set nearly all keys are
+//! in the last two parts. Blocks of Bloom filters are by Putze, Sanders and Singler, "Cache-, hash- and space-efficient
+//! Bloom filters" (2009).
 //!
-//! Thread safe. A key is noted before its commit is visible, so a reader that asks at a visible version finds the bits of all rows
-//! that it may see.
+//! Thread safe. A key is noted before its commit is visible, so a reader that asks at a visible version finds the bits
+//! of all rows that it may see.
 
 use crate::base::table::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -69,8 +70,8 @@ impl SetFilter {
         });
         let block = block_of(part, hash);
         for (word, bits) in Bits::of(hash).0 {
-            // Most rows are new versions of keys that are noted, and then the line need not become this processor's own. Relaxed:
-            // what shows the commit to a reader shows this, too.
+            // Most rows are new versions of keys that are noted, and then the line need not become this processor's
+            // own. Relaxed: what shows the commit to a reader shows this, too.
             if block.0[word].load(Ordering::Relaxed) & bits != bits {
                 block.0[word].fetch_or(bits, Ordering::Relaxed);
             }
@@ -133,8 +134,8 @@ fn block_of(part: &[Block], hash: u64) -> &Block {
     &part[(((hash >> 32) * part.len() as u64) >> 32) as usize]
 }
 
-/// The part that keys are noted in while the rows take this memory. All parts before part `i` together have (4^i - 1) / 3 times the
-/// size of the first one.
+/// The part that keys are noted in while the rows take this memory. All parts before part `i` together have (4^i - 1) /
+/// 3 times the size of the first one.
 #[inline]
 fn part_at(row_bytes: u64) -> usize {
     let firsts = row_bytes / (ROW_BYTES_EACH * FIRST_BYTES as u64);

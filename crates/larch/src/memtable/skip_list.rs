@@ -1,5 +1,5 @@
-//! A skip list of rows in an arena: sorted by key, then from the newest to the oldest version. It does not know which versions a
-//! reader should see.
+//! A skip list of rows in an arena: sorted by key, then from the newest to the oldest version. It does not know which
+//! versions a reader should see.
 //!
 //! ```text
 //! level 2    head ─────────────────────▶ d@3 ───────────────────────▶ null
@@ -7,16 +7,16 @@
 //! level 0    head ▶ a@1 ──▶ b@9 ▶ b@4 ─▶ d@3 ──▶ e@7 ▶ f@2 ──▶ g@5 ─▶ null
 //! ```
 //!
-//! A quarter of the nodes of a level are in the level above, too. A search goes to the right on a level as long as the next node
-//! comes before its place, and then down. An insert writes the node, and then links it from level 0 upwards: it sets the link
-//! of the new node to the next node, and changes the link of the node before by a compare-and-swap. If another thread was there
-//! first, it walks on from the node before and tries again, on this level only.
+//! A quarter of the nodes of a level are in the level above, too. A search goes to the right on a level as long as the
+//! next node comes before its place, and then down. An insert writes the node, and then links it from level 0 upwards:
+//! it sets the link of the new node to the next node, and changes the link of the node before by a compare-and-swap. If
+//! another thread was there first, it walks on from the node before and tries again, on this level only.
 //!
 //! Invariants:
-//! - A node that is linked stays linked, and links only change to nodes in between. So a reader that holds a node can always go
-//!   on from it.
-//! - A node on a level is at least as high as this level says, and is on all levels below. It is linked with release after it
-//!   was written, and links are followed with acquire, so whatever is reached is whole.
+//! - A node that is linked stays linked, and links only change to nodes in between. So a reader that holds a node can
+//!   always go on from it.
+//! - A node on a level is at least as high as this level says, and is on all levels below. It is linked with release
+//!   after it was written, and links are followed with acquire, so whatever is reached is whole.
 //! - Of rows with the same key and version the one that was inserted last comes first. One thread inserts all of them.
 //!
 //! Thread safe: any number of threads insert and read at the same time, without locks.
@@ -90,8 +90,8 @@ impl<'k> Probe<'k> {
 /// The nodes around a place, on each level. Each node before it is on the level, and comes before the place.
 type Splice<'l> = [(Node<'l>, Option<Node<'l>>); MAX_HEIGHT];
 
-/// Inserts rows one after the other. It begins each search where the last one ended, so that rows of one batch in ascending
-/// order cost little more than their bytes.
+/// Inserts rows one after the other. It begins each search where the last one ended, so that rows of one batch in
+/// ascending order cost little more than their bytes.
 #[derive(Debug)]
 pub(super) struct Inserter<'l> {
     list: &'l SkipList,
@@ -165,7 +165,8 @@ impl SkipList {
 
     #[inline]
     fn height(&self) -> usize {
-        // Relaxed: a level that is not known yet is only not used, and the links of one that is known too early are null.
+        // Relaxed: a level that is not known yet is only not used, and the links of one that is known too early are
+        // null.
         self.height.load(Ordering::Relaxed)
     }
 
@@ -190,8 +191,8 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
     Some(unsafe { Node::at(address) })
 }
 
-/// Goes down from the nodes around a place on `levels`, or from the start of that level and its end, and returns the nodes
-/// around the place on level 0.
+/// Goes down from the nodes around a place on `levels`, or from the start of that level and its end, and returns the
+/// nodes around the place on level 0.
 #[inline]
 fn descend<'l>(
     (mut before, mut after): (Node<'l>, Option<Node<'l>>),
@@ -212,8 +213,8 @@ fn descend<'l>(
     (before, after)
 }
 
-/// The nodes around a place on a level. It walks from `before`, which is on the level and comes before the place, and does not
-/// compare with `after`, which does not come before it.
+/// The nodes around a place on a level. It walks from `before`, which is on the level and comes before the place, and
+/// does not compare with `after`, which does not come before it.
 #[inline]
 fn walk<'l>(
     (mut before, after): (Node<'l>, Option<Node<'l>>),
@@ -231,8 +232,8 @@ fn walk<'l>(
 }
 
 impl<'l> Inserter<'l> {
-    /// Adds a row, before one with the same key and version if there is one. Returns the memory of the row in bytes, and whether
-    /// there was none.
+    /// Adds a row, before one with the same key and version if there is one. Returns the memory of the row in bytes,
+    /// and whether there was none.
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let list = self.list;
         let height = random_height(&list.arena);
@@ -255,8 +256,8 @@ impl<'l> Inserter<'l> {
                 around.0 = node;
             }
         } else {
-            // Another thread inserted next to the place: on some levels its row is in the splice, and on others it is not.
-            // Then the levels do not lie within each other, which the next search relies on.
+            // Another thread inserted next to the place: on some levels its row is in the splice, and on others it is
+            // not. Then the levels do not lie within each other, which the next search relies on.
             *self = list.inserter();
         }
         (node.memory_bytes(), is_new)
@@ -302,9 +303,9 @@ impl<'l> Inserter<'l> {
     }
 }
 
-/// The height of the next node: 2 or more for a quarter of them, 3 or more for a sixteenth, and so on. It is drawn from the number
-/// of bytes that were used before, which grows with each node. So threads share no generator, and a simulated run can be
-/// repeated. Two threads that see the same number get the same height, which does no harm.
+/// The height of the next node: 2 or more for a quarter of them, 3 or more for a sixteenth, and so on. It is drawn from
+/// the number of bytes that were used before, which grows with each node. So threads share no generator, and a
+/// simulated run can be repeated. Two threads that see the same number get the same height, which does no harm.
 fn random_height(arena: &Arena) -> usize {
     // The finalizer of SplitMix64, which spreads each bit over all others.
     let mut bits = arena.used_bytes().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -314,7 +315,8 @@ fn random_height(arena: &Arena) -> usize {
     (1 + bits.trailing_zeros() as usize / 2).min(MAX_HEIGHT)
 }
 
-/// That each level is a part of the level below, in the same order, and that nodes are on as many levels as their height says.
+/// That each level is a part of the level below, in the same order, and that nodes are on as many levels as their
+/// height says.
 #[cfg(test)]
 fn check_levels(list: &SkipList) {
     let level_nodes = |level: usize| {

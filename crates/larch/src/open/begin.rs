@@ -1,4 +1,5 @@
-//! Begins the manifest and the log of a writer, and shows what was recovered from older logs. It does not know how a log is read.
+//! Begins the manifest and the log of a writer, and shows what was recovered from older logs. It does not know how a
+//! log is read.
 //!
 //! An open takes little room on the disk, and none if there is none:
 //!
@@ -67,8 +68,9 @@ impl Beginning<'_> {
         }
     }
 
-    /// Begins with the recovered rows in files. After an error all is as before, except that the manifest may be a new one with the same
-    /// file set; but after [`Error::OutcomeUnknown`] all that was written stays, and the next open finds out what of it counts.
+    /// Begins with the recovered rows in files. After an error all is as before, except that the manifest may be a new
+    /// one with the same file set; but after [`Error::OutcomeUnknown`] all that was written stays, and the next open
+    /// finds out what of it counts.
     fn with_files(&self) -> Result<Begun> {
         let core = self.core;
         let recovered = replay(core, &core.env.directory, self.listed, &core.env.place())?;
@@ -135,8 +137,8 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Numbers for a manifest and a log, the file set that is in view with the next number after these, and the newest version if that of
-    /// the newest recovered commit is `recovered`.
+    /// Numbers for a manifest and a log, the file set that is in view with the next number after these, and the newest
+    /// version if that of the newest recovered commit is `recovered`.
     fn numbered(&self, recovered: Version) -> (Numbers, FileSet, Version) {
         let writes = &self.core.writes;
         let numbers = Numbers { manifest: writes.new_number(), log: writes.new_number() };

@@ -1,6 +1,6 @@
-//! The job of an idle database: it closes the log and the manifest, releases buffers, freezes memtables with many erased
-//! rows, or that may hide much of the files, so that a flush and a compaction give this space back, and removes files that followers do
-//! not read any more. It does not know how that is done, and never waits for a lock.
+//! The job of an idle database: it closes the log and the manifest, releases buffers, freezes memtables with many
+//! erased rows, or that may hide much of the files, so that a flush and a compaction give this space back, and removes
+//! files that followers do not read any more. It does not know how that is done, and never waits for a lock.
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};
@@ -58,8 +58,8 @@ impl Job for IdleJob {
 }
 
 impl IdleJob {
-    /// Freezes memtables that give space back, and releases buffers that only writes need. Returns false if a lock is held: its
-    /// holder may be waiting for background work, so this job must not wait for the lock.
+    /// Freezes memtables that give space back, and releases buffers that only writes need. Returns false if a lock is
+    /// held: its holder may be waiting for background work, so this job must not wait for the lock.
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
         // Dropped before the locks: a thread that waits for one sees that writes are refused.
@@ -70,7 +70,8 @@ impl IdleJob {
             if self.failed_at.load(Ordering::Relaxed) != next && freeze_idle(core, writer).is_err() {
                 self.failed_at.store(next, Ordering::Relaxed);
             }
-            // The job that synced the beginning of the log may not have had the lock. If the note fails, no commit is lost.
+            // The job that synced the beginning of the log may not have had the lock. If the note fails, no commit is
+            // lost.
             writer.prove_begin().ok();
             writer.give_back();
             core.env.held.log.store(0, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Finds out what a damaged database has: its tables, the files of each, and the rows in its logs. It reads no pages of rows.
+//! Finds out what a damaged database has: its tables, the files of each, and the rows in its logs. It reads no pages of
+//! rows.
 
 use super::report::{Loss, RepairReport};
 use crate::base::error::{Error, Result};
@@ -177,8 +178,8 @@ impl DamagedDatabase {
                 }
                 continue;
             }
-            // All rows of an import have version 0; the manifest had its version. The import came after the commits in files
-            // with smaller numbers.
+            // All rows of an import have version 0; the manifest had its version. The import came after the commits in
+            // files with smaller numbers.
             let is_import = meta.newest == Version(0) && meta.rows() > 0;
             let offset = if is_import { newest_before } else { 0 };
             if is_import {
@@ -274,8 +275,8 @@ fn from_footer(
     DamagedTable { name, options, files: Vec::new() }
 }
 
-/// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the manifest alone
-/// loses no rows, because the files are still there. So the report lists it as a guess and not as a loss.
+/// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the manifest
+/// alone loses no rows, because the files are still there. So the report lists it as a guess and not as a loss.
 fn manifest(
     machine: &Machine,
     damaged: &Path,

@@ -16,7 +16,8 @@ pub struct RepairReport {
     pub commits: u64,
     /// What could not be read; empty if nothing was lost.
     pub lost: Vec<Loss>,
-    /// What the repair had to guess, as sentences: names, places in the order of commits, rows that may have been erased.
+    /// What the repair had to guess, as sentences: names, places in the order of commits, rows that may have been
+    /// erased.
     pub guesses: Vec<String>,
 }
 
@@ -28,8 +29,8 @@ pub struct Loss {
     pub file: PathBuf,
     /// The table, if it is known.
     pub table: Option<String>,
-    /// The range of keys in which rows are lost: from the first key to before the second. The second is `None` if the end is not
-    /// known. `None` if nothing is known about the keys.
+    /// The range of keys in which rows are lost: from the first key to before the second. The second is `None` if the
+    /// end is not known. `None` if nothing is known about the keys.
     pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
     /// How many rows were lost, by the totals of the file. Other files may have newer or older versions of them.
     pub rows: u64,

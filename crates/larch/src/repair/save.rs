@@ -1,5 +1,5 @@
-//! Saves the rows of one damaged table into a table of the new database: merges the rows of its files and of the logs by key,
-//! takes the newest version of each, and imports it. It does not know where files and logs were found.
+//! Saves the rows of one damaged table into a table of the new database: merges the rows of its files and of the logs
+//! by key, takes the newest version of each, and imports it. It does not know where files and logs were found.
 
 use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};
@@ -39,7 +39,8 @@ impl RowSource<'_> {
     }
 }
 
-/// Saves the rows of `damaged`, whose rows in logs are in `memtable`, as a table of `db`. What is lost goes to `report`.
+/// Saves the rows of `damaged`, whose rows in logs are in `memtable`, as a table of `db`. What is lost goes to
+/// `report`.
 ///
 /// # Errors
 ///

@@ -12,10 +12,11 @@ pub struct RangeStats {
     pub stored_rows: Estimate,
     /// The stored rows that are erases.
     pub erased_rows: Estimate,
-    /// Stored bytes in files: data pages, large values, older versions and other column groups, without indexes and range
-    /// erases.
+    /// Stored bytes in files: data pages, large values, older versions and other column groups, without indexes and
+    /// range erases.
     pub file_bytes: Estimate,
-    /// The part of [`RangeStats::file_bytes`] in data pages of the main tree: keys, and values or the first column group.
+    /// The part of [`RangeStats::file_bytes`] in data pages of the main tree: keys, and values or the first column
+    /// group.
     pub data_bytes: Estimate,
     /// [`RangeStats::file_bytes`] by column group; empty if values are whole. Large values of the first group are not
     /// counted.

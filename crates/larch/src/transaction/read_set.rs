@@ -1,7 +1,8 @@
 //! The keys that a transaction has read, absent ones too: one by one, or as ranges. It does not know values.
 //!
-//! It is bounded. When it has become too large, neighbouring keys of a table are joined to ranges, which take the place of
-//! everything between them. So a large transaction may conflict with a commit that it did not really depend on, and never misses one.
+//! It is bounded. When it has become too large, neighbouring keys of a table are joined to ranges, which take the place
+//! of everything between them. So a large transaction may conflict with a commit that it did not really depend on, and
+//! never misses one.
 //!
 //! A range that is being read counts as read whole until it is dropped, and then only what it has come past counts.
 
@@ -189,8 +190,8 @@ impl OpenRead {
         self.reads.lock().close(self.number, left);
     }
 
-    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If there are none, it counts as a read
-    /// of the key of a bound: the transaction knows that somebody reads at its version.
+    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If there are none, it
+    /// counts as a read of the key of a bound: the transaction knows that somebody reads at its version.
     pub fn restart(&mut self, left: Option<bounds::Borrowed<'_>>, (low, high): bounds::Borrowed<'_>) {
         let range = KeyRange::between(low, high).unwrap_or_else(|| match (low, high) {
             (Bound::Included(key) | Bound::Excluded(key), _) | (_, Bound::Included(key) | Bound::Excluded(key)) => {

@@ -1,18 +1,20 @@
-//! Which commits a running transaction can be compared with, after their rows went from memory to files. It does not know what a
-//! transaction has read.
+//! Which commits a running transaction can be compared with, after their rows went from memory to files. It does not
+//! know what a transaction has read.
 //!
-//! While rows are in memory, memory has all that a transaction needs. When a flush takes them away and a transaction is running that
-//! began before the newest of them, the keys of the newer rows stay here, without values, up to a share of the write buffer. If they
-//! take more, keys of tables go first that no running transaction has read or written: a busy table does not take this memory from
-//! transactions that do not use it. Of the others, the table goes first whose keys take most, and of its keys the oldest.
+//! While rows are in memory, memory has all that a transaction needs. When a flush takes them away and a transaction is
+//! running that began before the newest of them, the keys of the newer rows stay here, without values, up to a share of
+//! the write buffer. If they take more, keys of tables go first that no running transaction has read or written: a busy
+//! table does not take this memory from transactions that do not use it. Of the others, the table goes first whose keys
+//! take most, and of its keys the oldest.
 //!
 //! ```text
 //! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it
 //! table 7   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·  floor ├─ memory ─▶      none has
 //! ```
 //!
-//! The floor of a table is the newest version that nothing knows any more: a transaction that began before it cannot be compared, if it
-//! depends on the table. Tables share floors, and the counts of transactions that use them, by the low bits of their numbers.
+//! The floor of a table is the newest version that nothing knows any more: a transaction that began before it cannot be
+//! compared, if it depends on the table. Tables share floors, and the counts of transactions that use them, by the low
+//! bits of their numbers.
 //!
 //! Thread safe.
 
@@ -88,7 +90,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// A transaction begins, which is going to use `tables` and perhaps others. It is made before the transaction takes its version.
+    /// A transaction begins, which is going to use `tables` and perhaps others. It is made before the transaction takes
+    /// its version.
     pub fn begin(recent: &Arc<Recent>, tables: Tables) -> Self {
         recent.running.fetch_add(1, Ordering::SeqCst);
         for place in tables.places() {
@@ -151,8 +154,8 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Takes out keys until they take no more than `most_bytes`. Of the tables that are not used, and of the others if there is none, it
-    /// takes the oldest keys of the table with the most bytes.
+    /// Takes out keys until they take no more than `most_bytes`. Of the tables that are not used, and of the others if
+    /// there is none, it takes the oldest keys of the table with the most bytes.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {
@@ -240,8 +243,8 @@ impl Recent {
         drop((again, old, over));
     }
 
-    /// A commit of `version` changes `tables` without going through memory; `None` if it may have changed any table. No running
-    /// transaction that depends on one of them can be compared with it.
+    /// A commit of `version` changes `tables` without going through memory; `None` if it may have changed any table. No
+    /// running transaction that depends on one of them can be compared with it.
     pub fn note_change_of_tables(&self, tables: Option<&[TableId]>, version: Version) {
         let mut commits = self.commits.lock();
         match tables {
@@ -275,8 +278,8 @@ impl Recent {
 /// How often only the newer half of the keys of a table is tried, if they take too much.
 const HALVINGS: usize = 4;
 
-/// The keys of a table of `memory` that were written after a version, if there are any, and this version: `oldest`, or a newer one if
-/// they take more than `most_bytes` otherwise. `None` if the newest ones take too much, too.
+/// The keys of a table of `memory` that were written after a version, if there are any, and this version: `oldest`, or
+/// a newer one if they take more than `most_bytes` otherwise. `None` if the newest ones take too much, too.
 fn newest_keys(
     memory: &MemSet,
     table: (TableId, &Memtable),

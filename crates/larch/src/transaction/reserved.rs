@@ -1,13 +1,14 @@
 //! Keys that transactions have reserved, so that other commits let them go first. It does not know what is written.
 //!
-//! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit that writes a key
-//! that a transaction has reserved waits until the transaction ends, but no longer than [`LONGEST_WAIT`]. So a transaction that is
-//! forgotten makes others slow and stops none, and transactions that wait for each other go on. The future of a commit
-//! does not stop its thread, because the transaction that has the key may be another task of this thread: it lets other tasks run and
-//! asks again.
+//! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit that
+//! writes a key that a transaction has reserved waits until the transaction ends, but no longer than [`LONGEST_WAIT`].
+//! So a transaction that is forgotten makes others slow and stops none, and transactions that wait for each other go
+//! on. The future of a commit does not stop its thread, because the transaction that has the key may be another task of
+//! this thread: it lets other tasks run and asks again.
 //!
-//! A transaction whose work was done several times for nothing reserves all keys: it holds the writer. All other commits wait for it, in
-//! the same way, but up to a time that its holder names, because its work may take long. The commits of its own thread do not wait.
+//! A transaction whose work was done several times for nothing reserves all keys: it holds the writer. All other
+//! commits wait for it, in the same way, but up to a time that its holder names, because its work may take long. The
+//! commits of its own thread do not wait.
 //!
 //! Keys are known by their hashes. Two keys with one hash only wait for each other.
 //!
@@ -87,9 +88,9 @@ impl Reserved {
         }
     }
 
-    /// Reserves keys for a transaction, as many as it may have. By `clock` it waits for other transactions that have them, and leaves
-    /// out keys that are not free then. Without a clock it ends at the first key that is not free, so that tasks that ask again take
-    /// their keys in one order. The result is false if a key is missing.
+    /// Reserves keys for a transaction, as many as it may have. By `clock` it waits for other transactions that have
+    /// them, and leaves out keys that are not free then. Without a clock it ends at the first key that is not free, so
+    /// that tasks that ask again take their keys in one order. The result is false if a key is missing.
     pub fn reserve(&self, reservation: &mut Reservation, hashes: &[u64], clock: Option<&dyn Clock>) -> bool {
         self.name(reservation);
         let mut patience = Patience::new(clock);
@@ -115,8 +116,9 @@ impl Reserved {
         has_all
     }
 
-    /// Has all other commits wait until the transaction ends, for `longest` at most. It waits until no other transaction holds the
-    /// writer, or the time of that one is over. A transaction that holds the writer already has the new time.
+    /// Has all other commits wait until the transaction ends, for `longest` at most. It waits until no other
+    /// transaction holds the writer, or the time of that one is over. A transaction that holds the writer already has
+    /// the new time.
     pub fn hold_writer(&self, reservation: &mut Reservation, longest: Duration, clock: &dyn Clock) {
         while let Some(left) = self.try_hold_writer(reservation, longest, clock) {
             let holders = self.holders.lock();
@@ -126,8 +128,8 @@ impl Reserved {
         }
     }
 
-    /// As [`Reserved::hold_writer`]. While another transaction holds the writer, it does nothing and returns how long that will be at
-    /// most.
+    /// As [`Reserved::hold_writer`]. While another transaction holds the writer, it does nothing and returns how long
+    /// that will be at most.
     pub fn try_hold_writer(
         &self,
         reservation: &mut Reservation,
@@ -200,8 +202,8 @@ impl Reserved {
         }
     }
 
-    /// Whether another transaction than that of `own` has reserved one of the keys, or holds the writer at the time `now`. It waits for
-    /// nothing.
+    /// Whether another transaction than that of `own` has reserved one of the keys, or holds the writer at the time
+    /// `now`. It waits for nothing.
     pub fn is_reserved(&self, hashes: &[u64], own: &Reservation, now: Duration) -> bool {
         let is_of_other = |holder: &u64| *holder != own.holder;
         self.count() > 0 && {

@@ -1,8 +1,8 @@
 //! Sets of keys in 64 bits, and those of the latest commits. It does not know what a transaction is.
 //!
-//! A transaction is compared with the commits that came since it was compared last, under the lock of the writer. Some of them may
-//! not be in memory yet, and to wait for them under the lock would make commits wait for each other. Mostly the signatures say
-//! already that such a commit wrote nothing that the transaction depends on.
+//! A transaction is compared with the commits that came since it was compared last, under the lock of the writer. Some
+//! of them may not be in memory yet, and to wait for them under the lock would make commits wait for each other. Mostly
+//! the signatures say already that such a commit wrote nothing that the transaction depends on.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::table::TableId;

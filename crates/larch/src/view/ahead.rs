@@ -1,8 +1,8 @@
 //! How far a walk through many files reads ahead. It does not know what is read.
 //!
-//! On a disk a window of an eighth of the cache is more than the disk has under way at once. What is far away gives many bytes
-//! in the time that one request takes, and all of these have to be under way for a scan to be as fast as the way there: so the
-//! windows widen with the latency, see [`widened`].
+//! On a disk a window of an eighth of the cache is more than the disk has under way at once. What is far away gives
+//! many bytes in the time that one request takes, and all of these have to be under way for a scan to be as fast as the
+//! way there: so the windows widen with the latency, see [`widened`].
 
 use os::Reads;
 use os::sync::Arc;
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// enough for a scan to use the full bandwidth of a disk.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
-/// A connection to a store gives about so many bytes in a second: what it gives in the time that a request takes anyway, makes the
-/// request twice as long.
+/// A connection to a store gives about so many bytes in a second: what it gives in the time that a request takes
+/// anyway, makes the request twice as long.
 const CONNECTION_BYTES: u64 = 64 << 20;
 
 /// A machine takes about so many bytes in a second, over many connections.
@@ -47,8 +47,8 @@ pub(crate) fn near_bytes(cache: &PageCache) -> u64 {
     MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8)
 }
 
-/// `near_bytes`, which are enough where reads are near; elsewhere twice what a machine takes in the time that a read takes, so that one
-/// half is on its way while the other half is used, but at most `most_bytes`.
+/// `near_bytes`, which are enough where reads are near; elsewhere twice what a machine takes in the time that a read
+/// takes, so that one half is on its way while the other half is used, but at most `most_bytes`.
 #[inline]
 pub(crate) fn widened(latency: Duration, near_bytes: u64, most_bytes: u64) -> u64 {
     // Each get asks, and most reads are near.
@@ -58,7 +58,8 @@ pub(crate) fn widened(latency: Duration, near_bytes: u64, most_bytes: u64) -> u6
     near_bytes.max(bytes_in(latency, 2 * MACHINE_BYTES).min(most_bytes))
 }
 
-/// The bytes that come in a time. What takes longer than [`FARTHEST`] is busy rather than far, and more requests make it busier.
+/// The bytes that come in a time. What takes longer than [`FARTHEST`] is busy rather than far, and more requests make
+/// it busier.
 #[inline]
 fn bytes_in(time: Duration, bytes_per_second: u64) -> u64 {
     // It is less than a second, so that no division of 128 bits is needed.

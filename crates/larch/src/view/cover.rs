@@ -132,7 +132,8 @@ impl MergeCovers {
         }
     }
 
-    /// The newest range erase that hides rows of source number `source` up to the edge. It hides the rows that are older.
+    /// The newest range erase that hides rows of source number `source` up to the edge. It hides the rows that are
+    /// older.
     #[inline]
     pub fn over(&self, source: usize) -> Option<Version> {
         self.through.get(source).copied().flatten()

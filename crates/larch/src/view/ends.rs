@@ -1,4 +1,5 @@
-//! The two places of a range, where merges go on, and the registry of all ranges that have places. It does not know rows.
+//! The two places of a range, where merges go on, and the registry of all ranges that have places. It does not know
+//! rows.
 //!
 //! * A range enters the registry when it is first asked for a row, and leaves it when it ends or is dropped. So the
 //!   registry has only ranges that are open.
@@ -121,9 +122,9 @@ pub fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// The other ranges together may pin the cache divided by this number. If they pin more, places that were not used lately
-/// are taken away, and a range keeps its own places only while it looks for a row. A single range keeps its places,
-/// whatever they pin.
+/// The other ranges together may pin the cache divided by this number. If they pin more, places that were not used
+/// lately are taken away, and a range keeps its own places only while it looks for a row. A single range keeps its
+/// places, whatever they pin.
 pub const PLACES_SHARE: u64 = 8;
 
 /// Beyond this share a range also gives up the page that it follows, and keeps only its key.

@@ -1,4 +1,5 @@
-//! A row that a read has found and whose value is not loaded yet, and where it lies. It does not know how the row was found.
+//! A row that a read has found and whose value is not loaded yet, and where it lies. It does not know how the row was
+//! found.
 
 use crate::manifest::DbFile;
 use crate::memtable::MemRow;

@@ -292,7 +292,8 @@ impl LevelCursor {
         there
     }
 
-    /// The file that the next move forward enters; `None` if that move stays in the file of the place, or if no file is left.
+    /// The file that the next move forward enters; `None` if that move stays in the file of the place, or if no file is
+    /// left.
     #[inline]
     pub fn file_ahead(&self) -> Option<&Arc<DbFile>> {
         let next = match &self.cursor {
@@ -352,8 +353,8 @@ impl LevelCursor {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows from the place on that lie in its page, as of `at`, without rows older than `erased`, and their parts in `groups`. The
-    /// place does not change.
+    /// The rows from the place on that lie in its page, as of `at`, without rows older than `erased`, and their parts
+    /// in `groups`. The place does not change.
     pub fn streak(
         &self,
         start: StreakStart,

@@ -37,11 +37,11 @@ pub struct Merge {
     covers: MergeCovers,
     /// The source of the row that was found last.
     giver: Option<usize>,
-    /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in succession
-    /// were found in files since.
+    /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in
+    /// succession were found in files since.
     expects_streaks: bool,
-    /// Whether streaks keep the order of the sources: they take memory for newer than all files, and a transaction may have files
-    /// that are newer than memory.
+    /// Whether streaks keep the order of the sources: they take memory for newer than all files, and a transaction may
+    /// have files that are newer than memory.
     has_streaks: bool,
     /// How many rows of a memtable are copied at once: few at first, and twice as many each time that all were taken.
     copies: usize,
@@ -83,8 +83,8 @@ struct MergeSource {
     hidden: usize,
 }
 
-/// A source steps over this many rows in succession that newer sources erased. Then it seeks the end of the range erase. A
-/// seek starts at the root, while a step mostly stays in its page.
+/// A source steps over this many rows in succession that newer sources erased. Then it seeks the end of the range
+/// erase. A seek starts at the root, while a step mostly stays in its page.
 const HIDDEN_ROWS: usize = 8;
 
 /// How many rows of a memtable are copied at first.
@@ -317,10 +317,11 @@ impl Merge {
         self.expects_streaks
     }
 
-    /// The rows before `far` that come after the row that was left and need no step: those in the pages in which the sources
-    /// stand, and copies of those in memory between them, newest source first, up to the next key of a source that stands in no
-    /// page. The same range erases cover all of them. If `is_alone`, only rows of the page of the row that was left. No more
-    /// than `most` of them will be taken, with their parts in `groups`. The merge stays where it is until [`Merge::resume`].
+    /// The rows before `far` that come after the row that was left and need no step: those in the pages in which the
+    /// sources stand, and copies of those in memory between them, newest source first, up to the next key of a source
+    /// that stands in no page. The same range erases cover all of them. If `is_alone`, only rows of the page of the row
+    /// that was left. No more than `most` of them will be taken, with their parts in `groups`. The merge stays where it
+    /// is until [`Merge::resume`].
     pub fn streaks(&mut self, far: Bound<&[u8]>, groups: Groups, (is_alone, most): (bool, usize)) -> Vec<SourceStreak> {
         let giver = self.giver.filter(|_| self.has_streaks);
         let streaks = giver.and_then(|giver| self.find_streaks(giver, far, groups, (is_alone, most)));
@@ -411,8 +412,8 @@ impl Merge {
         if self.sources.moving(source).is_some() { StreakStart::After } else { StreakStart::At }
     }
 
-    /// Goes on after the rows that were taken from `streaks`, which began here. If `is_key_open`, the row taken last says nothing
-    /// about its key, which another source may show.
+    /// Goes on after the rows that were taken from `streaks`, which began here. If `is_key_open`, the row taken last
+    /// says nothing about its key, which another source may show.
     pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
         let mut last: Option<usize> = None;
         for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {

@@ -1,14 +1,15 @@
 //! The writes of a transaction, which its own reads see before they are committed. It does not know how rows are read.
 //!
-//! The writes are the operations of one batch, in order. When a read of their table needs them, they are also put into a memtable of
-//! their own, which lies over all other memtables. There the operation number `i` has the version `base + 1 + i`, newer than
-//! everything that the transaction can see. So a range goes on seeing what was written when it began.
+//! The writes are the operations of one batch, in order. When a read of their table needs them, they are also put into
+//! a memtable of their own, which lies over all other memtables. There the operation number `i` has the version
+//! `base + 1 + i`, newer than everything that the transaction can see. So a range goes on seeing what was written when
+//! it began.
 //!
 //! When they take too much memory, they move into files, [runs](Run), which lie between this memtable and all others.
 //!
-//! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another one is filled when it
-//! is needed. To fill one after each savepoint would take quadratic time. So a read of one key puts only the operations before the newest
-//! savepoint into it, if there are few after it: among these it looks one by one.
+//! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another one is
+//! filled when it is needed. To fill one after each savepoint would take quadratic time. So a read of one key puts only
+//! the operations before the newest savepoint into it, if there are few after it: among these it looks one by one.
 
 use super::run::Run;
 use crate::base::ops::{BatchMark, BatchOps, Op};

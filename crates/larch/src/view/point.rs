@@ -154,7 +154,8 @@ pub fn load<S: PageSource + ?Sized>(
     }
 }
 
-/// What the memtables say, and the writes of the transaction before them. A step; it reads pages only if the transaction has files.
+/// What the memtables say, and the writes of the transaction before them. A step; it reads pages only if the
+/// transaction has files.
 #[inline]
 pub fn ask_memory<'v, S: PageSource + ?Sized>(
     source: &S,
@@ -167,8 +168,8 @@ pub fn ask_memory<'v, S: PageSource + ?Sized>(
     }
 }
 
-/// As [`ask_memory`], in a transaction that has written to the table. It is never part of its caller, because most reads have no
-/// transaction.
+/// As [`ask_memory`], in a transaction that has written to the table. It is never part of its caller, because most
+/// reads have no transaction.
 #[inline(never)]
 fn ask_own<'v, S: PageSource + ?Sized>(
     source: &S,

@@ -4,7 +4,8 @@ use crate::base::table::TableId;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 
-/// Some of the writes of a transaction, in files that no manifest names. They are removed with it, once no reader uses them.
+/// Some of the writes of a transaction, in files that no manifest names. They are removed with it, once no reader uses
+/// them.
 ///
 /// The operation number `i` of the transaction, from 0, has the version `base + 1 + i` in them, as in memory.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use std::ops::{Deref, Range};
 /// A key, owned.
 pub type Key = Box<[u8]>;
 
-/// The bytes of a value. Those of a short value are copied. For a longer one a page of the cache, or the memory of rows that were
-/// not in files yet, is kept while the value lives. If values keep a quarter of the cache already, or flushed rows of a quarter of
-/// the write buffer, the value is a copy.
+/// The bytes of a value. Those of a short value are copied. For a longer one a page of the cache, or the memory of rows
+/// that were not in files yet, is kept while the value lives. If values keep a quarter of the cache already, or flushed
+/// rows of a quarter of the write buffer, the value is a copy.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -23,8 +23,8 @@ enum ValueBytes {
     Owned(Arc<[u8]>),
 }
 
-/// Bytes of a value that are copied. A value that keeps a page changes three shared counters, and again when it is dropped,
-/// which takes longer than copying this number of bytes. With these a [`Value`] takes two lines of memory.
+/// Bytes of a value that are copied. A value that keeps a page changes three shared counters, and again when it is
+/// dropped, which takes longer than copying this number of bytes. With these a [`Value`] takes two lines of memory.
 const SHORT_BYTES: usize = 126;
 
 const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");

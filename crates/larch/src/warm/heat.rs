@@ -1,6 +1,6 @@
-//! The outputs of a compaction inherit the heat of its inputs: if pages of the inputs were in memory, the pages of the outputs
-//! with the same keys are loaded, index nodes first, before readers see the new files. It does not know what a compaction
-//! merges.
+//! The outputs of a compaction inherit the heat of its inputs: if pages of the inputs were in memory, the pages of the
+//! outputs with the same keys are loaded, index nodes first, before readers see the new files. It does not know what a
+//! compaction merges.
 //!
 //! ```text
 //!   inputs   [ hot ][     ][  hot   ][ ]          pages in memory and how much they were used, by keys
@@ -9,17 +9,18 @@
 //!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the hottest pages are loaded
 //! ```
 //!
-//! * The loaded pages take about as much memory as those of the inputs did: data pages that were used since they were loaded,
-//!   all nodes, and an eighth more of both, because pages do not match exactly. Data pages that were not used are loaded only
-//!   while the cache has free room.
-//! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter of the
-//!   cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are loaded after it.
-//! * It follows the keys of rows, which filters and range erases have too. A page of a column group, or of older versions, has the keys
-//!   of the main pages that begin with its rows. The pages of both do not end at the same rows, so neighbours are loaded too while the
-//!   cache has free room. Older versions of column groups, values outside pages, and the nodes above them are loaded when a reader asks
-//!   for them.
-//! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader that
-//!   needs the page meets the error and reports it.
+//! * The loaded pages take about as much memory as those of the inputs did: data pages that were used since they were
+//!   loaded, all nodes, and an eighth more of both, because pages do not match exactly. Data pages that were not used
+//!   are loaded only while the cache has free room.
+//! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter
+//!   of the cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are
+//!   loaded after it.
+//! * It follows the keys of rows, which filters and range erases have too. A page of a column group, or of older
+//!   versions, has the keys of the main pages that begin with its rows. The pages of both do not end at the same rows,
+//!   so neighbours are loaded too while the cache has free room. Older versions of column groups, values outside pages,
+//!   and the nodes above them are loaded when a reader asks for them.
+//! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader
+//!   that needs the page meets the error and reports it.
 
 use super::loader::PageLoader;
 use crate::core::Core;
@@ -63,13 +64,13 @@ pub struct InputHeat {
     index_bytes: u64,
     /// Memory for data pages that were used, in bytes.
     data_bytes: u64,
-    /// Memory for data pages that are loaded only while the cache has free room: those that were not used since they were loaded, and
-    /// neighbours in column groups. In bytes.
+    /// Memory for data pages that are loaded only while the cache has free room: those that were not used since they
+    /// were loaded, and neighbours in column groups. In bytes.
     unused_bytes: u64,
 }
 
-/// For each data page of the main tree of a file whose node is in memory: the rows of the page, and their keys. Sorted. It is empty in a
-/// file without column groups and older versions.
+/// For each data page of the main tree of a file whose node is in memory: the rows of the page, and their keys. Sorted.
+/// It is empty in a file without column groups and older versions.
 #[derive(Default)]
 struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 
@@ -93,8 +94,9 @@ impl RowKeys {
         }
     }
 
-    /// Keys of the pages that begin with one of these rows or, if none does, of the page that has them; `None` if no such page
-    /// is known. So pages of a group that lie one after the other share keys only where a main page has all their rows.
+    /// Keys of the pages that begin with one of these rows or, if none does, of the page that has them; `None` if no
+    /// such page is known. So pages of a group that lie one after the other share keys only where a main page has all
+    /// their rows.
     fn of(&self, rows: &Range<u64>) -> Option<KeyRange> {
         let from = self.0.partition_point(|(page, _)| page.start < rows.start);
         let to = self.0.partition_point(|(page, _)| page.start < rows.end);
@@ -119,8 +121,8 @@ struct InheritedPage {
 }
 
 impl InputHeat {
-    /// The heat of `runs`, each of files that do not overlap. It reads nothing from disk, and does not count as a use of the
-    /// pages.
+    /// The heat of `runs`, each of files that do not overlap. It reads nothing from disk, and does not count as a use
+    /// of the pages.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
         let mut heat = Self::default();
         let loaded = Loaded::new(&core.env.cache);
@@ -224,8 +226,8 @@ impl TreeHeat {
         }
     }
 
-    /// What each page of a level inherits, which have the rows of `keys` and lie one after the other. A node inherits from nodes and
-    /// from the data below it.
+    /// What each page of a level inherits, which have the rows of `keys` and lie one after the other. A node inherits
+    /// from nodes and from the data below it.
     fn of(&self, level: u8, keys: &[KeyRange]) -> Vec<f32> {
         let mut heats = vec![0.0; keys.len()];
         Self::add(&self.data, keys, &mut heats);
@@ -243,9 +245,9 @@ pub struct Rest {
     data_bytes: u64,
 }
 
-/// Loads pages of the `new` files that inherit heat from `runs`, before readers see them. The files of one run do not overlap.
-/// Index pages, and the hottest data pages that have room, are loaded now. Returns the data pages that are to be loaded once readers
-/// see the files. `new` is called only if there is heat.
+/// Loads pages of the `new` files that inherit heat from `runs`, before readers see them. The files of one run do not
+/// overlap. Index pages, and the hottest data pages that have room, are loaded now. Returns the data pages that are to
+/// be loaded once readers see the files. `new` is called only if there is heat.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFile>>) -> Rest {
     let heat = InputHeat::of(core, &runs);
     // A file that was removed leaves the disk when the last reference to it is dropped.
@@ -309,8 +311,8 @@ impl InputHeat {
     }
 }
 
-/// The rows of the main tree that have older versions in a part of the history with `keys`. A key begins with the number of the row, of
-/// which a separator may have only the first bytes.
+/// The rows of the main tree that have older versions in a part of the history with `keys`. A key begins with the
+/// number of the row, of which a separator may have only the first bytes.
 fn main_rows(keys: &KeyRange) -> Range<u64> {
     let row = |key: &[u8]| {
         let mut number = [0; 8];
@@ -331,9 +333,9 @@ fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
-/// Loads the nodes of a tree of all files that have inherited something, level by level, the hottest of a level first. Returns
-/// the data pages below the nodes that were loaded, with the heat that they inherit. The main tree fills the keys of the rows of each
-/// file, which the trees of groups ask for.
+/// Loads the nodes of a tree of all files that have inherited something, level by level, the hottest of a level first.
+/// Returns the data pages below the nodes that were loaded, with the heat that they inherit. The main tree fills the
+/// keys of the rows of each file, which the trees of groups ask for.
 fn load_nodes(
     loader: &mut PageLoader<'_>,
     (files, row_keys): (&[Arc<DbFile>], &mut [RowKeys]),
@@ -353,7 +355,8 @@ fn load_nodes(
     }
     while !level.is_empty() {
         level.retain(|(.., heat)| *heat > 0.0);
-        // It takes the hottest nodes that there is room for, and loads them in the order in which they lie in the files.
+        // It takes the hottest nodes that there is room for, and loads them in the order in which they lie in the
+        // files.
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
@@ -390,7 +393,8 @@ fn load_nodes(
     data
 }
 
-/// Sorts pages by their heat, hottest first, and returns how many from the front have at most `bytes` together as stored.
+/// Sorts pages by their heat, hottest first, and returns how many from the front have at most `bytes` together as
+/// stored.
 fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.sort_by(|a, b| b.heat.total_cmp(&a.heat).then((a.file, a.at).cmp(&(b.file, b.at))));
     let mut taken_bytes = 0;
@@ -401,8 +405,8 @@ fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.iter().take_while(fits).count()
 }
 
-/// Loads pages in the order in which they lie in the files, and stops when there is no more room. Returns how many pages of
-/// the files that were finished.
+/// Loads pages in the order in which they lie in the files, and stops when there is no more room. Returns how many
+/// pages of the files that were finished.
 fn load(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
     let mut loaded_count = 0;

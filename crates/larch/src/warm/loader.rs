@@ -1,7 +1,9 @@
-//! Loads pages into the cache, some at a time: index nodes first, then the pages below them, up to a limit in bytes. It pins a
-//! page only until the pages that are read together with it have arrived. It does not know which pages are worth it.
+//! Loads pages into the cache, some at a time: index nodes first, then the pages below them, up to a limit in bytes. It
+//! pins a page only until the pages that are read together with it have arrived. It does not know which pages are worth
+//! it.
 //!
-//! A page that was loaded this way stays in memory like a proven page, until the eviction policy finds that it was not used.
+//! A page that was loaded this way stays in memory like a proven page, until the eviction policy finds that it was not
+//! used.
 
 use crate::base::error::Result;
 use crate::core::environment::Environment;
@@ -13,8 +15,9 @@ use pages::{retry, together};
 use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
 
-/// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache gives a
-/// sixteenth of its budget. Where reads are far away, it is more, up to an eighth of the budget: after each piece it waits once.
+/// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache gives
+/// a sixteenth of its budget. Where reads are far away, it is more, up to an eighth of the budget: after each piece it
+/// waits once.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Which pages below a node are wanted.
@@ -77,8 +80,8 @@ impl<'p> PageLoader<'p> {
         self.most_bytes = self.bytes + more_bytes;
     }
 
-    /// Loads the pages of `files` within `keys`: the nodes of all trees that reads of newest versions go through, then the data
-    /// pages. False if it had to leave out pages.
+    /// Loads the pages of `files` within `keys`: the nodes of all trees that reads of newest versions go through, then
+    /// the data pages. False if it had to leave out pages.
     ///
     /// # Errors
     ///
@@ -202,8 +205,8 @@ impl<'p> PageLoader<'p> {
         Ok(sst.branches(tree, branch, &page)?)
     }
 
-    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. False if there was no room for
-    /// all others, or if `progress` has ended it.
+    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. False if there was no
+    /// room for all others, or if `progress` has ended it.
     ///
     /// # Errors
     ///
@@ -226,14 +229,14 @@ impl<'p> PageLoader<'p> {
                 stored_bytes += u64::from(at.bytes);
                 piece.extend(pages.next());
             }
-            // A single page may exceed `piece_bytes`. A page of more than a quarter of the cache is not worth the pages that
-            // would be evicted for it.
+            // A single page may exceed `piece_bytes`. A page of more than a quarter of the cache is not worth the pages
+            // that would be evicted for it.
             if piece_bytes > self.session.cache().budget_bytes() / 4 {
                 self.has_skipped = true;
                 continue;
             }
-            // The memory of a compressed page is known only once it is loaded. So the limit can be exceeded, by no more than the
-            // memory of the pages that are read together.
+            // The memory of a compressed page is known only once it is loaded. So the limit can be exceeded, by no more
+            // than the memory of the pages that are read together.
             if self.bytes + stored_bytes > self.most_bytes {
                 return Ok(false);
             }

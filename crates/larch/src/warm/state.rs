@@ -1,11 +1,11 @@
-//! The warm state: which pages were in memory when the database was closed. It is written by the close and used by the next
-//! open, which loads as many of these pages as there is room for. It holds addresses and no bytes of pages, see
+//! The warm state: which pages were in memory when the database was closed. It is written by the close and used by the
+//! next open, which loads as many of these pages as there is room for. It holds addresses and no bytes of pages, see
 //! `docs/format/warm.md`. It does not know what the pages hold.
 //!
-//! * Best effort: losing it costs only time. It is not synced. If it is torn, or of another database, it is removed and counted
-//!   in a metric. Nothing fails without it.
-//! * Each page is read and verified like any other: its checksum and kind must be right. So wrong bytes in the warm state cannot
-//!   bring a wrong page into memory.
+//! * Best effort: losing it costs only time. It is not synced. If it is torn, or of another database, it is removed and
+//!   counted in a metric. Nothing fails without it.
+//! * Each page is read and verified like any other: its checksum and kind must be right. So wrong bytes in the warm
+//!   state cannot bring a wrong page into memory.
 
 use super::loader::PageLoader;
 use crate::core::background::warmth::{Restored, Warmed};
@@ -126,8 +126,8 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     Some(files)
 }
 
-/// Writes which pages of the database's files are in memory. If there are more than [`MAX_PAGES`], it takes nodes first, then the
-/// pages that were used most.
+/// Writes which pages of the database's files are in memory. If there are more than [`MAX_PAGES`], it takes nodes
+/// first, then the pages that were used most.
 ///
 /// # Errors
 ///

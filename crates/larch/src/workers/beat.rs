@@ -1,4 +1,5 @@
-//! The beats of a worker: by them the writer knows that it lives. They do not know what the worker does, but that it goes on.
+//! The beats of a worker: by them the writer knows that it lives. They do not know what the worker does, but that it
+//! goes on.
 
 use crate::levels::offers::exchange::{Exchange, Pauses};
 use os::process::ProcessOrigin;
@@ -9,7 +10,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A worker that has done nothing for so long, neither looked for a job nor gone on with one, is stuck, and beats no more.
+/// A worker that has done nothing for so long, neither looked for a job nor gone on with one, is stuck, and beats no
+/// more.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// The beats of one worker. They end when it is dropped.
@@ -91,7 +93,8 @@ impl BeatState {
         }
         let count = self.count.load(Ordering::Relaxed) + 1;
         let (exchange, disk) = (self.exchange(), &self.machine.disk);
-        // If it cannot be written, the writer does without this worker. The worker itself will say what is wrong with the disk.
+        // If it cannot be written, the writer does without this worker. The worker itself will say what is wrong with
+        // the disk.
         let path = exchange.beat(self.worker, count);
         let mut beaten = disk.create_with(&path, b"");
         if beaten.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {

@@ -1,5 +1,5 @@
-//! The worker: owns a compaction that the writer of a database offers, merges the files, and says what it wrote. It changes nothing else
-//! of the database.
+//! The worker: owns a compaction that the writer of a database offers, merges the files, and says what it wrote. It
+//! changes nothing else of the database.
 
 use super::beat::Beats;
 use crate::base::cancel::{Cancel, Limit};
@@ -35,7 +35,8 @@ pub struct CompactionWorker {
     directory: PathBuf,
     options: Options,
     cache: Arc<PageCache>,
-    /// Its number. It takes another one after it has failed to say what became of a job, so that it counts as dead for that job.
+    /// Its number. It takes another one after it has failed to say what became of a job, so that it counts as dead for
+    /// that job.
     id: u64,
     beats: Beats,
     /// Jobs that are not for this worker.
@@ -125,7 +126,8 @@ impl CompactionWorker {
         Ok(None)
     }
 
-    /// Becomes the owner of a job, and returns it. `None` if another worker owns it, it is gone, or it is not for this release.
+    /// Becomes the owner of a job, and returns it. `None` if another worker owns it, it is gone, or it is not for this
+    /// release.
     fn own(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
         if self.read_job(name)?.is_none() {
             return Ok(None);
@@ -142,7 +144,8 @@ impl CompactionWorker {
                 return Err(Error::io("create", &path, error));
             }
         }
-        // The writer removes the job before the file of its owner. So if it is still there, no other worker had done it before.
+        // The writer removes the job before the file of its owner. So if it is still there, no other worker had done it
+        // before.
         let job = self.read_job(name)?;
         if job.is_none() {
             self.machine.disk.remove(&path).ok();

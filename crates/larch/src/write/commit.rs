@@ -1,12 +1,12 @@
-//! Commits a batch: it gets a version, a record in the log and rows in the memtables and, if the caller asks for it, waits until this is
-//! durable.
-//! It does not know how rows get into files.
+//! Commits a batch: it gets a version, a record in the log and rows in the memtables and, if the caller asks for it,
+//! waits until this is durable. It does not know how rows get into files.
 //!
-//! One short lock, the writer's, orders commits. Under it a batch gets its version and is appended to the log, so that version
-//! order and log order are the same. Without it the batch is applied to the memtables, beside other commits, and becomes
-//! visible once all older commits are (decision 48). Syncs are shared by all commits that wait, and are no part of this file
-//! (decision 65). Reads may see a commit before it is durable. But a thread that has read it and then commits something durable
-//! waits for a sync of everything before, because a log is synced as a whole, and the log before it first.
+//! One short lock, the writer's, orders commits. Under it a batch gets its version and is appended to the log, so that
+//! version order and log order are the same. Without it the batch is applied to the memtables, beside other commits,
+//! and becomes visible once all older commits are (decision 48). Syncs are shared by all commits that wait, and are no
+//! part of this file (decision 65). Reads may see a commit before it is durable. But a thread that has read it and then
+//! commits something durable waits for a sync of everything before, because a log is synced as a whole, and the log
+//! before it first.
 //!
 //! Any thread may call it.
 
@@ -53,8 +53,9 @@ fn newest(core: &Core) -> Result<Version> {
     Ok(newest)
 }
 
-/// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without ops it is a
-/// [`sync`]. If one of the tables has an index, nothing is committed, and there is no version: such ops are committed by a transaction.
+/// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without ops
+/// it is a [`sync`]. If one of the tables has an index, nothing is committed, and there is no version: such ops are
+/// committed by a transaction.
 ///
 /// # Errors
 ///
@@ -123,7 +124,8 @@ pub fn is_large(core: &Core, ops: &BatchOps) -> bool {
     memory_bytes(ops) > core.env.options.write_buffer_bytes / 2
 }
 
-/// As [`submit_valid`], of `ops` that are not [large](is_large), as a future: while the commit is slowed, or has no room, other tasks run.
+/// As [`submit_valid`], of `ops` that are not [large](is_large), as a future: while the commit is slowed, or has no
+/// room, other tasks run.
 ///
 /// # Errors
 ///
@@ -152,8 +154,8 @@ pub async fn submit_valid_async(
     outcome(committed)
 }
 
-/// A task that finds the writer locked looks again after so long. Most commits hold the lock for some microseconds, an import and a large
-/// batch until their rows in memory are in files.
+/// A task that finds the writer locked looks again after so long. Most commits hold the lock for some microseconds, an
+/// import and a large batch until their rows in memory are in files.
 const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 
 /// What a commit does that has to wait.

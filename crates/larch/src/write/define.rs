@@ -18,8 +18,8 @@ pub fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
-/// Refuses the name of a new table that is none, or that has control characters: a list of names has one on each line, for people
-/// and for scripts. A table of an earlier release may have such a name.
+/// Refuses the name of a new table that is none, or that has control characters: a list of names has one on each line,
+/// for people and for scripts. A table of an earlier release may have such a name.
 ///
 /// # Errors
 ///
@@ -86,8 +86,8 @@ pub fn check_unindexed(files: &FileSet, table: &TableInfo, work: &'static str) -
     if indexes.is_empty() { Ok(()) } else { Err(Error::HasIndexes { table: table.name.clone(), work, indexes }) }
 }
 
-/// Changes how `table` is stored from here on. It holds one lock from reading the options to writing them, so that two alters
-/// at the same time do not lose each other's change.
+/// Changes how `table` is stored from here on. It holds one lock from reading the options to writing them, so that two
+/// alters at the same time do not lose each other's change.
 ///
 /// # Errors
 ///
@@ -127,7 +127,8 @@ pub fn note_other_options(core: &Core, table: &TableInfo) -> Result<()> {
     install_options(core, &now, now.options.clone(), false)
 }
 
-/// Installs options of the table `old`. `is_alike`: files are written as under the options before. The caller holds the lock `altering`.
+/// Installs options of the table `old`. `is_alike`: files are written as under the options before. The caller holds the
+/// lock `altering`.
 fn install_options(core: &Core, old: &TableInfo, options: TableOptions, is_alike: bool) -> Result<()> {
     let mut manifest = core.writes.manifest.lock();
     // Files with smaller numbers may have begun with the old options. Files with larger numbers get the new ones.

@@ -1,7 +1,8 @@
 //! Flushes: writes memtables to files of level 0 and removes their log. It knows no deeper levels.
 //!
-//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it. If a flush found the disk full, all
-//! frozen sets are flushed as one: what newer sets erase of older ones is not written then, so that erases make room for the flush.
+//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it. If a flush found the
+//! disk full, all frozen sets are flushed as one: what newer sets erase of older ones is not written then, so that
+//! erases make room for the flush.
 
 use super::joined::{Joined, joined_erases};
 use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
@@ -99,7 +100,8 @@ fn frozen(core: &Core) -> Vec<Arc<MemSet>> {
     core.views.newest().memory.iter().skip(1).rev().cloned().collect()
 }
 
-/// Writes `sets`, the oldest memtables in the order of their age, to level 0 as if they were one, and removes their logs.
+/// Writes `sets`, the oldest memtables in the order of their age, to level 0 as if they were one, and removes their
+/// logs.
 ///
 /// # Errors
 ///
@@ -168,8 +170,8 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version],
     )
 }
 
-/// As [`write_files`], to `place`, with what a reader at `at` sees of the tables in `files`. All commits up to this version are
-/// applied. Others may be applied meanwhile, and tables may be dropped.
+/// As [`write_files`], to `place`, with what a reader at `at` sees of the tables in `files`. All commits up to this
+/// version are applied. Others may be applied meanwhile, and tables may be dropped.
 ///
 /// # Errors
 ///

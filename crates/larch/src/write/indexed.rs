@@ -15,8 +15,8 @@ pub enum Indexed {
 }
 
 impl Indexed {
-    /// Refuses ops on `tables` that do not have what they change in the indexes of now. The caller holds the lock of the writer, under
-    /// which indexes are created and dropped.
+    /// Refuses ops on `tables` that do not have what they change in the indexes of now. The caller holds the lock of
+    /// the writer, under which indexes are created and dropped.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! Commits a batch that is too large for the write buffer: its rows go into files of level 0, and become visible and durable
-//! with them. It does not know which rows they are.
+//! Commits a batch that is too large for the write buffer: its rows go into files of level 0, and become visible and
+//! durable with them. It does not know which rows they are.
 //!
-//! The files are written before any lock is taken, with version 0 for all rows, as those of an import. Under the lock of the
-//! writer the rows in memory of the same tables go to files, which are older, and then the files of the batch are installed as
-//! one commit, in all tables at once. A batch that fails, or a crash, leaves nothing.
+//! The files are written before any lock is taken, with version 0 for all rows, as those of an import. Under the lock
+//! of the writer the rows in memory of the same tables go to files, which are older, and then the files of the batch
+//! are installed as one commit, in all tables at once. A batch that fails, or a crash, leaves nothing.
 
 use super::change::TableChange;
 use super::flush::write_files;
@@ -21,11 +21,12 @@ use crate::memtable::set::MemSet;
 use os::sync::Arc;
 use sst::Version;
 
-/// The version that the rows have in the files. The offset that the install gives to the files makes it that of the commit.
+/// The version that the rows have in the files. The offset that the install gives to the files makes it that of the
+/// commit.
 pub const FILE_VERSION: Version = Version(0);
 
-/// Commits `ops`, which are resolved, on `tables`, if no commit contradicts `validation`. They are durable when this returns. If the
-/// disk is full, a commit that only erases takes space from the reserve.
+/// Commits `ops`, which are resolved, on `tables`, if no commit contradicts `validation`. They are durable when this
+/// returns. If the disk is full, a commit that only erases takes space from the reserve.
 ///
 /// # Errors
 ///
@@ -69,7 +70,8 @@ fn write_and_install(
     install(core, new, ops, tables, validation)
 }
 
-/// Installs `new` files, whose rows have [`FILE_VERSION`], as a commit on `tables`, if no commit contradicts `validation` and `ops`.
+/// Installs `new` files, whose rows have [`FILE_VERSION`], as a commit on `tables`, if no commit contradicts
+/// `validation` and `ops`.
 ///
 /// # Errors
 ///

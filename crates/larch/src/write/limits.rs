@@ -1,5 +1,5 @@
-//! Which rows a table takes: the lengths of keys and values, and whether values are whole or in parts. It knows no rows that
-//! are there already.
+//! Which rows a table takes: the lengths of keys and values, and whether values are whole or in parts. It knows no rows
+//! that are there already.
 
 use crate::base::error::{Error, Result};
 use crate::base::options::Options;
@@ -38,7 +38,8 @@ fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()
 ///
 /// # Errors
 ///
-/// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
+/// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
+/// [`Error::ValueTooLong`].
 pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8]) -> Result<()> {
     let groups = &table.options.groups;
     if groups.len() > 1 {

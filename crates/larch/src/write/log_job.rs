@@ -1,10 +1,11 @@
-//! Does the slow parts of a rotation before and after it, because commits wait for a rotation: while a log grows, a job makes what
-//! was appended durable piece by piece, creates the file of the next log, and asks for room for it: otherwise the file system looks
-//! for room while the log is synced, reads its maps from a busy disk for that, and an append waits. Once the next log has begun, the
-//! job makes the rest of the one before durable. It does not decide when a log ends.
+//! Does the slow parts of a rotation before and after it, because commits wait for a rotation: while a log grows, a job
+//! makes what was appended durable piece by piece, creates the file of the next log, and asks for room for it:
+//! otherwise the file system looks for room while the log is synced, reads its maps from a busy disk for that, and an
+//! append waits. Once the next log has begun, the job makes the rest of the one before durable. It does not decide when
+//! a log ends.
 //!
-//! So a rotation waits for no sync. It does if the file of the next log is not there, which it then creates, if nothing of its log
-//! is durable yet, or if an older release shall read the logs.
+//! So a rotation waits for no sync. It does if the file of the next log is not there, which it then creates, if nothing
+//! of its log is durable yet, or if an older release shall read the logs.
 
 use crate::base::error::Result;
 use crate::base::record::{BEGIN_RECORD, LogError, LogKind};
@@ -30,8 +31,8 @@ pub fn appended(core: &Core, writer: &Writer) {
     }
 }
 
-/// The file of the log that continues that of `writer`, which is created if it is not there. It is called under the writer's
-/// lock.
+/// The file of the log that continues that of `writer`, which is created if it is not there. It is called under the
+/// writer's lock.
 ///
 /// # Errors
 ///
@@ -46,7 +47,8 @@ pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
     if writer.is_named_by_header() { new_file(core, Ok) } else { create(core, 0) }
 }
 
-/// Creates the file of a log with the next free number, and asks for room for `ahead_bytes` of it. After an error no file is left.
+/// Creates the file of a log with the next free number, and asks for room for `ahead_bytes` of it. After an error no
+/// file is left.
 pub(super) fn create(core: &Core, ahead_bytes: u64) -> Result<NextLog> {
     let is_prepared = LogKind::WriteAhead.features_for(core.env.options.compat) & BEGIN_RECORD != 0;
     new_file(core, |mut next| {
@@ -83,8 +85,9 @@ impl Job for LogJob {
         if core.check_writable().is_err() || core.sync(unsynced).is_err() {
             return Polled::Idle;
         }
-        // It does not wait for the lock, because the holder may wait for background work. If that is a commit, it proves the same;
-        // otherwise the job of an idle database tries again. If the note cannot be written, no commit is lost.
+        // It does not wait for the lock, because the holder may wait for background work. If that is a commit, it
+        // proves the same; otherwise the job of an idle database tries again. If the note cannot be written, no commit
+        // is lost.
         if let Some(writer) = core.writes.writer.try_lock().as_deref_mut().and_then(Option::as_mut) {
             writer.prove_begin().ok();
         }

@@ -1,5 +1,5 @@
-//! Recovers the commits that are in logs and not in files yet: as files of level 0 or, if the disk has no room for these, in memory.
-//! It does not know the manifest beyond the file set that was read from it.
+//! Recovers the commits that are in logs and not in files yet: as files of level 0 or, if the disk has no room for
+//! these, in memory. It does not know the manifest beyond the file set that was read from it.
 
 use crate::base::error::Result;
 use crate::base::ops::{BatchOps, Op};
@@ -44,7 +44,8 @@ trait Sink {
     fn end_log(&mut self) -> Result<()>;
 }
 
-/// Writes rows to files of level 0 when they fill half of the write buffer, so that memory does not grow with the length of a log.
+/// Writes rows to files of level 0 when they fill half of the write buffer, so that memory does not grow with the
+/// length of a log.
 struct ToFiles<'c> {
     core: &'c Arc<Core>,
     place: &'c Place,
@@ -84,8 +85,8 @@ impl Sink for MemSet {
     }
 }
 
-/// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the newest, and writes
-/// files with their rows to `place`, which is on the same disk.
+/// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the
+/// newest, and writes files with their rows to `place`, which is on the same disk.
 ///
 /// # Errors
 ///
@@ -96,8 +97,8 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
         .map(|recovered| recovered.with(|sink| sink.files))
 }
 
-/// As [`replay`], with the rows in memory. They take as much of it as when they were written: at most the write buffer of then.
-/// All are in one set, so that what newer logs erase of older ones is not written by the flush.
+/// As [`replay`], with the rows in memory. They take as much of it as when they were written: at most the write buffer
+/// of then. All are in one set, so that what newer logs erase of older ones is not written by the flush.
 ///
 /// # Errors
 ///
@@ -170,7 +171,8 @@ fn read_logs<R: Sink>(
             check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
         }
         rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
-        // The next log need not continue those at the end that have no commits. So they do not add up on a disk that stays full.
+        // The next log need not continue those at the end that have no commits. So they do not add up on a disk that
+        // stays full.
         if i == 0 || recovered.commits > before || is_short {
             recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
             recovered.needed = chain[..=i].iter().map(|log| log.number).collect();
@@ -184,8 +186,8 @@ fn read_logs<R: Sink>(
     Ok(recovered)
 }
 
-/// Checks that nothing proves that log `next` was ever synced, and with it the log before it. That one, at `path`, ends at `end`, before
-/// the place where `next` says that it ended.
+/// Checks that nothing proves that log `next` was ever synced, and with it the log before it. That one, at `path`, ends
+/// at `end`, before the place where `next` says that it ended.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
     match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),

@@ -1,5 +1,5 @@
-//! Moves writes of a transaction into files when they take too much memory, and commits such a transaction. It does not know which
-//! rows they are.
+//! Moves writes of a transaction into files when they take too much memory, and commits such a transaction. It does not
+//! know which rows they are.
 //!
 //! ```text
 //! operations in memory ──▶ run ┐
@@ -8,8 +8,9 @@
 //!                                      run ────┘
 //! ```
 //!
-//! A run is one file, with a part for each table. It keeps what each savepoint in it saw. Eight runs that were merged equally often become one, so that a transaction of any size
-//! has a few dozen files. Its commit merges them all, and installs the outcome as a [large batch](super::large).
+//! A run is one file, with a part for each table. It keeps what each savepoint in it saw. Eight runs that were merged
+//! equally often become one, so that a transaction of any size has a few dozen files. Its commit merges them all, and
+//! installs the outcome as a [large batch](super::large).
 //!
 //! The files are in no manifest: they go with the transaction, and after a crash the next open removes them.
 
@@ -37,7 +38,8 @@ use std::collections::BTreeSet;
 /// So many runs that were merged equally often are merged.
 const MERGED_RUNS: usize = 8;
 
-/// Moves all `writes` into files. `savepoints` are the numbers of writes before the places to which the transaction may go back.
+/// Moves all `writes` into files. `savepoints` are the numbers of writes before the places to which the transaction may
+/// go back.
 ///
 /// # Errors
 ///
@@ -76,8 +78,8 @@ fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -
     Ok(())
 }
 
-/// Writes files, as a large batch does: puts do not take the space that erases have freed on a full disk, and erases take it from the
-/// reserve.
+/// Writes files, as a large batch does: puts do not take the space that erases have freed on a full disk, and erases
+/// take it from the reserve.
 fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() -> Result<T>) -> Result<T> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -95,9 +97,9 @@ fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() ->
     }
 }
 
-/// Refuses writes to tables that were dropped meanwhile: their rows are in no file, so the transaction can neither be committed, nor go
-/// back to a part of them. The entries of an index that was dropped are in no file either, and nobody misses them: the commit finds that
-/// the indexes are others, and the work is done again without them.
+/// Refuses writes to tables that were dropped meanwhile: their rows are in no file, so the transaction can neither be
+/// committed, nor go back to a part of them. The entries of an index that was dropped are in no file either, and nobody
+/// misses them: the commit finds that the indexes are others, and the work is done again without them.
 fn check_not_dropped(core: &Core, writes: &OwnWrites) -> Result<()> {
     let view = core.views.newest();
     let mut of_users = writes.tables().iter().filter(|table| table.index.is_none());
@@ -146,7 +148,8 @@ pub fn rewind(core: &Arc<Core>, writes: &mut OwnWrites, mark: &WriteMark, savepo
     Ok(())
 }
 
-/// Commits `writes`, some of which are in files, if no commit contradicts `validation`. They are durable when this returns.
+/// Commits `writes`, some of which are in files, if no commit contradicts `validation`. They are durable when this
+/// returns.
 ///
 /// # Errors
 ///

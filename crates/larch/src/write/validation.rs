@@ -1,7 +1,9 @@
-//! Compares what a transaction depends on with the commits since it began. It does not know how a commit gets its version.
+//! Compares what a transaction depends on with the commits since it began. It does not know how a commit gets its
+//! version.
 //!
-//! It looks twice. First without a lock, at the commits that are visible by then. Then under the lock that orders commits, at the few
-//! that came since, so that nothing comes between the last look and the commit. The second look does nothing if no commit came.
+//! It looks twice. First without a lock, at the commits that are visible by then. Then under the lock that orders
+//! commits, at the few that came since, so that nothing comes between the last look and the commit. The second look
+//! does nothing if no commit came.
 
 use crate::base::conflict::Conflict;
 use crate::base::ops::{BatchOps, Op};
@@ -35,8 +37,8 @@ struct Commits<'v> {
 }
 
 impl<'t> Validation<'t> {
-    /// Of a transaction that began at `began`, has read or written `tables`, and has read `reads`, which may be in two sets. If it
-    /// `guards_writes`, it also depends on the keys it writes.
+    /// Of a transaction that began at `began`, has read or written `tables`, and has read `reads`, which may be in two
+    /// sets. If it `guards_writes`, it also depends on the keys it writes.
     pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
         let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
         Self { began, reads, tables, guards_writes, compared: began }
@@ -64,7 +66,8 @@ impl<'t> Validation<'t> {
         keys
     }
 
-    /// Whether one of `commits` up to `to` that was not compared may have changed one of `keys`. If not, all of them count as compared.
+    /// Whether one of `commits` up to `to` that was not compared may have changed one of `keys`. If not, all of them
+    /// count as compared.
     pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
         let may_be = commits.may_have(keys, self.compared, to);
         if !may_be {
@@ -73,8 +76,8 @@ impl<'t> Validation<'t> {
         may_be
     }
 
-    /// Compares it with the commits up to `to` that were not compared yet. Memory has all commits up to `to` that `view` does not have
-    /// in files.
+    /// Compares it with the commits up to `to` that were not compared yet. Memory has all commits up to `to` that
+    /// `view` does not have in files.
     ///
     /// # Errors
     ///

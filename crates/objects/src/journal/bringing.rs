@@ -1,8 +1,8 @@
-//! Files that the writer before has left on this machine, which replace those of the journal when the next one takes over. It
-//! does not know what is in them, nor where they lie.
+//! Files that the writer before has left on this machine, which replace those of the journal when the next one takes
+//! over. It does not know what is in them, nor where they lie.
 //!
-//! What is short is in the first sheet that the next one puts after it has taken over. What is longer comes in sheets after that, under
-//! other names, and the last of these sheets gives all of it its names at once:
+//! What is short is in the first sheet that the next one puts after it has taken over. What is longer comes in sheets
+//! after that, under other names, and the last of these sheets gives all of it its names at once:
 //!
 //! ```text
 //! sheet  35   a writer takes over
@@ -11,10 +11,10 @@
 //! sheet  99   00000031.log.brought becomes 00000031.log; bringing-7 is gone
 //! ```
 //!
-//! The files are those of the last writer that has put a sheet after it took over, and a writer whose logs lie on its machine puts one
-//! before it promises anything: so one that dies in between hides nothing. As long as the name `bringing-7` is there, whoever takes
-//! over looks for what writer 7 has left, and not for what a writer after it has left: that one has promised nothing. One that finds
-//! nothing, on another machine, takes the journal as it is.
+//! The files are those of the last writer that has put a sheet after it took over, and a writer whose logs lie on its
+//! machine puts one before it promises anything: so one that dies in between hides nothing. As long as the name
+//! `bringing-7` is there, whoever takes over looks for what writer 7 has left, and not for what a writer after it has
+//! left: that one has promised nothing. One that finds nothing, on another machine, takes the journal as it is.
 
 use super::table::Table;
 use super::{Journal, State};
@@ -58,8 +58,8 @@ pub fn source(table: &Table) -> u64 {
 }
 
 impl Journal {
-    /// Brings files, in one sheet if they have at most `most` bytes together, and otherwise in sheets of so many. This process has taken
-    /// over, and nobody has used that yet. If it fails, it has not.
+    /// Brings files, in one sheet if they have at most `most` bytes together, and otherwise in sheets of so many. This
+    /// process has taken over, and nobody has used that yet. If it fails, it has not.
     ///
     /// # Errors
     ///

@@ -1,16 +1,17 @@
-//! Sheets of guests: of those who make a branch of a database that another process may be writing to. They do not take over, and the
-//! writer goes on after them.
+//! Sheets of guests: of those who make a branch of a database that another process may be writing to. They do not take
+//! over, and the writer goes on after them.
 //!
 //! ```text
 //! writer   31  32  33                34: there is one, of a guest      34 becomes 35
 //! guest                34: a branch at a/b
 //! ```
 //!
-//! A guest comes between two puts of a busy writer as one does that takes over: it puts its sheet as several numbers ahead at once. The
-//! first of them counts. The writer reads all of them in one round trip, and goes on after the last.
+//! A guest comes between two puts of a busy writer as one does that takes over: it puts its sheet as several numbers
+//! ahead at once. The first of them counts. The writer reads all of them in one round trip, and goes on after the last.
 //!
-//! So the journal says which branches there are, in the same order as everything else. A branch is made of what the sheets before that
-//! of its guest say. Whoever writes later knows it, before it can say in a sheet that it does not need a file any more.
+//! So the journal says which branches there are, in the same order as everything else. A branch is made of what the
+//! sheets before that of its guest say. Whoever writes later knows it, before it can say in a sheet that it does not
+//! need a file any more.
 
 use super::bringing::is_passing;
 use super::newest::{Read, apply, read_as};
@@ -42,7 +43,8 @@ impl State {
 }
 
 impl Journal {
-    /// What a database was at one moment: `table`, with the contents of all files. It asks no store, and goes on with none.
+    /// What a database was at one moment: `table`, with the contents of all files. It asks no store, and goes on with
+    /// none.
     pub fn fixed(store: Arc<dyn Store>, outside: Outside, table: Table, contents: &[(String, Vec<u8>)]) -> Journal {
         let bytes_of: BTreeMap<&str, &Vec<u8>> = contents.iter().map(|(name, bytes)| (&**name, bytes)).collect();
         let pending = table.names.iter().filter_map(|(name, file)| {
@@ -54,7 +56,8 @@ impl Journal {
         Journal { store, outside, cuts: CUTS, puts_again: false, state, putting: Mutex::new(()) }
     }
 
-    /// The names and the contents of all files of a table of this journal, but for those that are not there as a whole yet.
+    /// The names and the contents of all files of a table of this journal, but for those that are not there as a whole
+    /// yet.
     ///
     /// # Errors
     ///
@@ -79,8 +82,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// `InvalidData` if a sheet is damaged; `Unsupported` if the store does not keep conditions; `TimedOut` if sheets were removed while
-    /// this process was slow, again and again; the store's. Then the branch may be there.
+    /// `InvalidData` if a sheet is damaged; `Unsupported` if the store does not keep conditions; `TimedOut` if sheets
+    /// were removed while this process was slow, again and again; the store's. Then the branch may be there.
     pub fn add_branch(&self, id: u64, branch: &Branch) -> io::Result<Table> {
         self.list_and_probe()?;
         let sheet = |number| {
@@ -109,8 +112,8 @@ impl Journal {
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
-    /// Puts sheet `number`, with which a database begins in place of `table`, which has no files: with an epoch after `epoch`, and
-    /// with these files.
+    /// Puts sheet `number`, with which a database begins in place of `table`, which has no files: with an epoch after
+    /// `epoch`, and with these files.
     ///
     /// # Errors
     ///
@@ -178,8 +181,8 @@ impl Journal {
         std::iter::once(first).chain(others.take_while(Sheet::is_of_guest)).collect()
     }
 
-    /// The sheet `bytes`, which was to have the number of the first of some sheets of guests, as the one after the last of them. Bytes of
-    /// files are found in it from now on.
+    /// The sheet `bytes`, which was to have the number of the first of some sheets of guests, as the one after the last
+    /// of them. Bytes of files are found in it from now on.
     pub(super) fn make_room(&self, bytes: &[u8], guests: &[Sheet]) -> (u64, Arc<Vec<u8>>) {
         let own = decode(bytes).expect("it was written here");
         let (number, next) = (own.number, guests.last().map_or(own.number, |guest| guest.number + 1));
@@ -252,7 +255,8 @@ impl Journal {
         self.sync()
     }
 
-    /// Removes the sheets of a database that was dropped from before this writer took over, but for those that writers before may meet.
+    /// Removes the sheets of a database that was dropped from before this writer took over, but for those that writers
+    /// before may meet.
     ///
     /// # Errors
     ///

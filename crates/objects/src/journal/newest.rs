@@ -1,10 +1,10 @@
 //! How sheets are read: a bounded number of them, whatever a writer puts meanwhile. It changes nothing in the store.
 //!
-//! A look at the list says which sheets there are. Those from the newest table on are read, many at once, and what they say is what
-//! the journal said when the list was answered. Sheets that come later are for the next look.
+//! A look at the list says which sheets there are. Those from the newest table on are read, many at once, and what they
+//! say is what the journal said when the list was answered. Sheets that come later are for the next look.
 //!
-//! A number may be missing among those after the newest table: one that takes over has put sheets ahead, and has died before it could
-//! put the ones before. Then the journal ends there for now, and the next sheet is put there.
+//! A number may be missing among those after the newest table: one that takes over has put sheets ahead, and has died
+//! before it could put the ones before. Then the journal ends there for now, and the next sheet is put there.
 
 use super::sheet::{Sheet, decode};
 use super::table::{Change, Table};
@@ -20,7 +20,8 @@ pub const READS_OF_DAMAGED: u32 = 4;
 /// How many of the last sheets are read at once, before as many as one with a table is among.
 const FIRST_READS: usize = 8;
 
-/// How many sheets a reader that goes on from where it was asks for, one time after the other. If all are there, it looks at the list.
+/// How many sheets a reader that goes on from where it was asks for, one time after the other. If all are there, it
+/// looks at the list.
 const READS_AHEAD: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
 
 /// A sheet, and its bytes.

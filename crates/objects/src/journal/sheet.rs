@@ -31,8 +31,8 @@
 use super::table::{Branch, Change, Extent, Holder, Last, Marks, PARENTS, Table, Term};
 use std::collections::BTreeMap;
 
-/// The magics of sheets. A reader that does not know what a sheet may have must not take it: it would miss or remove files, or write on
-/// after another has taken over.
+/// The magics of sheets. A reader that does not know what a sheet may have must not take it: it would miss or remove
+/// files, or write on after another has taken over.
 const MAGICS: [[u8; 8]; 3] = [*b"LARCHJS1", *b"LARCHJS2", *b"LARCHJS3"];
 
 /// The places of magics among [`MAGICS`].

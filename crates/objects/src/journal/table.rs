@@ -1,16 +1,17 @@
-//! The files that grow, as all sheets up to one of them leave them: their names, and where in which sheets their bytes are. It
-//! holds no bytes of files, and knows no store. Readers and writers apply the same changes in the same order, so they have the
-//! same table.
+//! The files that grow, as all sheets up to one of them leave them: their names, and where in which sheets their bytes
+//! are. It holds no bytes of files, and knows no store. Readers and writers apply the same changes in the same order,
+//! so they have the same table.
 
 use super::sheet::{CLAIM, GUEST};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// The most sheets that stay because a writer that never said that it ended would put its next one there. So their number does not
-/// grow for ever with writers that are killed.
+/// The most sheets that stay because a writer that never said that it ended would put its next one there. So their
+/// number does not grow for ever with writers that are killed.
 const MOST_FENCES: usize = 1000;
 
-/// What was of no use when a writer took over so long ago, by its clock and by that of the writer that ends, has been so for long enough.
+/// What was of no use when a writer took over so long ago, by its clock and by that of the writer that ends, has been
+/// so for long enough.
 const SETTLED_SECONDS: u64 = 24 * 3600;
 
 /// The file of a branch that says which of its files lie with other databases.
@@ -50,7 +51,8 @@ pub struct Holder {
 /// The time in which the holder writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// A number that the sheets with which it takes over have, and no others; 0 if it took over as releases did that had none.
+    /// A number that the sheets with which it takes over have, and no others; 0 if it took over as releases did that
+    /// had none.
     pub id: u64,
     /// The first of these sheets.
     pub sheet: u64,
@@ -95,8 +97,8 @@ pub enum Change {
     Table(Table),
     /// A writer takes over that has read all before, as writers of earlier releases did.
     Begin(Holder),
-    /// A writer takes over that may not know yet what is before. Its epoch is one more than that of the writer before, and it has a term
-    /// with this number. What the holder itself says again changes nothing.
+    /// A writer takes over that may not know yet what is before. Its epoch is one more than that of the writer before,
+    /// and it has a term with this number. What the holder itself says again changes nothing.
     Claim { id: u64, since: u64, who: String },
     /// The holder puts no more.
     End,
@@ -118,8 +120,9 @@ pub struct Table {
     pub holder: Option<Holder>,
     /// The time of the holder.
     pub term: Term,
-    /// The sheets that writers before meet when they put their next one, and when they were taken over, in seconds since the Unix epoch.
-    /// They stay: a writer that has not said that it ended may still put its next sheet, however late.
+    /// The sheets that writers before meet when they put their next one, and when they were taken over, in seconds
+    /// since the Unix epoch. They stay: a writer that has not said that it ended may still put its next sheet, however
+    /// late.
     pub fences: BTreeMap<u64, u64>,
     /// What was of no use long ago.
     pub marks: Marks,

@@ -355,7 +355,8 @@ fn processes_that_live_for_seconds_leave_no_growing_number_of_sheets() {
     check_short_processes(20, 400, 1);
 }
 
-/// Expects that short processes, of which each syncs so often and begins `days` days after the one before, leave the sheets of few.
+/// Expects that short processes, of which each syncs so often and begins `days` days after the one before, leave the
+/// sheets of few.
 fn check_short_processes(processes: u64, syncs: usize, days: u64) {
     let (store, clock) = calm(7);
     let client = store.client();

@@ -1,5 +1,5 @@
-//! A file, and what a read reads from: something that is opened when the read is made, not when it is asked for. It does
-//! not know how files are found, nor how the number of open files is bounded.
+//! A file, and what a read reads from: something that is opened when the read is made, not when it is asked for. It
+//! does not know how files are found, nor how the number of open files is bounded.
 //!
 //! A file is always open and can be read from itself, and every other source gives a file for as long as it is open: so
 //! both are in one file.
@@ -64,9 +64,9 @@ pub trait File: ReadSource {
     ///
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Asks the file system for room for the first `bytes`, without changing the length, so that writes need not look for room.
-    /// It may do nothing, and does nothing on a disk that is nearly full. The file system takes room beyond the end back when the
-    /// file is removed, or cut, even to the length that it has.
+    /// Asks the file system for room for the first `bytes`, without changing the length, so that writes need not look
+    /// for room. It may do nothing, and does nothing on a disk that is nearly full. The file system takes room beyond
+    /// the end back when the file is removed, or cut, even to the length that it has.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ pub trait File: ReadSource {
     fn allocate_ahead(&self, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
-    /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full. What is
-    /// in the new bytes is not said. After an error the file may have any length up to that.
+    /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full.
+    /// What is in the new bytes is not said. After an error the file may have any length up to that.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ pub trait File: ReadSource {
     }
 }
 
-/// Something that can be opened for a read. Thread safe. Two reads are of the same source if they point to the same value.
+/// Something that can be opened for a read. Thread safe. Two reads are of the same source if they point to the same
+/// value.
 ///
 /// Every [`File`] is one, and is open already.
 pub trait ReadSource: Send + Sync + Debug {

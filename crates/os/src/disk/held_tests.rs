@@ -1,5 +1,5 @@
-//! A directory that is held is the same one, wherever it is moved; and what was removed is not written to. On the real disk and on the
-//! simulated one.
+//! A directory that is held is the same one, wherever it is moved; and what was removed is not written to. On the real
+//! disk and on the simulated one.
 
 use crate::real::RealDisk;
 use crate::real::tests::Scratch;

@@ -18,8 +18,8 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
-/// How many more urgent reads may pass one that could be begun. Of the reads that a full queue begins, 1 in 33 is then of
-/// the next urgency, and 1 in 33 of the one after it.
+/// How many more urgent reads may pass one that could be begun. Of the reads that a full queue begins, 1 in 33 is then
+/// of the next urgency, and 1 in 33 of the one after it.
 const PATIENCE: usize = 32;
 
 /// What waits in a queue.

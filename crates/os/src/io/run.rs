@@ -18,8 +18,8 @@ use crate::{BLOCK_BYTES, Buffer, File, OpenSource};
 use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 
-/// The most that one read of the disk takes. With several under way a disk is as fast with it as with larger ones, and what
-/// is needed waits behind it for 0.13 ms at 1 GB/s.
+/// The most that one read of the disk takes. With several under way a disk is as fast with it as with larger ones, and
+/// what is needed waits behind it for 0.13 ms at 1 GB/s.
 const RUN_BYTES: u64 = 128 << 10;
 
 /// The most that is read needlessly between two reads. 16 KiB at 750 MB/s take as long as a read at 46,000 a second.
@@ -259,7 +259,8 @@ impl ReadRun {
         }
     }
 
-    /// Leaves the extended buffers where they are, forever, and puts new ones of the length that they had into their place.
+    /// Leaves the extended buffers where they are, forever, and puts new ones of the length that they had into their
+    /// place.
     #[cfg(target_os = "linux")]
     pub(crate) fn renew_buffers(&mut self, lengths: &Lengths) {
         let lengths = std::iter::once(lengths.first).chain(lengths.rest.iter().copied());
@@ -268,8 +269,8 @@ impl ReadRun {
         }
     }
 
-    /// Gives every read its part of the bytes, which were read from the offset of the first and lie in `pieces`, and reports its
-    /// end. There are fewer than the run takes only at the end of what is read.
+    /// Gives every read its part of the bytes, which were read from the offset of the first and lie in `pieces`, and
+    /// reports its end. There are fewer than the run takes only at the end of what is read.
     pub(crate) fn fill(self, pieces: &[&[u8]]) {
         let start = self.first.offset;
         // The pieces from the one on in which the last read began, and where this one begins. Reads come in order.

@@ -1,8 +1,8 @@
 //! A number for each slab, found by being large enough: a tree in which each node has the greatest number below it.
 //! It does not know what the numbers count.
 //!
-//! Node 1 is the root, nodes `2n` and `2n + 1` are the children of `n`, and the leaves begin at `leaves`. For 16,384 slabs,
-//! 32 GiB, it takes 64 KiB and 14 steps to find or change a number.
+//! Node 1 is the root, nodes `2n` and `2n + 1` are the children of `n`, and the leaves begin at `leaves`. For 16,384
+//! slabs, 32 GiB, it takes 64 KiB and 14 steps to find or change a number.
 
 /// The tree.
 #[derive(Debug, Default)]

@@ -3,8 +3,9 @@
 /// Bytes that the processor fetches together.
 const LINE_BYTES: usize = 64;
 
-/// Asks for the lines of `bytes` bytes from `start` on. It is a hint: nothing is read, and an address where nothing lies does no
-/// harm. Lines that are asked for together arrive together, where reads that lead to each other wait for each other.
+/// Asks for the lines of `bytes` bytes from `start` on. It is a hint: nothing is read, and an address where nothing
+/// lies does no harm. Lines that are asked for together arrive together, where reads that lead to each other wait for
+/// each other.
 #[inline(always)]
 pub fn prefetch(start: usize, bytes: usize) {
     let mut at = start & !(LINE_BYTES - 1);

@@ -54,7 +54,8 @@ impl Blocks {
         })
     }
 
-    /// The first bit from `at` on that is set, or with all bits of `flip` set, that is not; the number of blocks if none.
+    /// The first bit from `at` on that is set, or with all bits of `flip` set, that is not; the number of blocks if
+    /// none.
     fn next(&self, at: usize, flip: u64) -> usize {
         let mut at = at;
         while at < SLAB_BLOCKS {

@@ -19,8 +19,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow: 16 stands for 1/16. Where it
-/// would take more, it takes none.
+/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow: 16 stands for 1/16.
+/// Where it would take more, it takes none.
 #[cfg(target_os = "linux")]
 const AHEAD_PART: u64 = 16;
 

@@ -16,8 +16,8 @@ pub(super) struct Guard {
     /// The directory, as it was called then.
     directory: PathBuf,
     file: Arc<fs::File>,
-    /// Whether the file system says of a file that was removed that it has no names. All that we know do; one that says so of every
-    /// file is not asked.
+    /// Whether the file system says of a file that was removed that it has no names. All that we know do; one that says
+    /// so of every file is not asked.
     counts_names: bool,
 }
 

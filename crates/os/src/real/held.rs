@@ -1,5 +1,5 @@
-//! The file system for a process that works in a directory: names in it stand for what is in this directory, wherever it is moved and
-//! whatever comes to its old place. It does not know what the files are.
+//! The file system for a process that works in a directory: names in it stand for what is in this directory, wherever
+//! it is moved and whatever comes to its old place. It does not know what the files are.
 //!
 //! ```text
 //! hold(/data/db)          a descriptor of the directory
@@ -10,12 +10,15 @@
 //! rm /data/db/LOCK        the same, although the directory is there: another process can have taken a new lock
 //! ```
 //!
-//! - A name in the directory is looked up beside the descriptor. So no call reaches a directory that came to the old place.
-//! - Before a name in the directory is made, changed or removed, and before a file is opened for writing, the guard must have its name.
+//! - A name in the directory is looked up beside the descriptor. So no call reaches a directory that came to the old
+//!   place.
+//! - Before a name in the directory is made, changed or removed, and before a file is opened for writing, the guard
+//!   must have its name.
 //! - A sync reports success only if the guard had a name after it: one call (`fstat`) for each sync.
 //!
-//! Between the look at the guard and the change there is a moment. Only a process that takes a new lock in the same directory after its
-//! lock file was removed by hand can come in between; a directory that was removed or moved as a whole has no such moment.
+//! Between the look at the guard and the change there is a moment. Only a process that takes a new lock in the same
+//! directory after its lock file was removed by hand can come in between; a directory that was removed or moved as a
+//! whole has no such moment.
 //!
 //! Thread safe. Clones of the disk share what they hold.
 

@@ -11,8 +11,9 @@ use std::io;
 /// How often taking a lock is tried. Each try fails only if another process has removed the file meanwhile.
 const LOCK_ATTEMPTS: u32 = 1000;
 
-/// A locked file (flock). The lock belongs to the open file, which a child process shares from its fork until it ends or runs
-/// another program. So the process that took the lock releases it, and does not leave that to the last descriptor.
+/// A locked file (flock). The lock belongs to the open file, which a child process shares from its fork until it ends
+/// or runs another program. So the process that took the lock releases it, and does not leave that to the last
+/// descriptor.
 #[derive(Debug)]
 pub(super) struct RealLock {
     file: Arc<fs::File>,
@@ -33,8 +34,9 @@ impl RealLock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             let lock = RealLock { file: Arc::new(file), origin: ProcessOrigin::here() };
-            // The process that held the lock before may have removed the file between the opening and the locking; then another process can
-            // have locked a new file of this name. Each round that ends without a lock means that this has happened.
+            // The process that held the lock before may have removed the file between the opening and the locking; then
+            // another process can have locked a new file of this name. Each round that ends without a lock means that
+            // this has happened.
             if place.is_name_of(&lock.file).map_err(failed)? {
                 return Ok(lock);
             }

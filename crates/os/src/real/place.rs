@@ -1,5 +1,5 @@
-//! What a name stands for: beside a directory that is held open, or where the process looks for it. All calls of the system that take
-//! a name are here. It does not know who holds a directory, nor why.
+//! What a name stands for: beside a directory that is held open, or where the process looks for it. All calls of the
+//! system that take a name are here. It does not know who holds a directory, nor why.
 //!
 //! ```text
 //! RealDisk           Place { base: the current directory, name: "/data/db/00000031.log" }    the name at the time of the call

@@ -249,7 +249,8 @@ fn a_lock_whose_file_its_holder_removes_excludes_the_others() {
                         Ok(lock) => {
                             assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "another thread has the lock, too");
                             turns.fetch_add(1, Ordering::Relaxed);
-                            // From the removal on another thread may hold the lock of a new file, so this one counts no more.
+                            // From the removal on another thread may hold the lock of a new file, so this one counts no
+                            // more.
                             holders.fetch_sub(1, Ordering::SeqCst);
                             fs::remove_file(&path).expect("only the holder removes it");
                             drop(lock);

@@ -11,12 +11,12 @@
 //! * At most `n - 1` of the `n` threads poll jobs of high priority, at most `n - 1` poll others, and at most `n - 2`,
 //!   but at least one, poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other
 //!   class.
-//! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only, and no other
-//!   job waits for them.
+//! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only,
+//!   and no other job waits for them.
 //! * Within a class jobs take turns, a step each, but for those that were woken first.
 //! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
-//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time; the others need not look at the
-//!   clock, so a wake costs one thread's sleep and not everybody's.
+//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time; the others need not look
+//!   at the clock, so a wake costs one thread's sleep and not everybody's.
 //! * A job that panics is never polled again; its thread goes on.
 //! * Jobs are polled, and dropped, without a lock.
 
@@ -37,8 +37,8 @@ use crate::sync::loom::thread::{self, ThreadId};
 #[cfg(shuttle)]
 use crate::sync::shuttle::thread::{self, ThreadId};
 
-/// How long a thread waits for work before it ends. Starting one costs about 50 us, so a thread that is wanted once a second
-/// may as well stay.
+/// How long a thread waits for work before it ends. Starting one costs about 50 us, so a thread that is wanted once a
+/// second may as well stay.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
 /// Threads that a pool has at least: one for each class that must go on.
@@ -115,8 +115,8 @@ enum Status {
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less. There is one thread more while all of
-    /// these are busy and commits wait for a sync of the background.
+    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less. There is one thread more
+    /// while all of these are busy and commits wait for a sync of the background.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
             thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())

@@ -103,13 +103,14 @@ impl SimDisk {
         self.state.lock().faults.fail_links(kind);
     }
 
-    /// Fails one look in `one_in`, as the seed says: reads, openings of files that are there, lists of names and measures of lengths.
+    /// Fails one look in `one_in`, as the seed says: reads, openings of files that are there, lists of names and
+    /// measures of lengths.
     pub fn fail_looks(&self, one_in: u32, kind: ErrorKind) {
         self.state.lock().faults.fail_looks(one_in, kind);
     }
 
-    /// Fails to make, rename, remove and lock files and directories, and to open files to write them, as a file system that is read-only
-    /// (`ReadOnlyFilesystem`), or one where the process may only read (`PermissionDenied`).
+    /// Fails to make, rename, remove and lock files and directories, and to open files to write them, as a file system
+    /// that is read-only (`ReadOnlyFilesystem`), or one where the process may only read (`PermissionDenied`).
     pub fn fail_changes(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_changes(kind);
     }

@@ -70,7 +70,8 @@ impl Faults {
         self.links.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Whether names may be changed, and files be opened to change them. The operation itself is counted where it is done.
+    /// Whether names may be changed, and files be opened to change them. The operation itself is counted where it is
+    /// done.
     pub(super) fn change(&self) -> io::Result<()> {
         self.changes.map_or(Ok(()), |kind| Err(injected(kind)))
     }

@@ -22,7 +22,8 @@ pub(super) struct SimFile {
     path: PathBuf,
     /// The lock file that has to have a name after a sync, and the directory that it guards.
     guard: Option<(FileId, PathBuf)>,
-    /// One more than [the number of changes](super::names::Names::changes) when it had a name; 0 before it was looked for.
+    /// One more than [the number of changes](super::names::Names::changes) when it had a name; 0 before it was looked
+    /// for.
     named_at: AtomicU64,
 }
 

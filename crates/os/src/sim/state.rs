@@ -35,7 +35,8 @@ pub(super) struct SimDiskState {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     next_file: u64,
-    /// The lock files that are held now, all taken since the last start. A file that is removed stays locked, and its name does not.
+    /// The lock files that are held now, all taken since the last start. A file that is removed stays locked, and its
+    /// name does not.
     pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
     /// Where the directories are that are held: by a number, and nowhere once they are removed.

@@ -1,6 +1,6 @@
 //! A store in memory that many clients use, and that is as hard to live with as stores are: responses are lost or late,
-//! requests arrive twice, uploads break off, looks are answered with an older state. One seed decides. It does not know what
-//! the objects are.
+//! requests arrive twice, uploads break off, looks are answered with an older state. One seed decides. It does not know
+//! what the objects are.
 //!
 //! What is promised, and nothing more:
 //! - [`Store::put_if_absent`] decides for all clients at once, whatever the client learns of it;
@@ -143,8 +143,8 @@ impl SimStore {
         self.state.lock().trouble = trouble;
     }
 
-    /// Has the store put objects over others although it was asked not to, as one does behind a proxy that takes the condition out of
-    /// requests.
+    /// Has the store put objects over others although it was asked not to, as one does behind a proxy that takes the
+    /// condition out of requests.
     pub fn set_ignores_conditions(&self, ignores: bool) {
         self.state.lock().ignores_conditions = ignores;
     }

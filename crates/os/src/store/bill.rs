@@ -1,4 +1,5 @@
-//! How many requests were made of a store, how many bytes went, and what they cost at a price. It does not know who makes them.
+//! How many requests were made of a store, how many bytes went, and what they cost at a price. It does not know who
+//! makes them.
 
 use std::fmt;
 use std::iter::Sum;
@@ -19,9 +20,11 @@ pub struct Requests {
 /// What a store was asked since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests: those that were sent, where the store is spoken to by HTTP, with every attempt; else those that were asked for.
+    /// Requests: those that were sent, where the store is spoken to by HTTP, with every attempt; else those that were
+    /// asked for.
     pub requests: Requests,
-    /// Attempts after the first that were made because of an error. Some stores make others, which are in `requests` only.
+    /// Attempts after the first that were made because of an error. Some stores make others, which are in `requests`
+    /// only.
     pub retries: u64,
     /// Bytes of objects read.
     pub read_bytes: u64,

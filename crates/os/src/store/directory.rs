@@ -5,8 +5,9 @@
 //! sst/00000024-9.sst.unfinished  one that is being written
 //! ```
 //!
-//! An object is written to a file of another name, synced, and then given its name. A process that dies leaves files that are
-//! not finished; nobody sees them, and whoever lists a folder to clean it up removes them by [`DirectoryStore::remove_unfinished`].
+//! An object is written to a file of another name, synced, and then given its name. A process that dies leaves files
+//! that are not finished; nobody sees them, and whoever lists a folder to clean it up removes them by
+//! [`DirectoryStore::remove_unfinished`].
 
 use super::{Store, StoredObject, Upload};
 use crate::sync::Arc;
@@ -32,8 +33,8 @@ pub struct DirectoryStore {
 }
 
 impl DirectoryStore {
-    /// Objects in `directory`, which is made when it is needed. `client` is a number that no other client of the directory
-    /// has.
+    /// Objects in `directory`, which is made when it is needed. `client` is a number that no other client of the
+    /// directory has.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, client: u64) -> DirectoryStore {
         DirectoryStore { disk, directory: directory.to_owned(), puts: AtomicU64::new(0), client }
     }
@@ -79,7 +80,8 @@ fn give_name(disk: &dyn Disk, new: &Path, path: &Path) -> io::Result<()> {
     {
         return linked;
     }
-    // A name that is taken may have been given by an earlier attempt whose sync failed: the caller may take it for its own.
+    // A name that is taken may have been given by an earlier attempt whose sync failed: the caller may take it for its
+    // own.
     disk.sync_dir(path.parent().expect("an object lies in the directory"))?;
     linked
 }

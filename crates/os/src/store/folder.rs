@@ -1,7 +1,7 @@
 //! A folder of a store, as a store of its own. It does not know what the objects are.
 //!
-//! Several databases of one store lie in folders of it. Each has a store in which its names are short, and sees objects of the
-//! others by names that begin with `/`.
+//! Several databases of one store lie in folders of it. Each has a store in which its names are short, and sees objects
+//! of the others by names that begin with `/`.
 
 use super::{Bill, PutDone, RangeDone, Store, StoredObject, Upload};
 use crate::sync::Arc;

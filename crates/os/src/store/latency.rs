@@ -1,12 +1,13 @@
 //! How long short reads of a store take, as measured lately. It does not know what is read.
 //!
-//! Reads are taken in groups of [`GROUP`]. What counts is the mean of the better one of the last two groups: reads that wait
-//! for a busy store, or for a connection, do not make the store look far for long. Long reads count as far as they are short:
-//! the time that their bytes take is taken off.
+//! Reads are taken in groups of [`GROUP`]. What counts is the mean of the better one of the last two groups: reads that
+//! wait for a busy store, or for a connection, do not make the store look far for long. Long reads count as far as they
+//! are short: the time that their bytes take is taken off.
 
 use std::time::Duration;
 
-/// Before anything is measured a store is taken to be in another building: one that is near is known after the first reads.
+/// Before anything is measured a store is taken to be in another building: one that is near is known after the first
+/// reads.
 const ASSUMED: Duration = Duration::from_millis(10);
 
 const GROUP: u32 = 32;

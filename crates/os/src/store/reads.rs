@@ -1,8 +1,8 @@
-//! Reads of objects, many under way, neighbouring ones as one request. It does not know how a store makes them. Reads of files
-//! that are no objects go to another machine's reads.
+//! Reads of objects, many under way, neighbouring ones as one request. It does not know how a store makes them. Reads
+//! of files that are no objects go to another machine's reads.
 //!
-//! A request of a store costs a round trip and money, whatever its length. So reads are joined over wider gaps than those of a
-//! disk, and a run is longer.
+//! A request of a store costs a round trip and money, whatever its length. So reads are joined over wider gaps than
+//! those of a disk, and a run is longer.
 
 use super::StoreObject;
 use super::latency::Latency;
@@ -47,7 +47,8 @@ struct StoreReadsShared {
 
 struct StoreReadsState {
     queue: Queue<ReadRun>,
-    /// Whether a thread begins reads. Others leave theirs to it, so that a store whose reads end at once does not recurse.
+    /// Whether a thread begins reads. Others leave theirs to it, so that a store whose reads end at once does not
+    /// recurse.
     is_beginning: bool,
     latency: Latency,
 }

@@ -144,9 +144,9 @@ impl Budget {
         Some(Turn { budget: Arc::clone(self), is_of_task: false })
     }
 
-    /// Takes the tasks' turn if it is free; otherwise `None`, and the task of `context` queues under the number `waiter`
-    /// until it is woken or [leaves](Budget::leave_queue). It is woken when the turn is given back, when the pages of its
-    /// holder have landed, and when room may have appeared.
+    /// Takes the tasks' turn if it is free; otherwise `None`, and the task of `context` queues under the number
+    /// `waiter` until it is woken or [leaves](Budget::leave_queue). It is woken when the turn is given back, when the
+    /// pages of its holder have landed, and when room may have appeared.
     pub fn poll_queue(self: &Arc<Self>, waiter: u64, context: &Context<'_>) -> Option<Turn> {
         // Wakers are cloned and dropped outside of the lock: they are not our code.
         let waker = context.waker().clone();
@@ -305,7 +305,8 @@ impl Charge {
         self
     }
 
-    /// A charge of `bytes` to the same budget for hints of the page that this charge pays for; `None` if they do not fit.
+    /// A charge of `bytes` to the same budget for hints of the page that this charge pays for; `None` if they do not
+    /// fit.
     pub fn for_hints(&self, bytes: u64) -> Option<Self> {
         let (Some(budget), Purpose::Page(kind)) = (&self.budget, self.purpose) else { return None };
         // Most calls end here once the budget is full.

@@ -61,7 +61,8 @@ impl PageCache {
     }
 
     /// A decoded page, checked by the format layer and paid for by `charge`; beyond the budget if it unpacked to more
-    /// than was guessed and pins leave no room for that, or if it is not needed and other pages would have to go for it.
+    /// than was guessed and pins leave no room for that, or if it is not needed and other pages would have to go for
+    /// it.
     pub(crate) fn make_page(
         &self,
         key: PageKey,

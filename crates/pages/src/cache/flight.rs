@@ -76,8 +76,8 @@ impl Flight {
         self.admit.load(Ordering::Relaxed)
     }
 
-    /// Says that a step needs the page. True if the read has to become more urgent for it: a reader needs the page, and none
-    /// did before.
+    /// Says that a step needs the page. True if the read has to become more urgent for it: a reader needs the page, and
+    /// none did before.
     pub fn need(&self, demand: Demand) -> bool {
         let before = self.demand.fetch_max(demand as u8, Ordering::Relaxed);
         demand == Demand::Reader && before < demand as u8

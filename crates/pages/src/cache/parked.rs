@@ -10,9 +10,9 @@
 //!   [`PATIENCE`] times that the hand of a clock came past. The hand goes on by [`LOOK`] sessions whenever a turn is
 //!   taken, which happens only while pins leave no room.
 //!
-//! A session that lost its pages asks for them again when it is polled, and each time that a step loses them its patience
-//! doubles. So a future that is polled from time to time ends, however late it is polled; and a future that is not polled
-//! holds up others once.
+//! A session that lost its pages asks for them again when it is polled, and each time that a step loses them its
+//! patience doubles. So a future that is polled from time to time ends, however late it is polled; and a future that is
+//! not polled holds up others once.
 //!
 //! Thread safe. Nothing is taken away, dropped or woken under the lock.
 
@@ -20,8 +20,9 @@ use super::look::LOOK;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
-/// How often a session is passed over before it loses its pages for the first time. An executor that polls in the order of
-/// wakes polls a session before one that was woken later is polled twice; the rest is for those with several threads.
+/// How often a session is passed over before it loses its pages for the first time. An executor that polls in the order
+/// of wakes polls a session before one that was woken later is polled twice; the rest is for those with several
+/// threads.
 const PATIENCE: u64 = 32;
 
 /// What a session has while it waits.

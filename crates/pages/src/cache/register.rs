@@ -9,8 +9,8 @@ use os::{Disk, Machine, Reads};
 use std::path::PathBuf;
 
 impl PageCache {
-    /// Makes the pages of a file known to the cache, without opening it; they are read on the thread that asks. `id` seeds
-    /// the checksums of its pages. A file registered twice is cached twice.
+    /// Makes the pages of a file known to the cache, without opening it; they are read on the thread that asks. `id`
+    /// seeds the checksums of its pages. A file registered twice is cached twice.
     pub fn register(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<PagedFile> {
         self.register_with(path.into(), id, disk, Arc::new(CallerReads))
     }

@@ -1,5 +1,5 @@
-//! How a session gets memory for the pages that it is going to read: within the budget, for which other pages are evicted, or
-//! beyond it, by the one turn to overdraw. It does not know how pages are read.
+//! How a session gets memory for the pages that it is going to read: within the budget, for which other pages are
+//! evicted, or beyond it, by the one turn to overdraw. It does not know how pages are read.
 
 use super::PageCache;
 use super::budget::{Charge, Turn};
@@ -107,8 +107,8 @@ impl PageCache {
         }
     }
 
-    /// Evicts unpinned pages worth `bytes` if it finds them looking at `look` places of each shard for each: about the same from all
-    /// shards, as what many reads need together may be all that one has. Returns what they are worth.
+    /// Evicts unpinned pages worth `bytes` if it finds them looking at `look` places of each shard for each: about the
+    /// same from all shards, as what many reads need together may be all that one has. Returns what they are worth.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
         let (mut freed, mut evicted) = (0, Vec::new());
         let share = bytes.div_ceil(self.shards.len() as u64);

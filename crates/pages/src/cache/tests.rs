@@ -439,7 +439,8 @@ fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
     }
 }
 
-/// Pages of 1 MiB that pack to a few KiB, and a cache for two of them, which has room for what all are expected to take.
+/// Pages of 1 MiB that pack to a few KiB, and a cache for two of them, which has room for what all are expected to
+/// take.
 fn unpacking() -> (Numbered, Arc<PageCache>, Arc<PagedFile>) {
     let numbered = Numbered::write(&[PageKind::Data; 20], 1 << 20, crate::Compression::Lz4, crate::Packing::Tight);
     let cache = PageCache::new(3 << 20, 8, accept);

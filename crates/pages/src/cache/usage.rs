@@ -1,5 +1,5 @@
-//! What is in a cache at one moment: bytes by owner and kind, and the pages of some files. It does not know how pages come and
-//! go.
+//! What is in a cache at one moment: bytes by owner and kind, and the pages of some files. It does not know how pages
+//! come and go.
 
 use super::PageCache;
 use super::key::PageKey;
@@ -24,11 +24,11 @@ pub struct CacheUsage {
     pub in_flight_bytes: u64,
     /// Number of pages in memory.
     pub frames: u64,
-    /// What the system has given for buffers of pages, whether pages are in it or not; buffers of more than 1 MiB and those
-    /// beyond the budget come from elsewhere.
+    /// What the system has given for buffers of pages, whether pages are in it or not; buffers of more than 1 MiB and
+    /// those beyond the budget come from elsewhere.
     pub backed_bytes: u64,
-    /// What stands around pages: frames, the table, the memory's own lists. Paid for by what a page costs beyond its buffer,
-    /// while there are as many pages as there were at most.
+    /// What stands around pages: frames, the table, the memory's own lists. Paid for by what a page costs beyond its
+    /// buffer, while there are as many pages as there were at most.
     pub overhead_bytes: u64,
     /// Contexts that unpack pages, beside the budget.
     pub unpacker_bytes: u64,
@@ -144,8 +144,8 @@ impl PageCache {
         usage
     }
 
-    /// Pages of `files` in the cache now, at most `most`: first those that [serve many](PageKind::serves_many), then those
-    /// that were used most. In no order.
+    /// Pages of `files` in the cache now, at most `most`: first those that [serve many](PageKind::serves_many), then
+    /// those that were used most. In no order.
     ///
     /// For care, not for hot paths: each shard is locked while its pages are looked at, twice.
     pub fn resident_of<'f>(

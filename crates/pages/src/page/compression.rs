@@ -11,11 +11,11 @@ pub enum Compression {
     None,
     /// LZ4, kept for the pages it makes an eighth smaller.
     Lz4,
-    /// zstd, kept for the pages it makes an eighth smaller. Files are smaller than with LZ4, and reading a page takes several
-    /// times as long: for data that lies far away or is seldom read.
+    /// zstd, kept for the pages it makes an eighth smaller. Files are smaller than with LZ4, and reading a page takes
+    /// several times as long: for data that lies far away or is seldom read.
     Zstd {
-        /// How long to look for what repeats, [1 to 19](Compression::ZSTD_LEVELS). It costs those who write; pages of all levels
-        /// are read alike.
+        /// How long to look for what repeats, [1 to 19](Compression::ZSTD_LEVELS). It costs those who write; pages of
+        /// all levels are read alike.
         level: u8,
     },
 }

@@ -1,8 +1,8 @@
-//! Compresses the payloads of pages that are written one after the other. It does not know what stands before them, or which
-//! pages are worth it.
+//! Compresses the payloads of pages that are written one after the other. It does not know what stands before them, or
+//! which pages are worth it.
 //!
-//! zstd works in a context: tables of what it has seen, from 280 KiB for pages of 16 KiB at level 3 to 18 MiB for value pages of
-//! 1 MiB at level 19. The packer makes it for its first page, keeps it for the next ones and frees it when it
+//! zstd works in a context: tables of what it has seen, from 280 KiB for pages of 16 KiB at level 3 to 18 MiB for value
+//! pages of 1 MiB at level 19. The packer makes it for its first page, keeps it for the next ones and frees it when it
 //! is dropped. LZ4 has none.
 
 use std::fmt;

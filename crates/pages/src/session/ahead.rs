@@ -1,11 +1,11 @@
-//! What a session asked for before a step needed it: the hints of the next round, the pages that are being read, and the
-//! pages that came and that the cache does not keep. It does not know how pages are read.
+//! What a session asked for before a step needed it: the hints of the next round, the pages that are being read, and
+//! the pages that came and that the cache does not keep. It does not know how pages are read.
 //!
 //! * What was asked for first is needed first: where there is no room for all, what was asked for last is not read.
-//! * Index nodes stay for later steps, because they lead to many pages. Nodes that no step looked at for a whole round make
-//!   room first.
-//! * Other pages go only when the reader seems to have gone elsewhere: it took none of them while hints were turned away for
-//!   [`GIVEN_UP_ROUNDS`] rounds.
+//! * Index nodes stay for later steps, because they lead to many pages. Nodes that no step looked at for a whole round
+//!   make room first.
+//! * Other pages go only when the reader seems to have gone elsewhere: it took none of them while hints were turned
+//!   away for [`GIVEN_UP_ROUNDS`] rounds.
 
 use super::admit::{Admit, is_node};
 use super::request::Request;
@@ -20,8 +20,8 @@ use std::collections::{HashMap, HashSet};
 /// 128 MiB of pages of 4 KiB. When there are more the oldest are forgotten: by then the reader is past them.
 pub const MAX_HINTS: usize = 1 << 16;
 
-/// Rounds that turn hints away, and between which no page was taken, after which the reader is held to have gone elsewhere:
-/// the trees of a step that fault one by one are fewer as a rule.
+/// Rounds that turn hints away, and between which no page was taken, after which the reader is held to have gone
+/// elsewhere: the trees of a step that fault one by one are fewer as a rule.
 pub const GIVEN_UP_ROUNDS: u32 = 4;
 
 /// Hints, pages on their way, and pages that came.
@@ -174,8 +174,8 @@ impl ReadAhead {
         keep_landed(&mut self.pages, key, time, landing);
     }
 
-    /// A round that brought `needed` ends; it `was_short` of room for its hints. Keeps nodes that the cache does not keep, in
-    /// `room_bytes` with what is here already; without room, because others queue for memory, keeps nothing.
+    /// A round that brought `needed` ends; it `was_short` of room for its hints. Keeps nodes that the cache does not
+    /// keep, in `room_bytes` with what is here already; without room, because others queue for memory, keeps nothing.
     pub fn end_round(&mut self, needed: &[(PageKey, PageRef)], was_short: bool, admit: Admit, room_bytes: Option<u64>) {
         self.rejected_rounds = self.rejected_rounds.saturating_add(was_short.into());
         if !self.in_flight.is_empty() {

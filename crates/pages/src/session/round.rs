@@ -1,5 +1,5 @@
-//! One round of fetching: look, reserve, claim, begin to read; and, once all has landed, gather what came. It does not know
-//! the step it is for.
+//! One round of fetching: look, reserve, claim, begin to read; and, once all has landed, gather what came. It does not
+//! know the step it is for.
 //!
 //! The order is what keeps sessions from waiting for each other in a circle. All waiting for memory is over before the
 //! first page is claimed; the thread that reads a page lands the claim, without its session; so every page that is
@@ -88,7 +88,8 @@ pub(super) struct Round {
     awaited: Vec<Awaited>,
     /// Pages on their way that are not needed and are waited for all the same.
     also: Vec<(Arc<Flight>, Arc<PagedFile>)>,
-    /// Pages read ahead that the cache does not keep, each with the time it was asked for, in the order of files and offsets.
+    /// Pages read ahead that the cache does not keep, each with the time it was asked for, in the order of files and
+    /// offsets.
     pub ahead: Vec<(PageKey, InFlight)>,
     /// There was no room for some of the pages that are not needed.
     pub was_short: bool,
@@ -142,12 +143,12 @@ pub(super) struct InFlight {
 }
 
 impl Round {
-    /// Begins to bring `requests` (sorted, each page once) into memory; of those that are not needed, those for which there
-    /// is room in the order they were asked for. `in_flight` gives the read of a page that the session has on its way. `turn` is the right
-    /// to exceed the budget if the step has it already, or gets it here.
+    /// Begins to bring `requests` (sorted, each page once) into memory; of those that are not needed, those for which
+    /// there is room in the order they were asked for. `in_flight` gives the read of a page that the session has on its
+    /// way. `turn` is the right to exceed the budget if the step has it already, or gets it here.
     ///
-    /// With a `waiter` the answer may be `None`: there is no room, nothing was begun, and the task is woken when it is worth
-    /// trying again. Without one it waits for room.
+    /// With a `waiter` the answer may be `None`: there is no room, nothing was begun, and the task is woken when it is
+    /// worth trying again. Without one it waits for room.
     pub fn begin(
         manner: &Manner<'_>,
         requests: &[Request],
@@ -185,7 +186,8 @@ impl Round {
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
         }
-        // A single page is here sooner when it is read without handing it over. It has mostly landed then, and is not awaited.
+        // A single page is here sooner when it is read without handing it over. It has mostly landed then, and is not
+        // awaited.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
         if manner.reads_here && is_single && readings.len() == 1 {
             readings.drain(..).for_each(|reading| reading.make(manner.cache));
@@ -199,8 +201,8 @@ impl Round {
         Some(round)
     }
 
-    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`, unless others brought or claimed it
-    /// since the first look.
+    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`, unless others brought or
+    /// claimed it since the first look.
     fn claim(
         &mut self,
         manner: &Manner<'_>,
@@ -363,7 +365,8 @@ impl PageReading {
         ReadRequest { source, offset, buffer, urgency, ticket, done }
     }
 
-    /// Ends the flight with what was read. What comes from a store may have been damaged on its way: it is asked for once more.
+    /// Ends the flight with what was read. What comes from a store may have been damaged on its way: it is asked for
+    /// once more.
     fn land(self, read: Buffer, start: usize, outcome: io::Result<usize>) {
         let page = self.page_of(read, start, outcome);
         let is_damaged = matches!(page, Err(Error::Corrupt { .. }));

@@ -1,5 +1,5 @@
-//! What the step in progress asked for and got: its misses, its pins, and what it holds of the cache. A session has this from
-//! its first miss on. It does not know how pages are read, nor why the step asks for them.
+//! What the step in progress asked for and got: its misses, its pins, and what it holds of the cache. A session has
+//! this from its first miss on. It does not know how pages are read, nor why the step asks for them.
 
 use super::ahead::ReadAhead;
 use super::parked::{Parcel, Parked, Unparked};

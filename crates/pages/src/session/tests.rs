@@ -191,7 +191,8 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
     (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
     assert_eq!((session.page_reads(), cache.usage().used_bytes), (11, 10 * BLOCK_COST));
-    // While none of them is taken, others are turned away; in the end they make room for those, and go with the session.
+    // While none of them is taken, others are turned away; in the end they make room for those, and go with the
+    // session.
     for round in 1..=GIVEN_UP_ROUNDS as usize {
         (50..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
         all_of(&session, &numbered, &file, &[39 + round]).expect("no faults");

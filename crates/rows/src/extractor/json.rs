@@ -1,5 +1,5 @@
-//! A field of a JSON value by its path. The parts of the value beside the path are passed over without being kept; it does not
-//! know where the value comes from.
+//! A field of a JSON value by its path. The parts of the value beside the path are passed over without being kept; it
+//! does not know where the value comes from.
 //!
 //! ```text
 //! path:  "$" { "." name | "['" name "']" | "[" number "]" | "[*]" }

@@ -65,7 +65,8 @@ enum Place {
 struct SplitForm {
     /// `\t`, `\n`, `\r` and `\\` in a piece stand for one byte.
     escaped: bool,
-    /// No bytes are no piece, where otherwise they are an empty one, and a zero byte at the start is no part of the first.
+    /// No bytes are no piece, where otherwise they are an empty one, and a zero byte at the start is no part of the
+    /// first.
     marked: bool,
 }
 
@@ -155,8 +156,8 @@ impl Source {
         }
     }
 
-    /// Appends the values that `bytes`, the key or the part that this source looks at, have for a field of `kind`. Nothing
-    /// appended is a field that is missing.
+    /// Appends the values that `bytes`, the key or the part that this source looks at, have for a field of `kind`.
+    /// Nothing appended is a field that is missing.
     pub fn find<'r>(&self, bytes: &'r [u8], kind: Kind, found: &mut Vec<Found<'r>>) {
         match &self.place {
             Place::Bytes { start, end, reading } => {

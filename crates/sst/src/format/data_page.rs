@@ -85,7 +85,8 @@ pub struct HeadGuess<'k> {
 pub struct HeadMatch<'k> {
     /// What follows the prefix of the page in the key, if it begins with that.
     suffix: Suffix<'k>,
-    /// The rows from here to `high` have the head of the key. All before them have less keys, and all after them greater ones.
+    /// The rows from here to `high` have the head of the key. All before them have less keys, and all after them
+    /// greater ones.
     low: usize,
     high: usize,
 }
@@ -180,7 +181,8 @@ impl Layout {
         &page[self.records_at + start..self.records_at + end]
     }
 
-    /// Splits record `i`: key suffix and the rest. It is part of its callers, because a scan spends half of its time here.
+    /// Splits record `i`: key suffix and the rest. It is part of its callers, because a scan spends half of its time
+    /// here.
     #[inline(always)]
     fn decode<'p>(&self, page: &'p [u8], i: usize) -> Option<(Suffix<'p>, RowRecord)> {
         let (start, end) = self.ends(page, i);
@@ -269,7 +271,8 @@ impl Layout {
         self.base_version
     }
 
-    /// How many of the rows are erases; `None` if a row has older versions in the history, or its value outside the page.
+    /// How many of the rows are erases; `None` if a row has older versions in the history, or its value outside the
+    /// page.
     pub fn erased_alone(&self, page: &[u8]) -> Option<u64> {
         let mut erased = 0;
         for i in 0..self.rows {
@@ -301,8 +304,8 @@ impl Layout {
         self.search_among(page, &self.match_heads(page, key))
     }
 
-    /// The part of [`Layout::search`] that reads the heads. The memory is asked for the record of the first row whose head is that
-    /// of `key`.
+    /// The part of [`Layout::search`] that reads the heads. The memory is asked for the record of the first row whose
+    /// head is that of `key`.
     #[inline(always)]
     pub fn match_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> HeadMatch<'k> {
         let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
@@ -325,8 +328,9 @@ impl Layout {
         prefetch(page + self.prefix_at, self.prefix_bytes.max(1));
     }
 
-    /// Begins a [`Layout::match_heads`] that reads few lines of memory where keys are spread evenly. The memory is asked for the
-    /// heads and offsets among which the key is guessed to be, or for all heads. Otherwise the answer is known.
+    /// Begins a [`Layout::match_heads`] that reads few lines of memory where keys are spread evenly. The memory is
+    /// asked for the heads and offsets among which the key is guessed to be, or for all heads. Otherwise the answer is
+    /// known.
     #[inline(always)]
     pub fn guess_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> Result<HeadGuess<'k>, HeadMatch<'k>> {
         let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
@@ -588,7 +592,8 @@ impl DataPageBuilder {
         self.shortest_key = self.shortest_key.min(key.len());
     }
 
-    /// Takes the last row out, so that its key can be added again with another value. Returns the bytes of key and value.
+    /// Takes the last row out, so that its key can be added again with another value. Returns the bytes of key and
+    /// value.
     pub fn take_back(&mut self) -> usize {
         let row = self.rows.pop().expect("a row was added");
         self.arena.truncate(row.key_at);
@@ -602,8 +607,8 @@ impl DataPageBuilder {
         self.rows.last_mut().expect("an older version follows its newest").tag |= TAG_HISTORY;
     }
 
-    /// Whether the page is at most `limit` bytes long if a row with this key and value is added; false for a page that is
-    /// only a little shorter.
+    /// Whether the page is at most `limit` bytes long if a row with this key and value is added; false for a page that
+    /// is only a little shorter.
     #[inline]
     pub fn fits(&self, key: &[u8], version: Version, value_bytes: usize, limit: usize) -> bool {
         let records = self.records_with(key, version, value_bytes);
@@ -637,8 +642,8 @@ impl DataPageBuilder {
             + (self.value_bytes + value_bytes)
     }
 
-    /// Length in bytes of a page with `rows` rows and no prefix. The records take `records` bytes, and each offset takes
-    /// `offset_bytes`.
+    /// Length in bytes of a page with `rows` rows and no prefix. The records take `records` bytes, and each offset
+    /// takes `offset_bytes`.
     fn page_bytes(rows: usize, records: usize, offset_bytes: usize) -> usize {
         HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + records
     }
@@ -648,7 +653,8 @@ impl DataPageBuilder {
         let rows = self.rows.len();
         assert!(rows > 0, "a page has at least one row");
         let prefix = key::common_prefix(self.key(0), self.key(rows - 1)).min(u16::MAX.into());
-        // What the records take at most. Their exact length is computed first only if it may decide the width of the offsets.
+        // What the records take at most. Their exact length is computed first only if it may decide the width of the
+        // offsets.
         let lengths = 1 + varint::encoded_len(self.longest_key as u64) + self.version_bytes();
         let most = self.key_bytes - rows * prefix + self.value_bytes + rows * lengths;
         let is_wide = |bytes: usize| bytes > usize::from(u16::MAX);

@@ -179,7 +179,8 @@ pub fn samples(heads: &[[u8; HEAD_BYTES]]) -> impl Iterator<Item = &[u8; HEAD_BY
     heads.as_chunks::<BLOCK>().0.iter().map(|block| &block[BLOCK - 1])
 }
 
-/// How many of `heads` are less than `head`, if all of the first `blocks` blocks are, and the last of the next one is not.
+/// How many of `heads` are less than `head`, if all of the first `blocks` blocks are, and the last of the next one is
+/// not.
 #[inline]
 fn below_from(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> usize {
     let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
@@ -198,19 +199,20 @@ pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// As [`equal_heads`], where `blocks` is the number of [`samples`] of the heads that are less than `head`. Only the heads of the
-/// block after these are searched.
+/// As [`equal_heads`], where `blocks` is the number of [`samples`] of the heads that are less than `head`. Only the
+/// heads of the block after these are searched.
 #[inline]
 pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
     equal_from(heads, below_from(heads, blocks, head), head)
 }
 
-/// Heads among which a guess looks. Those of keys that are spread evenly lie half the root of their number from where they are
-/// guessed, on average less: of 400 heads ten.
+/// Heads among which a guess looks. Those of keys that are spread evenly lie half the root of their number from where
+/// they are guessed, on average less: of 400 heads ten.
 pub const GUESSED: usize = 3 * BLOCK;
 
-/// Where among the sorted `heads` those begin among which `head` is guessed to be: heads of keys that are hashes, or are counted,
-/// are spread evenly. Reads the first and the last head. `None` if the heads are few, or `head` is not between them.
+/// Where among the sorted `heads` those begin among which `head` is guessed to be: heads of keys that are hashes, or
+/// are counted, are spread evenly. Reads the first and the last head. `None` if the heads are few, or `head` is not
+/// between them.
 #[inline]
 pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     let (first, last) = (heads.first()?, heads.last()?);

@@ -243,7 +243,8 @@ impl KeyBounds {
         starts_in_time(self, other) && starts_in_time(other, self)
     }
 
-    /// Whether it can come before `next` in a sorted level: they share no key, or only because keys were cut to the same bytes.
+    /// Whether it can come before `next` in a sorted level: they share no key, or only because keys were cut to the
+    /// same bytes.
     pub fn is_before(&self, next: &Self) -> bool {
         let is_cut_tie = next.low.len() == MAX_BOUND_BYTES && self.high == successor(&next.low);
         self.high.as_deref().is_some_and(|high| high <= next.low.as_slice()) || is_cut_tie

@@ -22,8 +22,8 @@
 //!
 //! A node by row ids (form bit 3, always with bit 0) has no separators: it stands in the trees of column groups.
 //!
-//! A search compares the samples first, which lie together, and then the heads up to one of them: it touches as many lines of
-//! memory as there are 256 children, and one.
+//! A search compares the samples first, which lie together, and then the heads up to one of them: it touches as many
+//! lines of memory as there are 256 children, and one.
 //!
 //! Columns: page offset, stored bytes, and the running totals up to and including the child: rows, bytes, group bytes,
 //! erased rows. Totals run over the whole file, so that a row id can be searched from any node and the size of a range
@@ -52,7 +52,8 @@ const WIDE: u8 = 1 << 2;
 const BY_ROW: u8 = 1 << 3;
 const SAMPLED: u8 = 1 << 4;
 
-/// A node with at least this many separators has samples. The heads of a smaller node take a few lines of memory anyway.
+/// A node with at least this many separators has samples. The heads of a smaller node take a few lines of memory
+/// anyway.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
 /// The most of the tails of a block that is asked for ahead.

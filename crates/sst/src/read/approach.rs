@@ -1,11 +1,13 @@
-//! The look-ups of several keys in stages. Each stage asks the memory for what the next one reads and does not wait for it, and
-//! is run for all keys before the next: so the keys wait for the memory together. It does not know which files a key is asked in,
-//! and answers only where a row is all that there is to say.
+//! The look-ups of several keys in stages. Each stage asks the memory for what the next one reads and does not wait for
+//! it, and is run for all keys before the next: so the keys wait for the memory together. It does not know which files
+//! a key is asked in, and answers only where a row is all that there is to say.
 //!
-//! * An approach only spares work. It takes what is in memory, and a look-up goes on from wherever its approach has stopped.
-//! * What a stage has found no later stage looks for again: an approach that has come to the row hands on the page, and where
-//!   in it the heads of the keys lead.
-//! * Nodes are kept from one key to the next, with their layouts, so that each is found once for all keys that lead through it.
+//! * An approach only spares work. It takes what is in memory, and a look-up goes on from wherever its approach has
+//!   stopped.
+//! * What a stage has found no later stage looks for again: an approach that has come to the row hands on the page, and
+//!   where in it the heads of the keys lead.
+//! * Nodes are kept from one key to the next, with their layouts, so that each is found once for all keys that lead
+//!   through it.
 
 use super::descent::Descent;
 use crate::format::PageRows;
@@ -15,8 +17,8 @@ use os::sync::Arc;
 use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
-/// The most nodes that are kept beyond those of the keys that are under way: each pins its page, and they are searched one after
-/// the other.
+/// The most nodes that are kept beyond those of the keys that are under way: each pins its page, and they are searched
+/// one after the other.
 const MAX_NODES: usize = 64;
 
 /// Places in a table that says where nodes are.
@@ -93,7 +95,8 @@ struct Node {
 }
 
 impl Node {
-    /// The node in `page`, if it has separators. If it has none it does not belong here, which a step that needs it will report.
+    /// The node in `page`, if it has separators. If it has none it does not belong here, which a step that needs it
+    /// will report.
     fn new(page: PageRef, level: u8, above: (usize, usize)) -> Option<Self> {
         let node = IndexNode::new(&page);
         let layout = *node.layout();
@@ -179,8 +182,8 @@ impl<'f, 'k> Approaches<'f, 'k> {
         self.count += 1;
     }
 
-    /// Adds the look-up of `key` in `file`. `root` gives the root of the tree of rows and its level, if it is a node, in memory, and may
-    /// be asked before the look-up; without it the look-up does not begin.
+    /// Adds the look-up of `key` in `file`. `root` gives the root of the tree of rows and its level, if it is a node,
+    /// in memory, and may be asked before the look-up; without it the look-up does not begin.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -217,8 +220,8 @@ impl<'f, 'k> Approaches<'f, 'k> {
         Reached { nodes: &self.nodes.all, approach: &self.all[..self.count][i] }
     }
 
-    /// The page and the place in it of the value of the row that look-up `i` has come to, if `is_all` says of this row that it is the
-    /// whole answer. The look-up then no longer has the page.
+    /// The page and the place in it of the value of the row that look-up `i` has come to, if `is_all` says of this row
+    /// that it is the whole answer. The look-up then no longer has the page.
     #[inline]
     pub(super) fn take_value(
         &mut self,
@@ -350,7 +353,8 @@ pub struct Reached<'a, 'k> {
 }
 
 impl<'a, 'k> Reached<'a, 'k> {
-    /// The data page under which the key lies if it exists, if the approach has come to it, and what its heads say of the key.
+    /// The data page under which the key lies if it exists, if the approach has come to it, and what its heads say of
+    /// the key.
     #[inline]
     pub(super) fn row(&self) -> Option<(&'a PageRef, &'a Layout, &'a HeadMatch<'k>)> {
         let Approach { stage, page, layout, heads, .. } = self.approach;

@@ -1,8 +1,8 @@
-//! A data page with all its rows, for a merge that writes it to another file as it is. It does not know what other files have
-//! between its keys.
+//! A data page with all its rows, for a merge that writes it to another file as it is. It does not know what other
+//! files have between its keys.
 //!
-//! Two fields of a page belong to its file: the number of its first row, and the base of its versions if the file was imported.
-//! The rest of the page is the same in any file, unless a row refers to pages of values or to older versions.
+//! Two fields of a page belong to its file: the number of its first row, and the base of its versions if the file was
+//! imported. The rest of the page is the same in any file, unless a row refers to pages of values or to older versions.
 
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};

@@ -268,8 +268,8 @@ impl SstCursor {
         self.main.as_ref().map_or(0, TreeCursor::pinned_bytes) + history + groups
     }
 
-    /// The rows from the place on that lie in its page, as of `at`, without those that are older than `erased`, with their parts in
-    /// `groups` that lie in the pages in which such parts were found last. Moves nothing.
+    /// The rows from the place on that lie in its page, as of `at`, without those that are older than `erased`, with
+    /// their parts in `groups` that lie in the pages in which such parts were found last. Moves nothing.
     pub fn streak(
         &self,
         start: StreakStart,
@@ -383,8 +383,8 @@ impl SstCursor {
         true
     }
 
-    /// The page of the row, if another file can have it as it is: if all of its rows are seen, none of them has older versions or
-    /// parts in column groups, and all values lie in it.
+    /// The page of the row, if another file can have it as it is: if all of its rows are seen, none of them has older
+    /// versions or parts in column groups, and all values lie in it.
     pub fn copied_page(&self) -> Option<CopiedPage> {
         let (page, layout, _) = self.main.as_ref().and_then(TreeCursor::place)?;
         let is_alone = self.sst.slice.is_none() && self.sst.meta.groups.is_empty();

@@ -1,5 +1,5 @@
-//! Asking the filter of a file before its rows. It does not know when the filter is worth reading: it reports how look-ups
-//! went to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
+//! Asking the filter of a file before its rows. It does not know when the filter is worth reading: it reports how
+//! look-ups went to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
 //!
 //! * A page of the filter is never waited for. It is asked if it is in memory; if it is not, the key may be there.
 //! * Where the filter is of use it is asked before the rows. Elsewhere a look-up costs one load more than without a
@@ -33,8 +33,8 @@ enum Said {
 }
 
 impl Sst {
-    /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. It goes on from where `approach` has
-    /// stopped, if there is one. A step; allocates nothing.
+    /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. It goes on from where `approach`
+    /// has stopped, if there is one. A step; allocates nothing.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ impl Sst {
         found
     }
 
-    /// Whether the filter is in memory and does not deny the key. Then the file is nearly sure to have it: a filter denies all but a few
-    /// in a thousand of the keys that are not there.
+    /// Whether the filter is in memory and does not deny the key. Then the file is nearly sure to have it: a filter
+    /// denies all but a few in a thousand of the keys that are not there.
     pub fn expects<S: PageSource + ?Sized>(&self, source: &S, key: &SoughtKey<'_>) -> bool {
         let Some(filter) = &self.meta.filter else { return false };
         matches!(self.filter_says(source, filter, key.bytes(), key.hash()), Said::Perhaps)
@@ -82,8 +82,8 @@ impl Sst {
         self.filter_use.count(zone, if was_read { Looks::read_for_none } else { Looks::found_none });
     }
 
-    /// Whether the filter is in memory and says that `hash`, of a key or prefix under `place`, is not in the file. If it
-    /// is of use, a page of it that is missing is asked for where that costs no other page its memory.
+    /// Whether the filter is in memory and says that `hash`, of a key or prefix under `place`, is not in the file. If
+    /// it is of use, a page of it that is missing is asked for where that costs no other page its memory.
     fn denies<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -118,8 +118,8 @@ impl Sst {
         }
     }
 
-    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth the memory of others there.
-    /// Only after a fault: it comes in the same round.
+    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth the memory of others
+    /// there. Only after a fault: it comes in the same round.
     fn ask_for_filter<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8]) {
         if !self.filter_use.summary().asks_first() {
             return;

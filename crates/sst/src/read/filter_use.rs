@@ -1,13 +1,13 @@
-//! When the filter of a file is worth reading, by what the last look-ups in the file found. It knows no keys and reads no
-//! pages.
+//! When the filter of a file is worth reading, by what the last look-ups in the file found. It knows no keys and reads
+//! no pages.
 //!
 //! * The rows of a file lie in [`ZONES`] zones. Each zone counts its last look-ups, how many of them found nothing, and
 //!   the pages of rows that were read from disk for those.
-//! * The filter is *of use* in a zone where more than one in eight of the last look-ups found nothing. Where it is of use
-//!   in some zone it is asked before the rows if it is in memory, and read into memory that nothing uses.
-//! * Elsewhere the filter of a zone is worth reading if it is of use there and more pages of rows were read for look-ups
-//!   that found nothing than the zone has, or than [`READS_FOR_A_PAGE`] for each page of the filter. Pages that stay in memory are
-//!   not read again.
+//! * The filter is *of use* in a zone where more than one in eight of the last look-ups found nothing. Where it is of
+//!   use in some zone it is asked before the rows if it is in memory, and read into memory that nothing uses.
+//! * Elsewhere the filter of a zone is worth reading if it is of use there and more pages of rows were read for
+//!   look-ups that found nothing than the zone has, or than [`READS_FOR_A_PAGE`] for each page of the filter. Pages
+//!   that stay in memory are not read again.
 //! * When the filter pages of the zone that are missing are asked for, the count of pages starts at zero again.
 //! * If these filter pages are evicted before they denied enough keys, four times as many pages of rows must be read
 //!   before the next time. So a cache that is too small for filters reads few of them.
@@ -25,9 +25,9 @@ const MIN_LOOKS: u8 = 24;
 /// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is forgotten:
 /// where some keys are found, look-ups of absent keys keep the pages of present ones warm.
 const MAX_LOOKS: u8 = 48;
-/// A page of a filter is worth reading after this many pages of rows that were read for nothing, in a zone that has more. Where rows are
-/// long, a page of the filter stands for hundreds of pages of rows, and reading them all to know whether they stay in
-/// memory costs more than the page of the filter ever can.
+/// A page of a filter is worth reading after this many pages of rows that were read for nothing, in a zone that has
+/// more. Where rows are long, a page of the filter stands for hundreds of pages of rows, and reading them all to know
+/// whether they stay in memory costs more than the page of the filter ever can.
 const READS_FOR_A_PAGE: u32 = 32;
 /// Doubt about a filter that was never in memory is 0, about others it is between these two. A doubt of n times the
 /// least multiplies by n the pages that must be read for nothing before the filter is asked for again.
@@ -221,8 +221,8 @@ impl FilterUse {
         if after != before {
             self.zones[zone].store(after.word(), Ordering::Relaxed);
         }
-        // Compared with what the summary says and not with what it should have said before: two threads that count at the same
-        // time may leave it wrong, and then the next one puts it right.
+        // Compared with what the summary says and not with what it should have said before: two threads that count at
+        // the same time may leave it wrong, and then the next one puts it right.
         let (Summary(had), Summary(has)) = (self.summary().of_zone(zone), Summary::of(after, zone));
         if had & !has != 0 {
             self.summary.fetch_and(!(had & !has), Ordering::Relaxed);

@@ -216,8 +216,8 @@ impl GroupCursor {
         self.group
     }
 
-    /// The page in which the part of a newest row lies that was found last; `None` if this lies outside of it, because then the next
-    /// ones will hardly lie in it.
+    /// The page in which the part of a newest row lies that was found last; `None` if this lies outside of it, because
+    /// then the next ones will hardly lie in it.
     pub(super) fn page_of_newest(&self) -> Option<(&PageRef, GroupLayout)> {
         let (page, layout, i) = self.newest.as_ref().and_then(PartCursor::place)?;
         (!layout.part(page, i).outside).then_some((page, *layout))

@@ -61,8 +61,8 @@ impl Readahead {
         Self { start_bytes: 0, second_bytes: 0, high_bytes }
     }
 
-    /// As [`Readahead::growing`], but after the first page that was asked for ahead come at least `second_bytes`, where these take
-    /// hardly longer than a page does.
+    /// As [`Readahead::growing`], but after the first page that was asked for ahead come at least `second_bytes`, where
+    /// these take hardly longer than a page does.
     #[must_use]
     pub fn then(self, second_bytes: u64) -> Self {
         Self { second_bytes, ..self }

@@ -1,4 +1,5 @@
-//! Where a scan ends, as rows of trees that do not know keys. It knows the far key of the scan and the index of one file.
+//! Where a scan ends, as rows of trees that do not know keys. It knows the far key of the scan and the index of one
+//! file.
 
 use super::readahead::Far;
 use super::sst::Sst;

@@ -4,14 +4,14 @@ use crate::format::filter::hash_key;
 use pages::{Address, PagedFile};
 use std::cell::{Cell, OnceCell};
 
-/// A key that is looked up in several files. Its hash is computed when the first filter is asked. It remembers which data page was
-/// missing, for the look-up that comes back after the fault.
+/// A key that is looked up in several files. Its hash is computed when the first filter is asked. It remembers which
+/// data page was missing, for the look-up that comes back after the fault.
 #[derive(Debug)]
 pub struct SoughtKey<'k> {
     key: &'k [u8],
     hash: OnceCell<u64>,
-    /// The id of the file and the address of the data page that was missing when the key was last looked up. A look-up that runs
-    /// again after the fault goes to this page at once. An address pins no page.
+    /// The id of the file and the address of the data page that was missing when the key was last looked up. A look-up
+    /// that runs again after the fault goes to this page at once. An address pins no page.
     missing: Cell<Option<(u64, Address)>>,
 }
 

@@ -104,7 +104,8 @@ impl Sst {
         self.find(source, &SoughtKey::new(key), at, None, |_| {})
     }
 
-    /// As [`Sst::get`], from where `approach` has stopped. `note` is called when the step has its answer from a page of rows.
+    /// As [`Sst::get`], from where `approach` has stopped. `note` is called when the step has its answer from a page of
+    /// rows.
     #[inline]
     pub(super) fn find<S: PageSource + ?Sized>(
         &self,
@@ -174,8 +175,8 @@ impl Sst {
         }
     }
 
-    /// Adds the look-up of `key` in this file to those of `approaches`. It does not begin before the look-up where a filter or a slice
-    /// may spare the way.
+    /// Adds the look-up of `key` in this file to those of `approaches`. It does not begin before the look-up where a
+    /// filter or a slice may spare the way.
     #[inline]
     pub fn approach<'f, 'k, S: PageSource + ?Sized>(
         &'f self,
@@ -192,8 +193,9 @@ impl Sst {
         });
     }
 
-    /// The page and the place in it of the value that look-up `i` of `approaches` has come to, which was begun in this file, if it is
-    /// all that the file says of the key as of `at`: nothing has to be counted, and no other page can say more.
+    /// The page and the place in it of the value that look-up `i` of `approaches` has come to, which was begun in this
+    /// file, if it is all that the file says of the key as of `at`: nothing has to be counted, and no other page can
+    /// say more.
     #[inline]
     pub fn take_value(
         &self,

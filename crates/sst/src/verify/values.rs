@@ -1,5 +1,5 @@
-//! Values that lie outside their pages: each of their chunks is read, and they are as long as the reference says. It does
-//! not know the rows that they belong to.
+//! Values that lie outside their pages: each of their chunks is read, and they are as long as the reference says. It
+//! does not know the rows that they belong to.
 
 use super::check::{Check, check_level};
 use crate::format::OutsideValue;

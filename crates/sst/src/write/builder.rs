@@ -94,8 +94,8 @@ impl SstBuilder {
         self
     }
 
-    /// Has it be a part of a larger file, from `offset` on, a multiple of a block, and up to the length that its meta says. Parts of one file
-    /// have one `file_id`. The caller syncs the file.
+    /// Has it be a part of a larger file, from `offset` on, a multiple of a block, and up to the length that its meta
+    /// says. Parts of one file have one `file_id`. The caller syncs the file.
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.writer.begin_at(offset);
         self
@@ -134,8 +134,8 @@ impl SstBuilder {
         bytes + BLOCK_BYTES as u64
     }
 
-    /// Memory the builder takes: the writer's buffer, what compresses pages, open pages, closed nodes and partitions that wait for their
-    /// extents.
+    /// Memory the builder takes: the writer's buffer, what compresses pages, open pages, closed nodes and partitions
+    /// that wait for their extents.
     pub fn memory_bytes(&self) -> u64 {
         let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
         let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
@@ -209,9 +209,9 @@ impl SstBuilder {
         Ok(())
     }
 
-    /// Adds all rows of a page of another file, with its bytes as they are. Its keys come after all keys so far. Returns false,
-    /// and adds nothing, if its rows are to be added one after the other, because its length or that of the open page is not
-    /// what this file wants.
+    /// Adds all rows of a page of another file, with its bytes as they are. Its keys come after all keys so far.
+    /// Returns false, and adds nothing, if its rows are to be added one after the other, because its length or that of
+    /// the open page is not what this file wants.
     ///
     /// # Errors
     ///
@@ -246,7 +246,8 @@ impl SstBuilder {
         Ok(takes)
     }
 
-    /// Whether [`SstBuilder::take_back`] can take a put with these parts out again: it can if all of its value lies in one page.
+    /// Whether [`SstBuilder::take_back`] can take a put with these parts out again: it can if all of its value lies in
+    /// one page.
     #[inline]
     pub fn can_take_back(&self, parts: &[&[u8]]) -> bool {
         self.groups.is_empty() && matches!(parts, [value] if value.len() <= self.inline_bytes)

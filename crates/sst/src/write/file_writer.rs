@@ -136,7 +136,8 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes what is left and makes the file durable, unless it is a part of one; its name is the caller's to make durable.
+    /// Writes what is left and makes the file durable, unless it is a part of one; its name is the caller's to make
+    /// durable.
     pub fn finish(&mut self) -> Result<()> {
         if self.filled > 0 {
             self.flush()?;

@@ -43,8 +43,8 @@ pub struct KeyedRows {
     closed_key: Vec<u8>,
     /// Separator before the open page.
     separator: Vec<u8>,
-    /// Erased rows of a copied page that is in `scratch`. It is not written before more rows come, or the end: what is said to lie
-    /// elsewhere after the last page includes what the end closes.
+    /// Erased rows of a copied page that is in `scratch`. It is not written before more rows come, or the end: what is
+    /// said to lie elsewhere after the last page includes what the end closes.
     copied: Option<u64>,
     /// The target length of the open page, if that is not the one of all pages.
     open_bytes: Option<usize>,
@@ -156,9 +156,9 @@ impl KeyedRows {
         self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
     }
 
-    /// Whether a page that begins with `key` may be added as it is, which closes the open page: both have to be at least half
-    /// full, so that pages do not get smaller from file to file. If the open page has fewer rows, and those of the next page do
-    /// not fit into it, then it is going to take about half of all these rows.
+    /// Whether a page that begins with `key` may be added as it is, which closes the open page: both have to be at
+    /// least half full, so that pages do not get smaller from file to file. If the open page has fewer rows, and those
+    /// of the next page do not fit into it, then it is going to take about half of all these rows.
     pub fn takes_page(&mut self, options: &BuildOptions, page: &CopiedPage, key: &[u8]) -> bool {
         let (most, half) = (options.page_bytes as usize, options.page_bytes as usize / 2);
         if page.bytes() > most || page.bytes() < half || page.rows() > options.max_page_rows {

@@ -1,7 +1,7 @@
 //! A bank in a process of its own on the real disk, which is killed at any moment and opened again.
 //!
-//! The process writes the number of each acknowledged transfer to its output. It is killed after a random number of them,
-//! also while it opens the database. What stands in the output by then was acknowledged.
+//! The process writes the number of each acknowledged transfer to its output. It is killed after a random number of
+//! them, also while it opens the database. What stands in the output by then was acknowledged.
 
 use super::Summary;
 use super::clients::{Clients, Office};

@@ -1,4 +1,5 @@
-//! Stresses the whole public API: `cargo x stress [--minutes N | --seconds N] [--seed N] [--round N] [--directory DIR]`.
+//! Stresses the whole public API:
+//! `cargo x stress [--minutes N | --seconds N] [--seed N] [--round N] [--directory DIR]`.
 
 use kit::allocations::{Counting, Process};
 use os::Machine;

@@ -1,5 +1,5 @@
-//! Readers of a table: of whole values or of some of their parts, now or at a snapshot. All of them return rows in one form, so
-//! that they can be compared.
+//! Readers of a table: of whole values or of some of their parts, now or at a snapshot. All of them return rows in one
+//! form, so that they can be compared.
 
 use super::rows::parts;
 use crate::model::KeyRange;

@@ -1,4 +1,5 @@
-//! Keys, values and ranges from a small set, so that a history comes back to the same keys; and how values are cut in parts.
+//! Keys, values and ranges from a small set, so that a history comes back to the same keys; and how values are cut in
+//! parts.
 
 use super::History;
 use crate::model::KeyRange;
@@ -7,8 +8,8 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
 
-/// The parts of `value` in a table of so many column groups: put together they are the value again. Where it is cut, the
-/// value says.
+/// The parts of `value` in a table of so many column groups: put together they are the value again. Where it is cut,
+/// the value says.
 pub fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     let places = value.len() as u32 + 1;
     let hash = value.iter().fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

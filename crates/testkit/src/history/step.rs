@@ -548,8 +548,8 @@ impl History {
         Ok(())
     }
 
-    /// Another index and compression and other filters for some table, whichever files it has. A crash leaves both as they were or both
-    /// changed.
+    /// Another index and compression and other filters for some table, whichever files it has. A crash leaves both as
+    /// they were or both changed.
     pub fn alter_table(&mut self) -> Result<()> {
         if self.opened().tables.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The engine as a store of marks. It does not judge what the engine shows.
 //!
 //! A value begins with the number of its mark, and the rest of it follows from the number, so that a value that is not
-//! whole is noticed. Table 1 keeps its values in column groups. How a row is read is drawn: by a call that waits, by one
-//! that tries first, or by a future.
+//! whole is noticed. Table 1 keeps its values in column groups. How a row is read is drawn: by a call that waits, by
+//! one that tries first, or by a future.
 //!
 //! A commit that fails did not take place, unless the engine says that nobody knows. That is the promise of the engine,
 //! and the history is checked with it.
@@ -272,8 +272,8 @@ impl EngineStore {
         Ok(rows)
     }
 
-    /// The first rows of a read by index, from one end. Half of the reads are futures; of the others from the front, half are
-    /// handed over.
+    /// The first rows of a read by index, from one end. Half of the reads are futures; of the others from the front,
+    /// half are handed over.
     fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let mut given = Vec::new();
         if limit > 0 && direction == Direction::Forward && matches!(self.form(), Form::Waits) {

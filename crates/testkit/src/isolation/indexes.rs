@@ -1,5 +1,5 @@
-//! The indexes of table 0 while its isolation is tested: one by which transactions read in place of the table, and one that
-//! moves its entries with every write. It knows no histories.
+//! The indexes of table 0 while its isolation is tested: one by which transactions read in place of the table, and one
+//! that moves its entries with every write. It knows no histories.
 
 use larch::{Database, Error, Index, IndexKeys, IndexOptions, Result, Table};
 

@@ -34,7 +34,8 @@ impl Tally {
         Mark(self.marks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number of the next event: in one order for all threads, in which also what they learn from each other stands.
+    /// The number of the next event: in one order for all threads, in which also what they learn from each other
+    /// stands.
     pub fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::SeqCst)
     }

@@ -1,5 +1,5 @@
-//! Transactions in a text, played on the engine at both levels. It prints what they saw and how they ended, and the test
-//! compares that. No transaction may have an anomaly that its level forbids.
+//! Transactions in a text, played on the engine at both levels. It prints what they saw and how they ended, and the
+//! test compares that. No transaction may have an anomaly that its level forbids.
 //!
 //! ```text
 //! T0 w(x) w(y) c        runs first, alone

@@ -13,8 +13,8 @@
 //! 60  crc32c of bytes 0..60         u32
 //! ```
 //!
-//! Numbers are little-endian. The length and the place of the checksum are the same in every format version, so that a damaged
-//! header can be told apart from a newer one.
+//! Numbers are little-endian. The length and the place of the checksum are the same in every format version, so that a
+//! damaged header can be told apart from a newer one.
 
 use sst::format::features::{self, Unreadable};
 
@@ -28,7 +28,8 @@ const CRC_AT: usize = 60;
 /// The feature bit of a manifest whose edits are numbered fields with their lengths.
 pub const EDIT_FIELDS: u32 = 1 << 16;
 
-/// The feature bit of a write-ahead log whose first record names the previous log. It began before that log was durable.
+/// The feature bit of a write-ahead log whose first record names the previous log. It began before that log was
+/// durable.
 pub const BEGIN_RECORD: u32 = 1 << 16;
 
 /// What the records of a log file are.
@@ -83,8 +84,8 @@ impl Previous {
         self.number != 0 && self.end.at >= HEADER_BYTES as u64
     }
 
-    /// Whether a log that says this of itself tells that an older log `number`, which says `own`, does not count: a recovery has
-    /// dropped its commits, because commits before them were lost.
+    /// Whether a log that says this of itself tells that an older log `number`, which says `own`, does not count: a
+    /// recovery has dropped its commits, because commits before them were lost.
     pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
         self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)
     }
@@ -102,7 +103,8 @@ impl KnownEnd {
 pub struct Header {
     /// What the records are.
     pub kind: LogKind,
-    /// A random number, not 0. All records have it too, so that a record of another file is not taken for one of this file.
+    /// A random number, not 0. All records have it too, so that a record of another file is not taken for one of this
+    /// file.
     pub log_id: u64,
     /// The number of the file, not 0.
     pub number: u64,

@@ -1,10 +1,10 @@
-//! Reads the records of a log file. At the first bad record it decides whether this is a torn tail or corruption. It does not
-//! know what the payloads mean.
+//! Reads the records of a log file. At the first bad record it decides whether this is a torn tail or corruption. It
+//! does not know what the payloads mean.
 //!
-//! A crash may leave anything in the part that was not synced: missing bytes, zeros, later records without earlier ones. So a
-//! bad record at offset `o` ends the log without an error, unless something proves that bytes at or past `o` were durable: the
-//! caller's `known_end`, or a valid record after `o`. (Records before `o` prove nothing, because the synced end in a record is
-//! not past its own offset.) If even one such byte was durable, the bad record is corruption.
+//! A crash may leave anything in the part that was not synced: missing bytes, zeros, later records without earlier
+//! ones. So a bad record at offset `o` ends the log without an error, unless something proves that bytes at or past `o`
+//! were durable: the caller's `known_end`, or a valid record after `o`. (Records before `o` prove nothing, because the
+//! synced end in a record is not past its own offset.) If even one such byte was durable, the bad record is corruption.
 //!
 //! Memory: one chunk, or one record if it is longer. The search for a proof uses two chunks.
 //!
@@ -51,7 +51,8 @@ pub struct RecordReader {
     path: PathBuf,
     /// `None` if the creation of the file was torn. Then there are no records.
     header: Option<Header>,
-    /// Nothing is read from this offset on: it is the caller's `known_end`, or the length of the file at the open if that is less.
+    /// Nothing is read from this offset on: it is the caller's `known_end`, or the length of the file at the open if
+    /// that is less.
     limit: u64,
     known_end: Option<KnownEnd>,
     /// Where the next record starts.
@@ -87,13 +88,13 @@ impl Window {
 }
 
 impl RecordReader {
-    /// Opens a log of the given kind. `known_end` is where the next log says that this one ended: nothing above it is read, and if
-    /// it is durable, everything below it must be there and valid. It is `None` if there is no next log.
+    /// Opens a log of the given kind. `known_end` is where the next log says that this one ended: nothing above it is
+    /// read, and if it is durable, everything below it must be there and valid. It is `None` if there is no next log.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened or read, ends before `known_end`, is of another kind, or has a bad header that is no torn
-    /// creation.
+    /// The file cannot be opened or read, ends before `known_end`, is of another kind, or has a bad header that is no
+    /// torn creation.
     pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<KnownEnd>) -> Result<Self> {
         assert!(known_end.is_none_or(|end| end.at >= HEADER_BYTES as u64), "a log ends after its header");
         let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
@@ -120,8 +121,8 @@ impl RecordReader {
         Ok(reader)
     }
 
-    /// Reads the header. It was durable before the first record was written, so a bad header is a torn creation only in a file
-    /// without records: a file that is shorter than the header, or as long as the header without its checksum.
+    /// Reads the header. It was durable before the first record was written, so a bad header is a torn creation only in
+    /// a file without records: a file that is shorter than the header, or as long as the header without its checksum.
     fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;
@@ -158,13 +159,14 @@ impl RecordReader {
         self.offset
     }
 
-    /// Everything below this offset was durable, as `known_end` or the greatest synced end of the records read so far proves.
-    /// What lies beyond can be read now, but an earlier process may have failed to sync it.
+    /// Everything below this offset was durable, as `known_end` or the greatest synced end of the records read so far
+    /// proves. What lies beyond can be read now, but an earlier process may have failed to sync it.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
     }
 
-    /// Looks in the whole log for a record which proves that the log was synced, and the log before it with it. Returns the proof.
+    /// Looks in the whole log for a record which proves that the log was synced, and the log before it with it. Returns
+    /// the proof.
     ///
     /// # Errors
     ///
@@ -212,8 +214,9 @@ impl RecordReader {
         }
     }
 
-    /// Looks at the file again, for a reader beside the process that appends to it: records that were appended, finished or put in the
-    /// place of an unfinished one since the last look are read, too. It does nothing after an error.
+    /// Looks at the file again, for a reader beside the process that appends to it: records that were appended,
+    /// finished or put in the place of an unfinished one since the last look are read, too. It does nothing after an
+    /// error.
     ///
     /// # Errors
     ///
@@ -226,8 +229,8 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // What was torn may be a record that was just being written; or one that could not be written whole, which is cut back, so that
-        // the next one stands at its place. Then the file may be as long as before, or shorter.
+        // What was torn may be a record that was just being written; or one that could not be written whole, which is
+        // cut back, so that the next one stands at its place. Then the file may be as long as before, or shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
             self.window.bytes.clear();
@@ -260,7 +263,8 @@ impl RecordReader {
         }))
     }
 
-    /// The header of the record at `offset` and the place of its payload in the window, or what is wrong with the record.
+    /// The header of the record at `offset` and the place of its payload in the window, or what is wrong with the
+    /// record.
     fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHeader, Range<usize>), &'static str>> {
         if self.limit - offset < RECORD_HEADER_BYTES as u64 {
             return Ok(Err("the file ends within a record's header"));
@@ -279,11 +283,12 @@ impl RecordReader {
         Ok(Ok((header, payload..payload + header.payload_bytes as usize)))
     }
 
-    /// Looks for a valid record after the bad one at `bad` which proves that bytes past `bad` were durable, and returns the proof.
+    /// Looks for a valid record after the bad one at `bad` which proves that bytes past `bad` were durable, and returns
+    /// the proof.
     ///
-    /// Records start at multiples of 8, so it tries every such place. It computes the checksum of a candidate only if the
-    /// candidate would be a proof, so that the search reads the tail about once, whatever lies there. A copy of an older record
-    /// inside a value proves nothing, because its synced end lies before `bad`.
+    /// Records start at multiples of 8, so it tries every such place. It computes the checksum of a candidate only if
+    /// the candidate would be a proof, so that the search reads the tail about once, whatever lies there. A copy of an
+    /// older record inside a value proves nothing, because its synced end lies before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;

@@ -309,7 +309,8 @@ fn check_distant_proof(distance: usize) {
 
 #[test]
 fn proof_is_found_at_any_distance() {
-    // The search starts 8 bytes after the bad record and reads 1 MiB at a time: let the proof straddle the chunks' ends.
+    // The search starts 8 bytes after the bad record and reads 1 MiB at a time: let the proof straddle the chunks'
+    // ends.
     for around in [1 << 20, 2 << 20] {
         for distance in (around - 48..around + 32).step_by(8) {
             check_distant_proof(distance);

@@ -1,9 +1,9 @@
 //! Appends records to a new file. It does not decide which thread makes them durable, and when.
 //!
-//! Invariants: `appended_end` is stored after the bytes below it were written. `synced_end` is stored after a sync that began
-//! after these bytes were written. Both only grow. If an append fails, the file is cut back to the last whole record, and this
-//! is made durable before the next record is written. After a failed sync every append and sync is refused. A sync of a log first
-//! makes the log before it durable, so that `synced_end` says the same of both.
+//! Invariants: `appended_end` is stored after the bytes below it were written. `synced_end` is stored after a sync that
+//! began after these bytes were written. Both only grow. If an append fails, the file is cut back to the last whole
+//! record, and this is made durable before the next record is written. After a failed sync every append and sync is
+//! refused. A sync of a log first makes the log before it durable, so that `synced_end` says the same of both.
 //!
 //! Thread safety: a [`RecordWriter`] belongs to one thread. Its [`LogFile`] is shared.
 
@@ -28,8 +28,8 @@ pub struct LogFile {
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
-    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would succeed. In
-    /// it is the log before this one, as long as that may not be durable.
+    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would
+    /// succeed. In it is the log before this one, as long as that may not be durable.
     syncing: Mutex<Option<Arc<LogFile>>>,
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
@@ -55,8 +55,8 @@ impl LogFile {
     ///
     /// # Errors
     ///
-    /// A sync of one of them failed, now or before. This is final for all later syncs and appends: the system may have dropped the bytes that
-    /// it could not write, and a second sync would not report it.
+    /// A sync of one of them failed, now or before. This is final for all later syncs and appends: the system may have
+    /// dropped the bytes that it could not write, and a second sync would not report it.
     pub fn sync(&self) -> Result<u64> {
         let mut before = self.syncing.lock();
         self.check()?;
@@ -121,8 +121,8 @@ impl EmptyLog {
         Ok(Self { file, path: path.to_owned(), is_allocated_ahead: false })
     }
 
-    /// Asks for room for a log of `bytes`, so that appends need not look for it while the disk is busy. On a full disk, or where
-    /// the file system cannot, appends look for room as always.
+    /// Asks for room for a log of `bytes`, so that appends need not look for it while the disk is busy. On a full disk,
+    /// or where the file system cannot, appends look for room as always.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         self.is_allocated_ahead = true;
         if self.file.allocate_ahead(bytes).is_err() {
@@ -160,7 +160,8 @@ impl RecordWriter {
         Self::at(file, path, log_id, HEADER_BYTES as u64)
     }
 
-    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, and everything in it is durable.
+    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, and everything in it is
+    /// durable.
     ///
     /// # Errors
     ///
@@ -182,12 +183,13 @@ impl RecordWriter {
         Self { file, log_id, end, stated_end: end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
     }
 
-    /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The record is durable
-    /// once the file is synced up to this end.
+    /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The record
+    /// is durable once the file is synced up to this end.
     ///
     /// # Errors
     ///
-    /// A sync failed before, or the file cannot be written. Then the record is not in the file, and may be appended again.
+    /// A sync failed before, or the file cannot be written. Then the record is not in the file, and may be appended
+    /// again.
     pub fn append(&mut self, parts: &[&[u8]]) -> Result<u64> {
         self.file.check()?;
         self.mend()?;
@@ -196,8 +198,8 @@ impl RecordWriter {
         // A panic in the write may leave a part of the record, as an error does.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            // It is cut off at once, because it takes space on a disk that may be full. If this fails, the next append tries
-            // again.
+            // It is cut off at once, because it takes space on a disk that may be full. If this fails, the next append
+            // tries again.
             self.cut().ok();
             return Err(LogError::io("append to", &self.file.path, error));
         }
@@ -212,7 +214,8 @@ impl RecordWriter {
         Ok(self.end)
     }
 
-    /// Notes that this log continues `before`, which takes no more records and may not be durable yet. No record was appended.
+    /// Notes that this log continues `before`, which takes no more records and may not be durable yet. No record was
+    /// appended.
     pub fn follow(&mut self, before: Arc<LogFile>) {
         assert_eq!(self.end, HEADER_BYTES as u64, "a log follows another one from its beginning");
         *self.file.syncing.lock() = Some(before);
@@ -237,8 +240,8 @@ impl RecordWriter {
         self.file.file.set_len(self.end).map_err(|error| LogError::io("cut", &self.file.path, error))
     }
 
-    /// Appends a record without a payload, which proves how much of the log is durable. From then on a reader can tell damage of
-    /// the last durable record from a write that was never finished.
+    /// Appends a record without a payload, which proves how much of the log is durable. From then on a reader can tell
+    /// damage of the last durable record from a write that was never finished.
     ///
     /// # Errors
     ///

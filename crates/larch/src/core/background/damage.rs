@@ -1,4 +1,5 @@
-//! Counts what the background scrub has read, and remembers the damage that it found. It does not know how the scrub reads.
+//! Counts what the background scrub has read, and remembers the damage that it found. It does not know how the scrub
+//! reads.
 //!
 //! Thread safe.
 

@@ -1,4 +1,5 @@
-//! Counts commits that wait for background work: why, how many, and for how long. It does not decide which commits wait.
+//! Counts commits that wait for background work: why, how many, and for how long. It does not decide which commits
+//! wait.
 //!
 //! Thread safe. No lock is held while an event is reported.
 

@@ -1,8 +1,8 @@
 //! Remembers background work that failed: what, why, and when it is tried again. It does not know how the work is done.
 //!
-//! A flush or compaction that fails is tried again after a time that doubles from [`FIRST_RETRY`] to [`LONGEST_RETRY`]. Only a
-//! compaction whose input is corrupt is not tried again, because it would read the same bytes. A failure is forgotten when the
-//! same work succeeds, in the background or for a caller.
+//! A flush or compaction that fails is tried again after a time that doubles from [`FIRST_RETRY`] to [`LONGEST_RETRY`].
+//! Only a compaction whose input is corrupt is not tried again, because it would read the same bytes. A failure is
+//! forgotten when the same work succeeds, in the background or for a caller.
 //!
 //! Thread safe.
 
@@ -17,7 +17,8 @@ use std::time::Duration;
 /// The time before the first retry. A file descriptor that was missing is often free again by then.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
-/// The longest time between two tries, and so the longest time before a database notices that a full disk has room again.
+/// The longest time between two tries, and so the longest time before a database notices that a full disk has room
+/// again.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 /// Background work that failed and has not succeeded since. [`Metrics::troubles`](crate::Metrics::troubles) lists it.
@@ -196,8 +197,8 @@ impl Troubles {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// The time until the next try of a failed compaction that has to wait; `None` if there is none. One that need not wait any more
-    /// is tried when its table is picked, which may take long. Forgets tables that no longer exist.
+    /// The time until the next try of a failed compaction that has to wait; `None` if there is none. One that need not
+    /// wait any more is tried when its table is picked, which may take long. Forgets tables that no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();
         compactions.retain(|table, _| exists(*table));

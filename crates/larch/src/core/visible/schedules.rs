@@ -1,5 +1,5 @@
-//! What is promised of visible versions whatever the order in which threads run: under shuttle several threads in random
-//! schedules, under loom two in all of them.
+//! What is promised of visible versions whatever the order in which threads run: under shuttle several threads in
+//! random schedules, under loom two in all of them.
 
 use super::*;
 use os::sync::Arc;

@@ -1,4 +1,5 @@
-//! Compactions leave files as they are where no other file has keys between theirs, and what readers see stays the same.
+//! Compactions leave files as they are where no other file has keys between theirs, and what readers see stays the
+//! same.
 
 use crate::{Database, LevelOptions, Readable, Snapshot, Table, TableOptions};
 use os::Machine;

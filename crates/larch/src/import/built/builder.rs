@@ -1,5 +1,5 @@
-//! Builds files without a database: rows are sorted as by an import, and the last step is a list instead of an edit. It does not know
-//! which table takes the files in.
+//! Builds files without a database: rows are sorted as by an import, and the last step is a list instead of an edit. It
+//! does not know which table takes the files in.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::cancel::{Cancel, Limit};
@@ -20,9 +20,9 @@ use std::path::Path;
 /// The name of the work in the error about its end.
 const WORK: &str = "the building of files";
 
-/// Files that are being built without a database, made by [`Builder::build_files`](crate::Builder::build_files). Rows are added in any
-/// order; ascending keys are fastest. [`FileBuilder::finish`] writes the list of the files, which makes the directory count. If it is
-/// dropped before, what was written is removed.
+/// Files that are being built without a database, made by [`Builder::build_files`](crate::Builder::build_files). Rows
+/// are added in any order; ascending keys are fastest. [`FileBuilder::finish`] writes the list of the files, which
+/// makes the directory count. If it is dropped before, what was written is removed.
 ///
 /// It takes memory and disk as an [`Import`](crate::Import) does.
 #[derive(Debug)]
@@ -60,18 +60,20 @@ impl FileBuilder {
         self.table.core()
     }
 
-    /// Adds a row. Rows may come in any order; ascending keys are fastest. A later row replaces an earlier one with the same
-    /// key.
+    /// Adds a row. Rows may come in any order; ascending keys are fastest. A later row replaces an earlier one with the
+    /// same key.
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`] if values are split into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`]; [`Error::Cancelled`]; a
-    /// file could not be written. After an error of the disk, or if it was cancelled, drop the builder.
+    /// [`Error::Grouped`] if values are split into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`];
+    /// [`Error::Cancelled`]; a file could not be written. After an error of the disk, or if it was cancelled, drop the
+    /// builder.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
 
-    /// Adds a row with a value in parts: one for each column group, see [`Table::insert_parts`](crate::Table::insert_parts).
+    /// Adds a row with a value in parts: one for each column group, see
+    /// [`Table::insert_parts`](crate::Table::insert_parts).
     ///
     /// # Errors
     ///
@@ -80,8 +82,9 @@ impl FileBuilder {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Writes what is left and the list of all files. When the call returns, they are durable. `progress` receives how many bytes of a
-    /// merge are done, and how many there are; then the same for the checksums of the files, which are read once for that.
+    /// Writes what is left and the list of all files. When the call returns, they are durable. `progress` receives how
+    /// many bytes of a merge are done, and how many there are; then the same for the checksums of the files, which are
+    /// read once for that.
     ///
     /// # Errors
     ///
@@ -105,7 +108,8 @@ impl FileBuilder {
         }
         let (id, compat) = (core.views.newest().files.database, core.env.options.compat.to_string());
         let list = BuiltList { id, compat, options: table.identity.options.clone(), files };
-        // If the last step fails and cannot be taken back, the directory is whole and needs them. Otherwise `new` removes them.
+        // If the last step fails and cannot be taken back, the directory is whole and needs them. Otherwise `new`
+        // removes them.
         run.take_fresh().take_paths();
         new.finish_as(LIST, &list.encode())?;
         Ok(report)

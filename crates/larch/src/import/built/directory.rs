@@ -1,5 +1,5 @@
-//! A directory with files that were built together: its list, and whether the files are there that it names. It does not know how they
-//! were built, nor what becomes of them.
+//! A directory with files that were built together: its list, and whether the files are there that it names. It does
+//! not know how they were built, nor what becomes of them.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -12,7 +12,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Files that were built without a database, in a directory of their own: see
-/// [`Builder::build_files`](crate::Builder::build_files). [`Table::ingest`](crate::Table::ingest) makes them part of a table.
+/// [`Builder::build_files`](crate::Builder::build_files). [`Table::ingest`](crate::Table::ingest) makes them part of a
+/// table.
 #[derive(Clone, Debug)]
 pub struct BuiltFiles {
     pub(crate) directory: PathBuf,
@@ -24,8 +25,8 @@ impl BuiltFiles {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBuiltFiles`] if no list is there; [`Error::BadBuiltFiles`] if it is damaged; [`Error::NewerBuiltFiles`]; what the disk
-    /// refuses.
+    /// [`Error::NotBuiltFiles`] if no list is there; [`Error::BadBuiltFiles`] if it is damaged;
+    /// [`Error::NewerBuiltFiles`]; what the disk refuses.
     pub fn at(directory: impl AsRef<Path>) -> Result<Self> {
         Self::at_on(directory, &Machine::real())
     }
@@ -80,7 +81,8 @@ impl BuiltFiles {
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Once the list is gone the directory is an unfinished one, which the next building of files there clears.
+    /// What the disk refuses. Once the list is gone the directory is an unfinished one, which the next building of
+    /// files there clears.
     pub fn remove(&self) -> Result<()> {
         self.remove_on(&*Machine::real().disk)
     }

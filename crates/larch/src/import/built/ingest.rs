@@ -1,5 +1,5 @@
-//! Makes files that were built elsewhere part of a table: checks them, brings them into the directory of the database, and has one edit
-//! of the manifest add all of them. It does not know how they were built.
+//! Makes files that were built elsewhere part of a table: checks them, brings them into the directory of the database,
+//! and has one edit of the manifest add all of them. It does not know how they were built.
 //!
 //! ```text
 //! list, footers            compared; nothing has changed yet
@@ -7,7 +7,8 @@
 //! MANIFEST                 one record with all files of all directories
 //! ```
 //!
-//! Commits go on until the last step. A crash before it leaves files that no manifest names, which the next open removes.
+//! Commits go on until the last step. A crash before it leaves files that no manifest names, which the next open
+//! removes.
 
 use super::directory::BuiltFiles;
 use super::list::BuiltFile;
@@ -37,9 +38,9 @@ const WORK: &str = "the ingest";
 /// How files are taken in, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Whether every byte of the files is read and checked first. Otherwise only their lengths and their footers are compared with the
-    /// list, and a damaged page of a file that gets a second name is taken in; files that have to be copied are compared with their
-    /// checksums in any case. Default false.
+    /// Whether every byte of the files is read and checked first. Otherwise only their lengths and their footers are
+    /// compared with the list, and a damaged page of a file that gets a second name is taken in; files that have to be
+    /// copied are compared with their checksums in any case. Default false.
     pub verify: bool,
     /// Whether the directories are removed once the table has the files. Default false.
     pub remove: bool,
@@ -57,16 +58,19 @@ pub struct IngestReport {
     pub bytes: u64,
     /// How many of these bytes were copied, because the file system could not share them.
     pub copied_bytes: u64,
-    /// How many of these bytes the ingest has not read: those of files that got second names, without [`IngestOptions::verify`]. If their
-    /// pages are damaged, a read that needs one says so, and so does [`Table::check`](crate::Table::check).
+    /// How many of these bytes the ingest has not read: those of files that got second names, without
+    /// [`IngestOptions::verify`]. If their pages are damaged, a read that needs one says so, and so does
+    /// [`Table::check`](crate::Table::check).
     pub unread_bytes: u64,
     /// The version from which on reads see the rows; `None` if there were no files.
     pub version: Option<Version>,
-    /// Directories that were to be removed and are still there, wholly or in part, with the reason. The table has their files.
+    /// Directories that were to be removed and are still there, wholly or in part, with the reason. The table has their
+    /// files.
     pub not_removed: Vec<(PathBuf, String)>,
 }
 
-/// Takes the files of all `directories` into the table. `progress` gets how many bytes are in place, and how many there are.
+/// Takes the files of all `directories` into the table. `progress` gets how many bytes are in place, and how many there
+/// are.
 ///
 /// # Errors
 ///
@@ -187,8 +191,8 @@ impl Placing<'_> {
         Ok(())
     }
 
-    /// Gives each file of `shard` a name in the directory of the database, or copies it there, and makes its bytes durable. Returns
-    /// the files, and how many bytes were copied.
+    /// Gives each file of `shard` a name in the directory of the database, or copies it there, and makes its bytes
+    /// durable. Returns the files, and how many bytes were copied.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
-//! The list of files that were built together: each with the description that a manifest has of it, and with a checksum; and how the
-//! table is stored that they were built for. `docs/format/built.md` draws its bytes. It does not read or write files.
+//! The list of files that were built together: each with the description that a manifest has of it, and with a
+//! checksum; and how the table is stored that they were built for. `docs/format/built.md` draws its bytes. It does not
+//! read or write files.
 
 use crate::base::options::TableOptions;
 use crate::base::sealed::{seal, unseal};

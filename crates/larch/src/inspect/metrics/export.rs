@@ -1,8 +1,8 @@
-//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows names, and does not know how
-//! anything is counted.
+//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows names, and does not know
+//! how anything is counted.
 //!
-//! Both are written from one list, so that they agree. An entry has a name, a description and its values. If it has several
-//! values, labels tell them apart.
+//! Both are written from one list, so that they agree. An entry has a name, a description and its values. If it has
+//! several values, labels tell them apart.
 
 use super::Metrics;
 use os::store::{Counts, Requests};
@@ -41,9 +41,10 @@ impl Sample {
 }
 
 impl Metrics {
-    /// The metrics as a JSON object. It has a member for each metric of [`Metrics::to_prometheus`], without `larch_` before its
-    /// name and `_total` after it. Its value is a number or, if the metric has labels, an array of objects with the labels and
-    /// `value`. All numbers are whole and below 2^64. A reader that takes them as floating point numbers rounds those above 2^53.
+    /// The metrics as a JSON object. It has a member for each metric of [`Metrics::to_prometheus`], without `larch_`
+    /// before its name and `_total` after it. Its value is a number or, if the metric has labels, an array of objects
+    /// with the labels and `value`. All numbers are whole and below 2^64. A reader that takes them as floating point
+    /// numbers rounds those above 2^53.
     pub fn to_json(&self) -> String {
         let mut out = String::from("{");
         for (i, family) in self.families().iter().enumerate() {
@@ -68,9 +69,9 @@ impl Metrics {
         out
     }
 
-    /// The metrics in the text format of Prometheus, version 0.0.4, which is served as `text/plain; version=0.0.4`. All names
-    /// begin with `larch_`, and those of counters end with `_total`. The labels are `owner` of memory, `kind` and `reason` of
-    /// pages, `reason` of written bytes and stalls, and `work` that failed.
+    /// The metrics in the text format of Prometheus, version 0.0.4, which is served as `text/plain; version=0.0.4`. All
+    /// names begin with `larch_`, and those of counters end with `_total`. The labels are `owner` of memory, `kind` and
+    /// `reason` of pages, `reason` of written bytes and stalls, and `work` that failed.
     pub fn to_prometheus(&self) -> String {
         let mut out = String::new();
         for Family { name, help, kind, samples } in self.families() {
@@ -273,7 +274,8 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a string takes any text");
 }
 
-/// A label within double quotes, as JSON and Prometheus both read it. Labels are names of ours, without control characters.
+/// A label within double quotes, as JSON and Prometheus both read it. Labels are names of ours, without control
+/// characters.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

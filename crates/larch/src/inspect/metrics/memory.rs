@@ -1,5 +1,5 @@
-//! Memory by owner. All memory that the engine uses has one owner. So the sum is what the process has grown by since the database
-//! was opened, except for things that always take only a few KiB. It does not know how the memory is used.
+//! Memory by owner. All memory that the engine uses has one owner. So the sum is what the process has grown by since
+//! the database was opened, except for things that always take only a few KiB. It does not know how the memory is used.
 
 use super::cached::Cached;
 use crate::core::Core;
@@ -7,16 +7,17 @@ use crate::manifest::TableFiles;
 use os::sync::atomic::Ordering;
 use pages::cache::CacheUsage;
 
-/// The memory of a range that is being read, without its pages, in bytes: cursors, keys, and what its session notes. Measured
-/// were 2.4 KiB with files in one level.
+/// The memory of a range that is being read, without its pages, in bytes: cursors, keys, and what its session notes.
+/// Measured were 2.4 KiB with files in one level.
 const RANGE_BYTES: u64 = 3 << 10;
 
-/// The memory of a database at one moment, by owner, in bytes. The sizes of the cache count all databases that share it.
+/// The memory of a database at one moment, by owner, in bytes. The sizes of the cache count all databases that share
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// Index nodes and flat indexes in memory. Here and in the next three sizes each page counts with its entries in the tables
-    /// of the cache.
+    /// Index nodes and flat indexes in memory. Here and in the next three sizes each page counts with its entries in
+    /// the tables of the cache.
     pub cached_index_bytes: u64,
     /// Data pages, parts of column groups, values outside pages and range erases in memory.
     pub cached_data_bytes: u64,
@@ -26,19 +27,21 @@ pub struct Memory {
     pub cached_filter_bytes: u64,
     /// Memory reserved for pages that are being read.
     pub in_flight_bytes: u64,
-    /// Memory that the cache has and that no page uses: of evicted pages, and in tables that have room for more entries. It is
-    /// a lower bound: pages of more than 1 MiB, and pages beyond the budget, have other memory and hide as much of this.
+    /// Memory that the cache has and that no page uses: of evicted pages, and in tables that have room for more
+    /// entries. It is a lower bound: pages of more than 1 MiB, and pages beyond the budget, have other memory and hide
+    /// as much of this.
     pub cache_spare_bytes: u64,
-    /// What unpacks pages that are compressed by zstd, beside the budget of the cache: 96 KiB for each thread that did so at the same
-    /// moment as others. While none does, it is one of these or a sixteenth of the budget.
+    /// What unpacks pages that are compressed by zstd, beside the budget of the cache: 96 KiB for each thread that did
+    /// so at the same moment as others. While none does, it is one of these or a sixteenth of the budget.
     pub unpacker_bytes: u64,
-    /// Rows that are not in files yet, with the lists that hold them; rows in files that values keep; and memory that is ready
-    /// for further rows.
+    /// Rows that are not in files yet, with the lists that hold them; rows in files that values keep; and memory that
+    /// is ready for further rows.
     pub memtable_bytes: u64,
     /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,
-    /// Files that flushes, compactions and imports are writing: what compresses pages by zstd, open pages, closed index nodes, filters, range erases that are
-    /// being merged, and bytes that are gathered for the disk. It is exact to about 64 KiB for each file.
+    /// Files that flushes, compactions and imports are writing: what compresses pages by zstd, open pages, closed index
+    /// nodes, filters, range erases that are being merged, and bytes that are gathered for the disk. It is exact to
+    /// about 64 KiB for each file.
     pub builder_bytes: u64,
     /// Pages that compactions and merges of imports have read around the cache.
     pub compaction_bytes: u64,

@@ -21,7 +21,8 @@ const RESULT: &str = "result";
 /// The owner of a job that no worker is to do any more.
 pub const NOBODY: u64 = 0;
 
-/// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have the same.
+/// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName {
     pub first: u64,
@@ -130,7 +131,8 @@ impl Exchange<'_> {
         self.remove_in_order(&[self.job(name), self.result(name), self.owner(name)]);
     }
 
-    /// Removes files up to the first that cannot be removed. What stays is removed by a later look, or by the next open.
+    /// Removes files up to the first that cannot be removed. What stays is removed by a later look, or by the next
+    /// open.
     fn remove_in_order(&self, paths: &[PathBuf]) {
         let is_gone =
             |removed: io::Result<()>| removed.map_or_else(|error| error.kind() == ErrorKind::NotFound, |()| true);

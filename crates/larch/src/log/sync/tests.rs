@@ -1,4 +1,5 @@
-//! Tasks that wait at a sync point, with a worker that is polled by hand. Threads that wait are tested in `wal/tests.rs`.
+//! Tasks that wait at a sync point, with a worker that is polled by hand. Threads that wait are tested in
+//! `wal/tests.rs`.
 
 use super::*;
 use crate::base::record::{Header, LogKind, RecordWriter};

@@ -4,7 +4,8 @@ use super::leftovers::Leftovers;
 use os::sync::Arc;
 use std::path::PathBuf;
 
-/// Files that were just written and that no manifest names. Dropping this value removes them, unless an install took them.
+/// Files that were just written and that no manifest names. Dropping this value removes them, unless an install took
+/// them.
 #[derive(Debug)]
 pub struct FreshFiles {
     leftovers: Arc<Leftovers>,

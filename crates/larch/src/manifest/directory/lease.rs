@@ -1,5 +1,5 @@
-//! Leases: how a follower has the writer keep the files that it reads. A lease is a file in the directory `followers` that its
-//! follower has locked. It says which file set is the oldest that the follower shows.
+//! Leases: how a follower has the writer keep the files that it reads. A lease is a file in the directory `followers`
+//! that its follower has locked. It says which file set is the oldest that the follower shows.
 //!
 //! ```text
 //!   follower                                   writer
@@ -8,11 +8,11 @@
 //!   writes what it shows into the lease        removes the file if no lease is older than the edit
 //! ```
 //!
-//! If the follower has not read the edit, its lease was there before the edit, so the writer sees it. The lock ends with the process
-//! of the follower. A process that gets the lock of a lease removes the lease.
+//! If the follower has not read the edit, its lease was there before the edit, so the writer sees it. The lock ends
+//! with the process of the follower. A process that gets the lock of a lease removes the lease.
 //!
-//! The file `newest-log` beside the leases says where commits go now, so that no follower has to list the directory of the database.
-//! A writer writes to it if it is there.
+//! The file `newest-log` beside the leases says where commits go now, so that no follower has to list the directory of
+//! the database. A writer writes to it if it is there.
 //!
 //! Thread safe.
 
@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
 const NEWEST_LOG: &str = "newest-log";
 const LEASE: &str = "lease";
 
-/// How often making a lease is tried. Each try fails only if another process has just found the directory without a lease and removes
-/// it.
+/// How often making a lease is tried. Each try fails only if another process has just found the directory without a
+/// lease and removes it.
 const ATTEMPTS: u32 = 100;
 
 /// The lease of one follower. It is removed when it is dropped.
@@ -46,9 +46,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Makes a lease in the directory of a database. It keeps all files. `None` if this process cannot make a file there: the file
-    /// system is read-only or full, or the process has no right to. The writer does not know of a follower without a lease, and may
-    /// remove files that it reads.
+    /// Makes a lease in the directory of a database. It keeps all files. `None` if this process cannot make a file
+    /// there: the file system is read-only or full, or the process has no right to. The writer does not know of a
+    /// follower without a lease, and may remove files that it reads.
     ///
     /// # Errors
     ///
@@ -121,8 +121,8 @@ impl Drop for Lease {
     }
 }
 
-/// Removes what is in the directory `followers`, and the directory, if no lease is in it. A follower that comes meanwhile makes both
-/// again.
+/// Removes what is in the directory `followers`, and the directory, if no lease is in it. A follower that comes
+/// meanwhile makes both again.
 fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     let is_unused = |entries: Vec<os::DirectoryEntry>| entries.iter().all(|entry| entry.name == NEWEST_LOG);
     if disk.list(followers).is_ok_and(is_unused) {
@@ -189,8 +189,8 @@ impl Leases {
         Self { disk, followers: directory.join(FOLLOWERS) }
     }
 
-    /// The oldest file set that a follower shows; `None` if there is no follower. It removes the leases of followers that have
-    /// died. If the leases cannot be read, a follower may show anything.
+    /// The oldest file set that a follower shows; `None` if there is no follower. It removes the leases of followers
+    /// that have died. If the leases cannot be read, a follower may show anything.
     pub fn oldest(&self) -> Option<Position> {
         let entries = match self.disk.list(&self.followers) {
             Ok(entries) => entries,

@@ -1,9 +1,9 @@
-//! Removes files that nothing needs any more: SSTs that are in no file set, flushed logs, old manifests, and files of work that
-//! failed. It does not know which files these are.
+//! Removes files that nothing needs any more: SSTs that are in no file set, flushed logs, old manifests, and files of
+//! work that failed. It does not know which files these are.
 //!
-//! If a file cannot be removed, the work that made it useless does not fail. The file becomes a *leftover*: each later install
-//! tries again to remove it, and so does the next open for writing, because no manifest names the file. An SST that a follower may
-//! read is *held* until no lease needs it.
+//! If a file cannot be removed, the work that made it useless does not fail. The file becomes a *leftover*: each later
+//! install tries again to remove it, and so does the next open for writing, because no manifest names the file. An SST
+//! that a follower may read is *held* until no lease needs it.
 //!
 //! Thread safe.
 
@@ -37,8 +37,8 @@ struct Held {
     leases: Option<Arc<Leases>>,
     /// Where the edits of the manifest end. No file set from here on has a file that was removed before.
     now: Position,
-    /// The oldest file set in use, as the leases said when the edits ended there. What the leases of that moment need becomes less, and
-    /// later ones do not need what was removed before.
+    /// The oldest file set in use, as the leases said when the edits ended there. What the leases of that moment need
+    /// becomes less, and later ones do not need what was removed before.
     looked: Option<(Position, Option<Position>)>,
     /// The files, each with the end of the edits when it was to be removed.
     files: Vec<(Position, PathBuf)>,
@@ -90,7 +90,8 @@ impl Leftovers {
         }
     }
 
-    /// Tries again to remove leftovers, up to the first that still cannot be removed: the cause is mostly the same for all.
+    /// Tries again to remove leftovers, up to the first that still cannot be removed: the cause is mostly the same for
+    /// all.
     pub fn retry(&self) {
         let mut paths = std::mem::take(&mut *self.paths.lock());
         while let Some(path) = paths.last() {

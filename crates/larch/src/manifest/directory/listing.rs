@@ -1,4 +1,5 @@
-//! The files in the directory of a database, by their names. It opens none of them, and does not know which of them count.
+//! The files in the directory of a database, by their names. It opens none of them, and does not know which of them
+//! count.
 
 use super::names::{CURRENT, CURRENT_NEW, FOLLOWERS, LOCK, RESERVE, UNFINISHED, WARM, WARM_NEW, WORKERS};
 use crate::base::error::{Error, Result};
@@ -52,8 +53,8 @@ pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Whether a file in the directory of a database may have this name, so that a directory with other names has something else in it. The
-/// creation of a database that was not finished leaves files with such names.
+/// Whether a file in the directory of a database may have this name, so that a directory with other names has something
+/// else in it. The creation of a database that was not finished leaves files with such names.
 pub fn is_file_of_database(name: &str) -> bool {
     const OTHERS: [&str; 9] = [LOCK, CURRENT, CURRENT_NEW, UNFINISHED, RESERVE, WARM, WARM_NEW, FOLLOWERS, WORKERS];
     is_of_database(name) || OTHERS.contains(&name)

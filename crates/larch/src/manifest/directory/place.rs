@@ -5,7 +5,8 @@ use os::Disk;
 use os::sync::Arc;
 use std::path::{Path, PathBuf};
 
-/// Where new files are written: in the directory of the database, or in that of a copy of it, which may be on another disk.
+/// Where new files are written: in the directory of the database, or in that of a copy of it, which may be on another
+/// disk.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The disk.
@@ -17,7 +18,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// A directory that is filled from outside of a database. What failed work leaves there is not a matter of the database.
+    /// A directory that is filled from outside of a database. What failed work leaves there is not a matter of the
+    /// database.
     pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Everything in manifest `manifest` before byte `end`. The next manifest begins with the file set of the one before it.
+/// Everything in manifest `manifest` before byte `end`. The next manifest begins with the file set of the one before
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The number of the manifest.

@@ -1,5 +1,5 @@
-//! What a skip list promises whatever the order in which its threads run: under shuttle several threads in random schedules,
-//! under loom two in all of them.
+//! What a skip list promises whatever the order in which its threads run: under shuttle several threads in random
+//! schedules, under loom two in all of them.
 
 use super::*;
 #[cfg(loom)]

@@ -1,5 +1,6 @@
-//! Beside a writer that puts one sheet after the other, faster than anybody else can ask: whoever reads, makes a branch or takes over comes
-//! to an end. And processes that pause between any two of their requests, for longer than any clock counts, harm nobody.
+//! Beside a writer that puts one sheet after the other, faster than anybody else can ask: whoever reads, makes a branch
+//! or takes over comes to an end. And processes that pause between any two of their requests, for longer than any clock
+//! counts, harm nobody.
 
 use super::{Process, calm, disk, kind, path, read_numbers};
 use crate::journal::sheet::{CLAIM, SheetWriter};
@@ -20,8 +21,8 @@ use std::time::Duration;
 /// What another process does meanwhile, before each round trip: it gets its number, from 1 on.
 type Meanwhile = Box<dyn Fn(u64) + Send + Sync>;
 
-/// A store whose client another process is faster than. Requests that are under way together are one round trip, in whose middle the other
-/// does something, too.
+/// A store whose client another process is faster than. Requests that are under way together are one round trip, in
+/// whose middle the other does something, too.
 struct Beside {
     client: Arc<SimStoreClient>,
     meanwhile: Meanwhile,
@@ -169,7 +170,8 @@ impl BusyWriter {
     }
 }
 
-/// How many commits a writer makes in the time of one request of another, and in how many round trips that one stops it, or gets in.
+/// How many commits a writer makes in the time of one request of another, and in how many round trips that one stops
+/// it, or gets in.
 const PACES: [(u64, u64); 6] = [(1, 3), (2, 3), (4, 3), (7, 3), (20, 4), (100, 5)];
 
 #[test]
@@ -293,7 +295,8 @@ fn a_thread_that_commits_back_to_back_keeps_nobody_out() {
     }
 }
 
-/// A process pauses before any of its requests for ten days, in which others write, so that all sheets are removed that can be.
+/// A process pauses before any of its requests for ten days, in which others write, so that all sheets are removed that
+/// can be.
 fn others_write(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64, ends: bool) -> Vec<u64> {
     let mut all = Vec::new();
     for writer in 0..4 {

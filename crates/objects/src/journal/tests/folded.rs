@@ -1,5 +1,5 @@
-//! A journal of many small commits is read with few requests, an answer that was damaged on its way is asked for again, and the journals of
-//! earlier releases are read.
+//! A journal of many small commits is read with few requests, an answer that was damaged on its way is asked for again,
+//! and the journals of earlier releases are read.
 
 use super::{Process, calm, disk, path, read_numbers};
 use crate::journal::folding::{FOLDED_BYTES, SMALL_BYTES};
@@ -75,7 +75,8 @@ fn a_follower_asks_for_each_sheet_once() {
     assert!(gets <= 200 * 3, "{gets} gets for 200 looks that each find a sheet and that there is no other");
 }
 
-/// Writes pieces of any length to several files, with cuts and names that are taken away, and reads them by another process.
+/// Writes pieces of any length to several files, with cuts and names that are taken away, and reads them by another
+/// process.
 #[test]
 fn files_that_are_folded_are_as_they_were_written() {
     for seed in 0..200 {

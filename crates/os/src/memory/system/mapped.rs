@@ -5,8 +5,8 @@ use crate::BLOCK_BYTES;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::{NonNull, null_mut};
 
-/// `bytes` zeros, whole blocks, that take no memory before they are touched; they start at a multiple of `align`, a power
-/// of two. `None` where the system has none left.
+/// `bytes` zeros, whole blocks, that take no memory before they are touched; they start at a multiple of `align`, a
+/// power of two. `None` where the system has none left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let spare = if align > rustix::param::page_size() { align } else { 0 };
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -31,8 +31,8 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
     // SAFETY: a mapping of ours that is not used any more, as the caller promises.
     if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
-        // The system has no room to note that one mapping is two from now on. The addresses are lost, the memory is not.
-        // SAFETY: as above; and the mapping is whole blocks.
+        // The system has no room to note that one mapping is two from now on. The addresses are lost, the memory is
+        // not. SAFETY: as above; and the mapping is whole blocks.
         unsafe { discard(start, bytes) };
     }
 }
@@ -42,8 +42,8 @@ pub fn discards_blocks() -> bool {
     cfg!(target_os = "linux") && rustix::param::page_size() == BLOCK_BYTES
 }
 
-/// Gives memory back to the system and keeps its addresses, where zeros are read from then on. False where that cannot be
-/// done, as with memory that is locked; the bytes may then be what they were, or zeros.
+/// Gives memory back to the system and keeps its addresses, where zeros are read from then on. False where that cannot
+/// be done, as with memory that is locked; the bytes may then be what they were, or zeros.
 ///
 /// # Safety
 /// The range is whole blocks within something that [`map`] gave, and it is not used elsewhere meanwhile.

@@ -10,11 +10,12 @@
 //! hands      what the kernel would not do as asked: refused, cut short, not whole blocks; everything once the ring is broken
 //! ```
 //!
-//! A ring that cannot be entered any more is broken for good. The hands then make all reads, also those that were under way,
-//! each in a new buffer, since the kernel may still write to the old one.
+//! A ring that cannot be entered any more is broken for good. The hands then make all reads, also those that were under
+//! way, each in a new buffer, since the kernel may still write to the old one.
 //!
-//! Only the reactor touches the ring, so the ring needs no lock, and the kernel can leave all its work on completions to
-//! the time at which the reactor asks for it. What bounds the queue bounds the ring: neither of its sides can run over.
+//! Only the reactor touches the ring, so the ring needs no lock, and the kernel can leave all its work on completions
+//! to the time at which the reactor asks for it. What bounds the queue bounds the ring: neither of its sides can run
+//! over.
 //!
 //! A read of the kernel has its source open from when it is begun until it has ended. If a source can only be opened
 //! once another is closed, the reactor keeps that read, begins no other, and tries again after the next end: only the
@@ -74,8 +75,8 @@ struct RingState {
 type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 
 impl Ring {
-    /// A ring and its reactor; an error if the system has none for us. `by_hands` are the limits once it is broken; their
-    /// depth is how many hands there are.
+    /// A ring and its reactor; an error if the system has none for us. `by_hands` are the limits once it is broken;
+    /// their depth is how many hands there are.
     pub(super) fn new(limits: QueueLimits, by_hands: QueueLimits) -> io::Result<Ring> {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
@@ -363,7 +364,8 @@ impl Reactor {
             };
             let (slot, entry) = self.under_way.add((begun, open), types::Fd(descriptor), &mut self.scratch);
             // SAFETY: the entry names memory of the read in `slot`, a descriptor of its file, and the scratch. The read
-            // stays until its end was reaped, or its memory is leaked; the scratch until nothing is under way, or is leaked.
+            // stays until its end was reaped, or its memory is leaked; the scratch until nothing is under way, or is
+            // leaked.
             unsafe { self.push(&entry.user_data(slot as u64)) }
             if self.broken.is_some() {
                 return true;
@@ -371,7 +373,8 @@ impl Reactor {
         }
     }
 
-    /// Has the hands make reads. They may wait for a source, which the reactor must not do for them while it has some open.
+    /// Has the hands make reads. They may wait for a source, which the reactor must not do for them while it has some
+    /// open.
     fn give_away(&mut self, all: Vec<Begun<ReadRun>>) {
         let left = self.hands.give_away(all);
         self.left.extend(left);
@@ -385,7 +388,8 @@ impl Reactor {
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // It has room for all that may be under way, unless the kernel did not take what was there at the last call.
+            // It has room for all that may be under way, unless the kernel did not take what was there at the last
+            // call.
             if !self.enter(0) {
                 return;
             }

@@ -18,7 +18,8 @@ fn options(seed: u64) -> BuildOptions {
     BuildOptions { max_page_rows: 1000, compression, filter, filter_prefix_bytes: (seed % 2) as u16, ..tiny() }
 }
 
-/// Keys of three bytes with values of up to 60 bytes: mostly one put a key, some erases, some older versions, some large values.
+/// Keys of three bytes with values of up to 60 bytes: mostly one put a key, some erases, some older versions, some
+/// large values.
 fn content(rng: &mut StdRng, keys: usize) -> Content {
     let mut content = Content::default();
     for _ in 0..keys {
@@ -36,7 +37,8 @@ fn content(rng: &mut StdRng, keys: usize) -> Content {
     content
 }
 
-/// The rows of `from` in a new file: whole pages where `copies` and the file takes them. Also how many pages were copied.
+/// The rows of `from` in a new file: whole pages where `copies` and the file takes them. Also how many pages were
+/// copied.
 fn rewritten(from: &Built, options: BuildOptions, copies: bool) -> (Built, usize) {
     let (disk, source) = (SimDisk::new(1), Resident::new(validate));
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");

@@ -1,5 +1,5 @@
-//! Background work that fails for a while, on a simulated disk and clock: it says so, and everything goes on by itself when
-//! the cause is gone.
+//! Background work that fails for a while, on a simulated disk and clock: it says so, and everything goes on by itself
+//! when the cause is gone.
 
 use crate::core::background::trouble::FailedWork;
 use crate::{Database, Durability, Error, LevelOptions, Result, Table};

@@ -1,5 +1,6 @@
-//! Compactions beside each other, as the picker sees them: they begin and end in any order, never meet, and rows never pass
-//! older rows of the same key. A file is a version for each cell of the key space, so that nothing is read or written.
+//! Compactions beside each other, as the picker sees them: they begin and end in any order, never meet, and rows never
+//! pass older rows of the same key. A file is a version for each cell of the key space, so that nothing is read or
+//! written.
 
 use super::*;
 use crate::levels::claim::Claim;
@@ -104,8 +105,8 @@ impl Beside {
         self.check();
     }
 
-    /// For each cell, files of upper levels and newer files of level 0 have newer versions, and no two files of a deeper level
-    /// overlap.
+    /// For each cell, files of upper levels and newer files of level 0 have newer versions, and no two files of a
+    /// deeper level overlap.
     fn check(&self) {
         let table = self.table();
         for cell in 0..CELLS {

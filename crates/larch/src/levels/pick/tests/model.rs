@@ -1,5 +1,6 @@
-//! Steady random writes as the picker sees them: how often a row is rewritten. A file is a number of rows for each cell of
-//! the key space, so that a table of millions of rows is simulated without reading or writing any. Compactions always keep up.
+//! Steady random writes as the picker sees them: how often a row is rewritten. A file is a number of rows for each cell
+//! of the key space, so that a table of millions of rows is simulated without reading or writing any. Compactions
+//! always keep up.
 
 use super::*;
 use crate::files::output::is_long_enough;
@@ -117,7 +118,8 @@ impl Model {
     }
 }
 
-/// How often a row is rewritten by compactions in steady overwrites of a table of `keys` keys with flushes of `writes` rows.
+/// How often a row is rewritten by compactions in steady overwrites of a table of `keys` keys with flushes of `writes`
+/// rows.
 fn rewrites(keys: f64, writes: f64) -> f64 {
     let mut model = Model::new(keys);
     let run = |model: &mut Model, times: f64| {

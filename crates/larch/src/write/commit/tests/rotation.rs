@@ -149,8 +149,8 @@ impl Storm {
     }
 }
 
-/// Wherever logs end, whichever of them were synced, and whatever fails on the way: a crash is no damage, and leaves a prefix of the
-/// commits that were accepted, with every durable one, and none that was refused.
+/// Wherever logs end, whichever of them were synced, and whatever fails on the way: a crash is no damage, and leaves a
+/// prefix of the commits that were accepted, with every durable one, and none that was refused.
 #[test]
 fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     let mut totals = StormCounts::default();
@@ -201,7 +201,8 @@ fn killed<T>(disk: &SimDisk, process: T) {
     disk.clear_faults();
 }
 
-/// The logs of a database whose newest log has commits and follows one that is not durable: their paths, the older one first.
+/// The logs of a database whose newest log has commits and follows one that is not durable: their paths, the older one
+/// first.
 fn two_logs(disk: &Arc<SimDisk>, is_synced: bool) -> [PathBuf; 2] {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let db = Database::builder("db").machine(machine).open().expect("it opens");

@@ -1,5 +1,5 @@
-//! A partition of release 0.1 denies no hash whose fingerprint it has, and bytes of another shape are refused. Files that
-//! the release wrote are among the golden ones.
+//! A partition of release 0.1 denies no hash whose fingerprint it has, and bytes of another shape are refused. Files
+//! that the release wrote are among the golden ones.
 
 use super::*;
 
