@@ -14,7 +14,7 @@
 //!
 //! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads
 //! meanwhile. Looking up a row takes no lock and allocates nothing, and the filter of the set denies most absent keys
-//! (decision 68). Asking for range erases takes a read lock if there are any.
+//! (decision 68). Asking for range erases takes a read lock if any exist.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};

@@ -40,8 +40,7 @@ impl Again {
         true
     }
 
-    /// Asks until there is an answer that no other attempt changes, or the time is up. `AlreadyExists` is such an
-    /// answer.
+    /// Asks until an answer comes that no other attempt changes, or the time is up. `AlreadyExists` is such an answer.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch
     Ok(of_this.map_or(Needs::Nothing, |parent| Needs::These(parent.files)))
 }
 
-/// Makes sure that a branch that is not there is never made: its first sheet is put, without it.
+/// Makes sure that a missing branch is never made: its first sheet is put, without it.
 ///
 /// # Errors
 ///
@@ -129,8 +129,8 @@ impl Branches {
         Branches { journal, parents, known, has_read, dividing: Mutex::new(()) }
     }
 
-    /// Of SSTs that the manifest does not have any more, those that can be removed, and those that branches may need.
-    /// Files of other databases are given up, and are of neither kind.
+    /// Divides SSTs that the manifest does not have any more into those that can be removed and those that branches may
+    /// need. Files of other databases are given up, and are of neither kind.
     ///
     /// # Errors
     ///

@@ -84,8 +84,7 @@ fn no_database(prefix: &str) -> io::Error {
 ///
 /// # Errors
 ///
-/// `NotFound` if there is no database at `from`; `AlreadyExists` if there is something at `to`; the store's; that of
-/// `ssts_of`.
+/// `NotFound` if no database is at `from`; `AlreadyExists` if something is at `to`; the store's; that of `ssts_of`.
 pub fn branch(
     store: &Arc<dyn Store>,
     outside: &Outside,

@@ -1,6 +1,6 @@
 //! The disk. It does not know how sheets are put, nor how objects are read.
 //!
-//! There is one directory, and directories within it that have none. Files whose names end with `.sst` are objects:
+//! The disk has one directory, and directories within it that have none. Files whose names end with `.sst` are objects:
 //! written once, durable when they are synced, and read without asking whether they are there. Files in the directory
 //! `workers` are objects, too, each of which is put whole. All other files grow, and are in the journal; so are the
 //! names of directories, which end with `/` there. Second names of files, and other directories, are refused.
@@ -101,14 +101,14 @@ impl StoreDisk {
         &self.journal
     }
 
-    /// Does what timers have due, where there are no threads to do it.
+    /// Does what timers have due, where no threads do it.
     #[cfg(test)]
     pub(crate) fn drive(&self) {
         self.removals.drive();
         self.uploads.drive();
     }
 
-    /// The logs on this machine, if the file is a log and there are such.
+    /// The logs on this machine, if the file is a log and logs lie there.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
         // Those of copies, in directories within this one, are in the journal.
         self.nearby.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariants:
-//! - A sheet is put only if there is none with its number, and a writer puts sheet n + 1 only after it knows that sheet
-//!   n is its own. So all sheets after one that takes over are of that writer, until the next one takes over.
+//! - A sheet is put only if none exists with its number, and a writer puts sheet n + 1 only after it knows that sheet n
+//!   is its own. So all sheets after one that takes over are of that writer, until the next one takes over.
 //! - What is synced is in a sheet that is known to be there.
 //! - Once a put has failed for good, or has met the sheet of another writer, nothing is put or removed any more: every
 //!   later call reports the same error.
@@ -77,7 +77,7 @@ pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// How a journal is cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// One of so many sheets has a table.
+    /// One sheet in this number of sheets has a table.
     pub tables_every: u64,
     /// The most that one sheet has of files that a writer has left elsewhere, in bytes. A store takes no put of any
     /// length.
@@ -720,7 +720,7 @@ impl Journal {
         gone
     }
 
-    /// Removes sheets, in the background where there is one. What stays is found by the next writer.
+    /// Removes sheets, in the background where the machine has threads for it. What stays is found by the next writer.
     fn remove_sheets(&self, gone: Vec<u64>) {
         if gone.is_empty() {
             return;

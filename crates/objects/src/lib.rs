@@ -7,8 +7,8 @@
 //! workers/00000052-9.job     what a writer and compaction workers tell each other: objects that are put whole
 //! ```
 //!
-//! Everything that changes is in one sequence of objects, the journal. A writer puts the next sheet only if there is
-//! none with its number, so of two writers one succeeds, and the other learns who has taken over before it can say that
+//! Everything that changes is in one sequence of objects, the journal. A writer puts the next sheet only if none exists
+//! with its number, so of two writers one succeeds, and the other learns who has taken over before it can say that
 //! anything is durable. `docs/format/store.md` describes the bytes, decision 74 why it is so.
 
 mod again;

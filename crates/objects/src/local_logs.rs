@@ -48,7 +48,7 @@ impl LocalLogs {
     ///
     /// # Errors
     ///
-    /// `WouldBlock` if there is one; the disk's.
+    /// `WouldBlock` if one exists; the disk's.
     pub fn lock(&self) -> io::Result<Box<dyn Lock>> {
         self.machine.create_dir(&self.directory)?;
         let held = hold(&self.machine, &self.directory)?;
@@ -188,7 +188,7 @@ impl Uploads {
         worker.drive();
     }
 
-    /// Makes the attempt that is due, where there are no threads to do it.
+    /// Makes the attempt that is due, where no threads do it.
     #[cfg(test)]
     pub fn drive(&self) {
         self.worker.get().expect("it is set when this is made").drive();

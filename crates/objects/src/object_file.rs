@@ -99,7 +99,7 @@ impl File for NewObject {
     }
 }
 
-/// A file that is there, to be read. That it is not there is found by the first read.
+/// A file that exists, to be read. The first read finds out if it is missing.
 #[derive(Debug)]
 pub struct ObjectFile {
     journal: Arc<Journal>,

@@ -15,8 +15,8 @@ pub enum Put {
     Taken(Vec<u8>),
 }
 
-/// Puts an object if there is none of its name. Nobody else puts the same bytes under this name, so an object that has
-/// them is one's own, put by an attempt whose answer was lost.
+/// Puts an object if none has its name. Nobody else puts the same bytes under this name, so an object that has them is
+/// one's own, put by an attempt whose answer was lost.
 ///
 /// # Errors
 ///
@@ -45,14 +45,14 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
 pub enum Begun {
     /// It has made the object.
     Done,
-    /// There is an object of this name. It may be the work of another attempt.
+    /// An object has this name. It may be the work of another attempt.
     Taken,
     /// There was no answer.
     Unknown,
 }
 
-/// Puts objects where there are none of their names, all on their way at once. Where they go one after the other, the
-/// last goes first.
+/// Puts objects where none have their names, all on their way at once. Where they go one after the other, the last goes
+/// first.
 pub fn put_together(store: &dyn Store, objects: &[(String, Vec<u8>)]) -> Vec<Begun> {
     let (sender, receiver) = mpsc::channel::<(usize, io::Result<()>)>();
     for (place, (name, bytes)) in objects.iter().enumerate().rev() {

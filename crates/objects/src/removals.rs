@@ -72,7 +72,7 @@ impl Removals {
         Ok(())
     }
 
-    /// Removes what is due, where there are no threads to do it.
+    /// Removes what is due, where no threads do it.
     pub fn drive(&self) {
         if let Some(worker) = self.worker.get() {
             worker.drive();
@@ -94,7 +94,7 @@ impl Removals {
         self.free.lock().clear();
     }
 
-    /// Removes the first file that is due at `now`; false if there is none that can be removed.
+    /// Removes the first file that is due at `now`; false if none exists that can be removed.
     fn remove_one(&self, now: Duration) -> bool {
         if self.journal.check_writer().is_err() {
             return false;

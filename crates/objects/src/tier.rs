@@ -114,7 +114,7 @@ struct BlockKey {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// `None` if there is none, or it is being written.
+    /// `None` if none exists, or it is being written.
     key: Option<BlockKey>,
     bytes: u32,
     crc: u32,

@@ -61,22 +61,22 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such file, `AlreadyExists` for [`Access::Create`] and [`Access::CreateDirect`] if
-    /// there is one, and other errors of the system.
+    /// `NotFound` if no such file exists, `AlreadyExists` for [`Access::Create`] and [`Access::CreateDirect`] if one
+    /// exists, and other errors of the system.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
     /// Renames a file within its directory, replacing the target in one step. Durable only after `sync_dir` of the
     /// directory.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no file `from`, and other errors of the system.
+    /// `NotFound` if no file `from` exists, and other errors of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives a file a second name, on the same file system. Both names stand for the same bytes, and the file is there
     /// until the last of them is removed. Durable only after `sync_dir` of the directory of `to`.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no file `from`, `AlreadyExists` if the name `to` is taken; `CrossesDevices`,
+    /// `NotFound` if no file `from` exists, `AlreadyExists` if the name `to` is taken; `CrossesDevices`,
     /// `TooManyLinks`, `Unsupported` or `PermissionDenied` where the file system cannot have a second name; and other
     /// errors of the system.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -86,7 +86,7 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     ///
     /// `Unsupported` if the file system has no such copies, or `to` is on another one; `AlreadyExists` if the name `to`
-    /// is taken; and other errors of the system. Then there is no file `to` that was not there before.
+    /// is taken; and other errors of the system. Then no new file `to` is left.
     fn copy_sharing(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -94,13 +94,13 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such file, and other errors of the system.
+    /// `NotFound` if no such file exists, and other errors of the system.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Names in a directory, sorted.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such directory, and other errors of the system.
+    /// `NotFound` if no such directory exists, and other errors of the system.
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
     /// Those names in a directory that end with `ending`, sorted. Where listing costs by the number of names, this may
     /// cost less than [`Disk::list`].
@@ -141,7 +141,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
-    /// As [`Disk::create_dir`], of a directory that no other user can read, where there are users. Its parents are as
+    /// As [`Disk::create_dir`], of a directory that no other user can read, on systems with users. Its parents are as
     /// always.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such directory, and other errors of the system.
+    /// `NotFound` if no such directory exists, and other errors of the system.
     fn hold(&self, _directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
         Ok(None)
     }

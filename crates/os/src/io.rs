@@ -27,8 +27,8 @@ pub trait Reads: Send + Sync + Debug {
     fn overlap(&self) -> bool {
         true
     }
-    /// Makes a read that is needed on the calling thread, which is quicker than handing it over where there is but one.
-    /// Reads that are not needed make room for it as for those that were submitted.
+    /// Makes a read that is needed on the calling thread, which is quicker than handing over a single read. Reads that
+    /// are not needed make room for it as for those that were submitted.
     fn make(&self, read: ReadRequest) {
         read.make();
     }
@@ -43,8 +43,8 @@ pub trait Reads: Send + Sync + Debug {
     fn usage(&self) -> Usage {
         Usage::default()
     }
-    /// Ends one of the reads that are held back, on this thread; false if there is none. A thread that waits for a read
-    /// calls it, instead of waiting, until it returns false. Where threads read, there is never one.
+    /// Ends one of the reads that are held back, on this thread; false if none exists. A thread that waits for a read
+    /// calls it, instead of waiting, until it returns false. Where threads read, no read is held back.
     fn drive(&self) -> bool {
         false
     }

@@ -22,7 +22,7 @@ pub trait Job: Send + Sync {
     fn poll(&self) -> Polled;
 }
 
-/// Which jobs go first where there are more than threads. No class can take all threads from another, see
+/// Which jobs go first if more jobs than threads are ready. No class can take all threads from another, see
 /// [`crate::real::ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
@@ -69,13 +69,13 @@ pub trait Threads: Send + Sync + Debug {
         worker.wake();
         worker
     }
-    /// Makes sure that there is a thread to poll jobs.
+    /// Makes sure that a thread polls jobs.
     ///
     /// # Errors
     ///
     /// The system's, if it refuses the first thread.
     fn start(&self) -> io::Result<()>;
-    /// Has `work` done once by one of the threads, soon; on this thread where there are none.
+    /// Has `work` done once by one of the threads, soon; on this thread where none exist.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
     /// Has `work`, which may wait for other work, done once by a thread of its own; on this thread where the system has
     /// none.

@@ -11,11 +11,11 @@
 //! * A buffer that goes leaves its run spare: on a list of the runs of its length, still backed, to be taken by the
 //!   next buffer of that length. This is the usual case of a full cache of pages of one size, and costs a lock and a
 //!   pop.
-//! * When there is none of that length, all spare runs become free, which puts neighbours together; then the first slab
-//!   with a long enough run of backed free blocks has the place.
-//! * When there is none either, new blocks are backed, in a new slab or in a hole of an old one; at the limit other
-//!   free blocks are given back to the system for it. So a buffer is refused only when buffers alone fill the limit,
-//!   and never because free memory is in pieces: addresses are plentiful.
+//! * When no run has that length, all spare runs become free, which puts neighbours together; then the first slab with
+//!   a long enough run of backed free blocks has the place.
+//! * When no slab has the place either, new blocks are backed, in a new slab or in a hole of an old one; at the limit
+//!   other free blocks are given back to the system for it. So a buffer is refused only when buffers alone fill the
+//!   limit, and never because free memory is in pieces: addresses are plentiful.
 //!
 //! A new slab gets huge pages when the limit has room for it as a whole, and is backed as a whole from then on: the
 //! system gives all of a huge page with its first byte. (A random access costs a third less there.) Other slabs refuse
@@ -282,7 +282,7 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A slab with a free run of this length: a whole new one if there is room for it, or else the first with a hole.
+    /// A slab with a free run of this length: a whole new one if one fits, or else the first with a hole.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {
@@ -347,7 +347,7 @@ impl ArenaState {
         }
     }
 
-    /// A step towards the limit; false when there is nothing more to do.
+    /// A step towards the limit; false when nothing is left to do.
     fn shrink(&mut self) -> bool {
         let excess = self.backed.saturating_sub(self.limit());
         if excess == 0 {
@@ -358,8 +358,8 @@ impl ArenaState {
         self.give_back(excess.min(STEP_BLOCKS)) > 0
     }
 
-    /// Gives back free blocks, so many or, where slabs go as a whole, some more. Fewer only where no more are free, or
-    /// the system does not take them.
+    /// Gives back this number of free blocks or, where slabs go as a whole, some more. Fewer only where no more are
+    /// free, or the system does not take them.
     fn give_back(&mut self, blocks: usize) -> usize {
         let mut given = 0;
         while given < blocks {
@@ -443,7 +443,7 @@ impl Drop for ArenaState {
     fn drop(&mut self) {
         self.set_backed(0);
         for start in self.slabs.iter().filter_map(|slab| slab.start) {
-            // SAFETY: `open` mapped it so, and every buffer keeps the arena, so there is none any more.
+            // SAFETY: `open` mapped it so, and every buffer keeps the arena, so no buffer is left.
             unsafe { unmap(start, SLAB_BYTES, SLAB_BYTES) };
         }
     }

@@ -35,8 +35,8 @@ pub struct StoredObject {
     pub bytes: u64,
 }
 
-/// Called at the end of a ranged read, once, on any thread, with the bytes in pieces, as they came. There are fewer
-/// than asked for only if the object ends before. It must neither wait nor take long.
+/// Called at the end of a ranged read, once, on any thread, with the bytes in pieces, as they came. They are fewer than
+/// asked for only if the object ends before. It must neither wait nor take long.
 pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 
 /// Called at the end of a put, once, on any thread; not at all if the store ends before the put does. It must neither
@@ -54,11 +54,11 @@ pub trait Store: Send + Sync + Debug {
     /// The store's.
     fn create(&self, name: &str) -> io::Result<Box<dyn Upload>>;
 
-    /// Makes a small object, unless there is one with this name. It is durable on return.
+    /// Makes a small object, unless one with this name exists. It is durable on return.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if there is one. That may be the work of an earlier attempt, or of a duplicate of this one: a
+    /// `AlreadyExists` if one exists. That may be the work of an earlier attempt, or of a duplicate of this one: a
     /// caller that has to know puts bytes that nobody else puts, and reads the object. Other errors are the store's;
     /// after one of them that is not [certain](is_certain) the object may be there now or later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
@@ -73,7 +73,7 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is none, and others of the store.
+    /// `NotFound` if none exists, and others of the store.
     fn get(&self, name: &str) -> io::Result<Vec<u8>>;
 
     /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the object.
@@ -107,15 +107,15 @@ pub trait Store: Send + Sync + Debug {
     /// As [`Store::get`].
     fn len(&self, name: &str) -> io::Result<u64>;
 
-    /// Removes an object. That there is none is no error.
+    /// Removes an object. It is no error if none exists.
     ///
     /// # Errors
     ///
     /// The store's.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// The objects in a folder, without those in folders within it, sorted by name. It is slow where there are many, so
-    /// it is for opening and for cleaning up.
+    /// The objects in a folder, without those in folders within it, sorted by name. It is slow in a folder with many,
+    /// so it is for opening and for cleaning up.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ pub trait Upload: Send + Debug {
     ///
     /// # Errors
     ///
-    /// The store's. Then it is unknown whether there is an object.
+    /// The store's. Then it is unknown whether the object exists.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 

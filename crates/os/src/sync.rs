@@ -139,7 +139,7 @@ impl Condvar {
         (guard, timeout.timed_out())
     }
 
-    /// Wakes one waiter, if there is any.
+    /// Wakes one waiter, if any exists.
     pub fn notify_one(&self) {
         self.0.notify_one();
     }

@@ -32,7 +32,7 @@ fn the_memory_of_the_process_follows_the_limit() {
         assert_eq!(arena.used_bytes(), limit);
         assert!(grown().abs_diff(limit) < 4 * MIB, "{} full: {}", limit, grown());
 
-        // Every second page goes, and then there is half of the memory.
+        // Every second page goes, and then half of the memory is left.
         let mut at = 0;
         buffers.retain(|_| {
             at += 1;

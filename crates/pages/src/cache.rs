@@ -336,7 +336,7 @@ impl PageCache {
         Some(page)
     }
 
-    /// Goes over to a larger table when there are many more pages than chains.
+    /// Goes over to a larger table when pages are many times as many as chains.
     fn grow(&self, pages: u64) {
         if self.table.is_small_for(pages / 2) {
             let locks: Vec<_> = self.shards.iter().map(|shard| shard.lock()).collect();

@@ -39,7 +39,7 @@ pub(crate) fn cost_bytes(buffer_bytes: u64) -> u64 {
     buffer_bytes + FRAME_BYTES
 }
 
-/// Memory for hints of where the children of a page of so many bytes are in memory. A page gets them once a child was
+/// Memory for hints of where the children of a page of `bytes` bytes are in memory. A page gets them once a child was
 /// looked for, if the budget has room: where it has none, a look in the table of all frames is nothing beside what is
 /// read from the disk.
 #[inline]

@@ -123,8 +123,8 @@ impl PagedFile {
         }
     }
 
-    /// Says whether pages of the file that come into the cache stay there while there is any other that can go, within
-    /// the share of such pages, see [`PageCache::set_kept_bytes`].
+    /// Says whether pages of the file that come into the cache stay there while any other can go, within the share of
+    /// such pages, see [`PageCache::set_kept_bytes`].
     ///
     /// When it is kept no more its pages that are there stay as others do.
     pub fn keep(&self, kept: bool) {

@@ -100,7 +100,7 @@ struct Face {
     start: NonNull<u8>,
     /// Bytes of the page in memory.
     len: u32,
-    /// Of the page's address.
+    /// Stored bytes and checksum, as in the page's address.
     stored_bytes: u32,
     crc: u32,
     /// Blocks of the buffer.
@@ -109,7 +109,7 @@ struct Face {
 }
 
 impl Face {
-    /// Of a frame without a page.
+    /// The state of a frame without a page.
     const NONE: Self =
         Self { start: NonNull::dangling(), len: 0, stored_bytes: 0, crc: 0, blocks: 0, kind: PageKind::Data };
 }
@@ -269,8 +269,7 @@ impl Frame {
         uses
     }
 
-    /// Takes the page out if there is no reference to it; the caller drops what is returned. Under the lock of the
-    /// shard.
+    /// Takes the page out if nothing refers to it; the caller drops what is returned. Under the lock of the shard.
     pub fn evict(&self) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // SAFETY: the word was set to 0 here, from live.
@@ -341,7 +340,7 @@ pub(crate) struct Frames {
 /// Frames of the first segment.
 const FIRST: u32 = 64;
 
-/// Enough for as many frames as there are numbers.
+/// Enough for a frame of each number.
 const SEGMENTS: usize = 26;
 
 #[derive(Default)]
@@ -368,7 +367,7 @@ impl Segment {
     fn new(first: u32, count: u32) -> Self {
         let rests: Box<[RestCell]> = (0..count).map(|_| RestCell::new(None)).collect();
         let rests = NonNull::from(Box::leak(rests));
-        // SAFETY: there are `count` of them.
+        // SAFETY: `count` of them exist.
         let rest = |i: u32| unsafe { rests.cast::<RestCell>().add(i as usize) };
         let frames = (0..count).map(|i| Frame::new(first + i, rest(i))).collect();
         Self { frames, rests }
@@ -487,7 +486,7 @@ impl PageRef {
 
     #[inline]
     fn face(&self) -> &Face {
-        // SAFETY: while it is pinned a live frame's page is not changed, and there is no mutable reference to it. The
+        // SAFETY: while it is pinned a live frame's page is not changed, and no mutable reference to it exists. The
         // thread that made the first reference saw with acquire that it is live.
         unsafe { &*self.frame().face.get() }
     }

@@ -95,8 +95,8 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// What the cache uses. A scan reads ahead an eighth of the cache at most. Of what is shared out here the proven
-    /// pages have nothing while scans go on: 60 % is theirs. Otherwise found by `larch bench cache-trace`.
+    /// What the cache uses. A scan reads ahead an eighth of the cache at most. The proven pages have no part of what is
+    /// shared out here: the 60 % that are left are theirs while scans go on. Otherwise found by `larch bench cache-trace`.
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
@@ -157,7 +157,7 @@ const AHEAD: usize = 1;
 const INDEX_NEWCOMERS: usize = 2;
 const INDEX_STAYED: usize = 3;
 const PROVEN: usize = 4;
-/// Lines that give pages as long as there are others than kept ones.
+/// Lines that give pages as long as any are not kept ones.
 const OPEN_LINES: usize = 5;
 const KEPT_DATA: usize = 5;
 const KEPT_INDEX: usize = 6;
@@ -194,7 +194,7 @@ impl<T: Copy> Policy<T> {
     ///
     /// # Panics
     ///
-    /// If the page has 4 GiB or there are four billion.
+    /// If the page has 4 GiB, or the policy has four billion pages.
     pub fn admit(&mut self, page: T, key: u64, class: Class, bytes: u64, asked: bool) -> PolicyPlace {
         let hash = (key ^ (key >> 32)) as u32;
         let bytes = u32::try_from(bytes).expect("a page is shorter than 4 GiB");
@@ -214,7 +214,7 @@ impl<T: Copy> Policy<T> {
         PolicyPlace(place)
     }
 
-    /// A page has proven itself where the policy did not see it: it stays as one that has so many chances.
+    /// A page has proven itself where the policy did not see it: it stays as one that has `chances` chances.
     pub fn prove(&mut self, place: PolicyPlace, chances: u8) {
         if self.is_kept(place) {
             return;
@@ -227,8 +227,7 @@ impl<T: Copy> Policy<T> {
         self.push(place.0);
     }
 
-    /// A page stays from now on for as long as there are others that can go. How many of them are kept is for the owner
-    /// to bound.
+    /// A page stays from now on for as long as others can go. How many of them are kept is for the owner to bound.
     pub fn keep(&mut self, place: PolicyPlace) {
         self.change_standing(place.0, Standing::Kept);
     }
@@ -245,7 +244,7 @@ impl<T: Copy> Policy<T> {
         self.nodes[place.0 as usize].standing == Standing::Kept
     }
 
-    /// Makes the oldest of the kept pages of a class a proven page; returns its bytes, if there is one.
+    /// Makes the oldest of the kept pages of a class a proven page; returns its bytes, if one exists.
     pub fn keep_less(&mut self, class: Class) -> Option<u64> {
         let line = match class {
             Class::Data => KEPT_DATA,
@@ -287,11 +286,11 @@ impl<T: Copy> Policy<T> {
     }
 
     /// The page that goes next and its bytes; the policy forgets it. Looks at no more than `look` pages, of each of
-    /// which `uses` says what it has seen. `None` if they all were pinned, or there are none.
+    /// which `uses` says what it has seen. `None` if they all were pinned, or the policy has none.
     pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;
-        // Enough to walk each line to its end in turns, which is all there is to see.
+        // Enough to walk each line to its end in turns, which shows every page.
         for _ in 0..look.min(LINES * self.pages) {
             let place = self.lines[self.next_line(pinned)?].oldest;
             self.counts.looks += 1;
@@ -328,7 +327,7 @@ impl<T: Copy> Policy<T> {
         let stays = |standing, chances| EvictionVerdict::Stays { standing, chances };
         let goes = |remembered| EvictionVerdict::Goes { remembered };
         match (node.class, node.standing) {
-            // There is nothing else.
+            // Nothing else is left.
             (_, Standing::Kept) => goes(false),
             (Class::Data, Standing::Asked) if times >= self.tuning.data_uses => stays(Standing::Proven, 0),
             (Class::Data, Standing::Asked) => goes(true),

@@ -166,7 +166,7 @@ impl Session {
         self.step.borrow().as_ref().map_or(0, |step| step.reads.iter().sum())
     }
 
-    /// Of [`Session::page_reads`], those of one kind.
+    /// The part of [`Session::page_reads`] of one kind.
     pub fn reads_of(&self, kind: PageKind) -> u64 {
         self.step.borrow().as_ref().map_or(0, |step| step.reads[kind.index()])
     }
@@ -276,7 +276,7 @@ impl Session {
         self.reason == Reason::Precharge
     }
 
-    /// Begins to read what is wanted soon, where others do it: nothing is needed, so there is nothing to wait for.
+    /// Begins to read what is wanted soon, where others do it: nothing is needed, so nothing is waited for.
     fn begin_ahead(&self, step: &mut StepState) {
         if step.read_ahead.first_hint().is_some_and(|request| request.file.reads().overlap()) {
             self.begin(step, None, false);
@@ -521,7 +521,7 @@ impl Session {
 enum BegunRound {
     /// Nothing was asked for.
     Nothing,
-    /// There is no room; the task will be woken.
+    /// No room is left; the task will be woken.
     HeldUp,
     /// Pages are on their way.
     Round(Round),

@@ -102,9 +102,9 @@ pub trait PageSource {
     ///
     /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is
     /// invalid. Duplicates are not looked for: a page that is asked for twice before a round may be noted twice, and is
-    /// read once. A page that is noted may not be read: a source forgets the oldest hints when there are many, and
-    /// where it has no room for all it leaves out those asked for last. So a caller that repeats until nothing is noted
-    /// any more may never end.
+    /// read once. A page that is noted may not be read: a source forgets the oldest of many hints, and where it has no
+    /// room for all it leaves out those asked for last. So a caller that repeats until nothing is noted any more may
+    /// never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
     /// As [`PageSource::ahead`], for a page that spares work and no reads, so that it is not worth the memory of

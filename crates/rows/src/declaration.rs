@@ -49,7 +49,7 @@ pub enum BadValue {
         /// Why it has not.
         misfit: Misfit,
     },
-    /// There are more or fewer values than fields.
+    /// The values are more or fewer than the fields.
     #[error("the number of values is {values}, and the number of fields {fields}")]
     Count {
         /// How many were given.
@@ -60,11 +60,11 @@ pub enum BadValue {
 }
 
 impl Declaration {
-    /// Of fields with these types, of which there is at least one.
+    /// The declaration of fields with these types, at least one.
     ///
     /// # Panics
     ///
-    /// If there is none, or one is of kind `bytes[0]`, which has no value.
+    /// If `fields` is empty, or one is of kind `bytes[0]`, which has no value.
     pub fn new(fields: impl Into<Vec<FieldType>>) -> Self {
         let fields = fields.into();
         assert!(!fields.is_empty(), "a declaration has a field at least");
@@ -72,7 +72,7 @@ impl Declaration {
         Self { fields }
     }
 
-    /// Of the types of a tuple with at least one field.
+    /// The declaration of the types of a tuple with at least one field.
     ///
     /// # Panics
     ///
@@ -81,7 +81,7 @@ impl Declaration {
         Self::new(T::TYPES)
     }
 
-    /// The types of all fields, of which there is at least one.
+    /// The types of all fields, at least one.
     pub fn fields(&self) -> &[FieldType] {
         &self.fields
     }
@@ -104,7 +104,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If there is not one value for each field, or one has another type. Then nothing is appended.
+    /// If the values are not one for each field, or one has another type. Then nothing is appended.
     pub fn encode(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() < self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -116,7 +116,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If there are more values than fields, or one has another type. Then nothing is appended.
+    /// If the values are more than the fields, or one has another type. Then nothing is appended.
     pub fn encode_front(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() > self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -169,7 +169,7 @@ impl Declaration {
     ///
     /// # Panics
     ///
-    /// If there is no field of this number, from 0.
+    /// If no field has this number, from 0.
     pub(crate) fn decode_field<'k>(&self, key: &'k [u8], field: usize) -> Result<FieldValue<'k>, BadTuple> {
         Ok(self.decode(key)?.swap_remove(field))
     }

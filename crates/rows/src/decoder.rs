@@ -73,7 +73,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If fewer are left.
     pub fn at(bytes: &'k [u8], passed: usize) -> Self {
         Self { all: bytes.len(), rest: &bytes[passed..], mask: 0 }
     }
@@ -104,7 +104,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If there are fewer.
+    /// If fewer are left.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Mistake> {
         let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(Mistake::Short)?;
@@ -118,7 +118,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If there are fewer.
+    /// If fewer are left.
     pub fn bytes(&mut self, count: usize) -> Result<Cow<'k, [u8]>, Mistake> {
         let (bytes, rest) = self.rest.split_at_checked(count).ok_or(Mistake::Short)?;
         self.rest = rest;

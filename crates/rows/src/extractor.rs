@@ -60,7 +60,8 @@ struct IndexField {
 /// What becomes of a row whose field is missing, or of another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// Missing: `none` if the field is optional, otherwise the row is left out. Of another type: an error.
+    /// A missing value is `none` if the field is optional, and otherwise the row is left out. A value of another type
+    /// is an error.
     Plain,
     /// Both are errors.
     Required,
@@ -122,7 +123,7 @@ impl Extractor {
         Ok(())
     }
 
-    /// Numbers of the column groups that are needed, ascending. If there is none, the key of a row is enough.
+    /// Numbers of the column groups that are needed, ascending. If none exists, the key of a row is enough.
     pub fn groups(&self) -> &[usize] {
         &self.groups
     }

@@ -56,7 +56,7 @@ pub trait DecodeField<'k>: Field + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes there are not those of such a field. The decoder then stands at the byte that is wrong.
+    /// If the bytes are not those of such a field. The decoder then stands at the byte that is wrong.
     fn decode(from: &mut Decoder<'k>) -> Result<Self, Mistake>;
 }
 
@@ -288,7 +288,7 @@ impl<const N: usize> Field for [u8; N] {
 
     #[inline]
     fn encode(&self, key: &mut Vec<u8>) {
-        // An error of the compiler if there are no bytes, or too many.
+        // An error of the compiler if it has no bytes, or too many.
         const { assert!(Self::TYPE.kind.width().is_some()) }
         key.extend_from_slice(self);
     }

@@ -41,7 +41,7 @@ pub enum Kind {
     String,
     /// Any bytes, in byte order.
     Bytes,
-    /// Exactly so many bytes, at least one, in byte order.
+    /// Exactly this number of bytes, at least one, in byte order.
     Fixed(u16),
 }
 

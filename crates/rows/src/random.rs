@@ -65,7 +65,7 @@ macro_rules! floats {
 floats! { f32 f64 }
 
 impl Draw for Vec<u8> {
-    /// Of few letters, so that some are the beginning of others; with the bytes that escaping cares for.
+    /// Strings of few letters, so that some are the beginning of others; with the bytes that escaping cares for.
     fn draw(rng: &mut StdRng) -> Self {
         let letters = [0, 1, b'a', 0xfe, 0xff];
         (0..rng.random_range(0..6)).map(|_| letters[rng.random_range(0..letters.len())]).collect()

@@ -54,7 +54,7 @@ impl<'t> Scanner<'t> {
         if self.rest().is_empty() { Ok(()) } else { self.fail("the text should end") }
     }
 
-    /// The next word, of letters, digits and `_`, without passing over it; empty if there is none.
+    /// The next word, of letters, digits and `_`, without passing over it; empty if none exists.
     pub fn peek_word(&mut self) -> &'t str {
         self.offset();
         let rest = self.rest();

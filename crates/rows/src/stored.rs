@@ -12,7 +12,7 @@ const VERSION: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadStored {
-    /// There are no bytes at all.
+    /// No bytes at all.
     #[error("there is no declaration: the bytes are empty")]
     Empty,
     /// The declaration is of a version that this release does not know.

@@ -77,7 +77,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes there are not those of such a tuple.
+    /// If the bytes are not those of such a tuple.
     fn decode_from(from: &mut Decoder<'k>) -> Result<Self, BadTuple>;
 }
 

@@ -14,21 +14,21 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FieldValue<'v> {
-    /// There is no value.
+    /// No value.
     None,
-    /// Of kind `bool`.
+    /// A value of kind `bool`.
     Bool(bool),
-    /// Of the kinds `u8` to `u128`.
+    /// A value of the kinds `u8` to `u128`.
     Unsigned(u128),
-    /// Of the kinds `i8` to `i128`.
+    /// A value of the kinds `i8` to `i128`.
     Signed(i128),
-    /// Of kind `f32`.
+    /// A value of kind `f32`.
     F32(f32),
-    /// Of kind `f64`.
+    /// A value of kind `f64`.
     F64(f64),
-    /// Of kind `string`.
+    /// A value of kind `string`.
     String(Cow<'v, str>),
-    /// Of the kinds `bytes` and `bytes[N]`.
+    /// A value of the kinds `bytes` and `bytes[N]`.
     Bytes(Cow<'v, [u8]>),
 }
 

@@ -154,7 +154,7 @@ pub fn next_string(string: &[u8]) -> Vec<u8> {
     next
 }
 
-/// The shortest string greater than every string that starts with `prefix`; `None` if there is none.
+/// The shortest string greater than every string that starts with `prefix`; `None` if none exists.
 pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut next = prefix[..=last].to_vec();

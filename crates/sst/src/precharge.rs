@@ -75,7 +75,7 @@ pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_
     kinds.len() + usize::from(values)
 }
 
-/// The state between the passes over any number of files, which are made until there is nothing more to ask for.
+/// The state between the passes over any number of files, which are made until nothing more is to be asked for.
 #[derive(Debug)]
 pub struct Passes {
     asked: AskedPages,
@@ -89,7 +89,7 @@ impl Passes {
         Self { asked: AskedPages::default(), rounds_left: rounds }
     }
 
-    /// Makes one more: `pass` makes one over all files and says what it found in sum. A fault if there is more to ask
+    /// Makes one more: `pass` makes one over all files and says what it found in sum. A fault if more is to be asked
     /// for once what was noted has been fetched. A step.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Passes {
     }
 }
 
-/// Makes passes until there is nothing more to ask for, see [`Passes`].
+/// Makes passes until nothing more is to be asked for, see [`Passes`].
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
 //! The part of a file that a table sees: some of its main rows, and with them their older versions and their parts in
 //! column groups. It knows no keys.
 //!
-//! Range erases are seen within the bounds of the slice, also over the gaps between its rows: what they hide there is
-//! hidden from the table anyway. The other bytes stay in the file, unread, until a compaction rewrites the rest or no
-//! table sees them any more.
+//! Range erases are seen within the bounds of the slice, also over the gaps between its rows: the table does not see
+//! what they hide in these. The other bytes stay in the file, unread, until a compaction rewrites the rest or no table
+//! sees them any more.
 
 use crate::format::meta::KeyBounds;
 use os::sync::Arc;

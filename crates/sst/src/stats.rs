@@ -119,7 +119,7 @@ struct Span<'k> {
 }
 
 impl<'k> Span<'k> {
-    /// The part of the range from `low` to `high` with keys within `bounds`; `None` if there is none.
+    /// The part of the range from `low` to `high` with keys within `bounds`; `None` if none exists.
     fn within(low: Bound<&'k [u8]>, high: Bound<&'k [u8]>, bounds: &KeyBounds) -> Option<Self> {
         let edge = |bound: Bound<&'k [u8]>, after: bool| match bound {
             Bound::Unbounded => None,

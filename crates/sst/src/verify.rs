@@ -4,8 +4,8 @@
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked; the footer has a
 //!   checksum of its own; what is left of the file must be the zeros between pages.
 //! * Memory: what the source keeps ahead and the nodes above that, a node for each level, the flat list, a data page, a
-//!   partition of the filter, and 16 bytes for each page of the file, 32 for those of column groups; where there are
-//!   groups, a bit for each row and each older version too.
+//!   partition of the filter, and 16 bytes for each page of the file, 32 for those of column groups; in a file with
+//!   groups a bit for each row and each older version, too.
 
 mod check;
 mod filter;

@@ -59,7 +59,7 @@ fn read_everything(history: &History, disk: Arc<SimDisk>, flipped: &str) {
     assert!(!is_live(flipped) || !problems.is_empty(), "a check finds any flipped bit of an SST");
 }
 
-/// Every row is the right one until there is an error, from either end, by key and by keys, values whole or each part.
+/// Every row is the right one until an error comes, from either end, by key and by keys, values whole or each part.
 fn read_table(history: &History, db: &Database, name: &str, at: Version) -> Result<(), Error> {
     let table = db.existing_table(name)?.unwrap_or_else(|| panic!("the table {name:?} is lost"));
     let rows: Vec<(&[u8], &[u8])> = history.model().rows(name, at).collect();

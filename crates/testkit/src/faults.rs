@@ -18,11 +18,11 @@ const MORE_CRASHES: usize = 4;
 pub struct Crashes {
     /// Recoveries after a crash.
     pub recoveries: u64,
-    /// Of these, recoveries that found rows in several parts, and compared each part.
+    /// The recoveries among these that found rows in several parts, and compared each part.
     pub in_parts: u64,
 }
 
-/// Runs the history of `seed` once, then `samples` times up to a crash at one of its syncs; every sync if there are not
+/// Runs the history of `seed` once, then `samples` times up to a crash at one of its syncs; every sync if they are not
 /// more. After a crash it goes on and crashes again, several times.
 pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     let mut crashes = Crashes::default();
@@ -50,7 +50,7 @@ pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     crashes
 }
 
-/// Runs the history of `seed` with one failing operation, `samples` times, every operation if there are not more.
+/// Runs the history of `seed` with one failing operation, `samples` times, every operation if they are not more.
 pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     let operations = whole_run(seed, steps).disk().operation_count();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -84,8 +84,8 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
 }
 
 /// Runs the history of `seed` up to a sync that fails and loses writes, and opens the database again in the same
-/// process. The machine crashes during that recovery, after one of its operations: `samples` of them, or all if there
-/// are not more. The recovery after that must succeed. Returns how many crashes there were.
+/// process. The machine crashes during that recovery, after one of its operations: `samples` of them, or all if they
+/// are not more. The recovery after that must succeed. Returns the number of crashes.
 pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let n = rng.random_range(1..=whole_run(seed, steps).disk().sync_count());

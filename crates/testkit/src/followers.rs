@@ -24,7 +24,7 @@ pub struct Followed {
     pub states: u64,
     /// Calls of followers that ended with an error.
     pub errors: u64,
-    /// Of the steps of the writer, those that ended with an error.
+    /// The steps of the writer that ended with an error.
     pub failed_steps: u64,
 }
 

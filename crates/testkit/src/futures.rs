@@ -36,7 +36,7 @@ const MOST_POLLS: u64 = 1_000_000;
 pub struct Met {
     /// Futures that ended.
     pub ended: u64,
-    /// Of these, those that ended with an error.
+    /// Those of these that ended with an error.
     pub failed: u64,
     /// Futures that were dropped before they ended.
     pub dropped: u64,
@@ -228,7 +228,7 @@ impl Crowd {
         self.expect_only_faults(outcome);
     }
 
-    /// Ends a read that is held back; false if there is none.
+    /// Ends a read that is held back; false if none exists.
     fn end_read(&mut self) -> bool {
         let elsewhere = self.rng.random_range(0..4) == 0;
         on_a_thread(elsewhere, || self.reads.step())

@@ -280,7 +280,7 @@ impl History {
     }
 
     /// Forgets what the database does not hold, which must not have been acknowledged; and learns the outcome of a
-    /// change of tables that failed. The newest commit there is.
+    /// change of tables that failed. Returns the newest commit.
     fn agree(&mut self, db: &Database) -> Result<Version> {
         let (there, must_survive, newest) = (db.version(), self.acknowledged, self.model.newest());
         assert!(there >= must_survive, "commits up to {must_survive:?} must survive, {there:?} is the last");
@@ -437,7 +437,7 @@ fn expect_sound(db: &Database) -> Result<()> {
     }
 }
 
-/// Compares what `rows` gives with what `reader` should see of the rows `expected`. How many there are.
+/// Compares what `rows` gives with what `reader` should see of the rows `expected`. Returns their number.
 fn expect_rows<'m>(
     what: &dyn Fn() -> String,
     reader: &Reader,

@@ -12,7 +12,7 @@
 //!    *rw* from who read a version to who wrote the next one, and *rt* (real time) from a transaction that was
 //!    acknowledged to one that began later. A range is a read of every key in it that the history knows, absent ones
 //!    too; so the *rw* of a range finds phantoms.
-//! 3. Of transactions that asked for [`Isolation::Snapshot`], no two that overlap wrote the same key.
+//! 3. No two overlapping transactions that asked for [`Isolation::Snapshot`] wrote the same key.
 //!
 //! Which cycles of the graph are anomalies depends on the levels that the transactions asked for. Under serializability
 //! each of them is. Under snapshot isolation a cycle is allowed if some transaction in it is a *pivot*: an *rw* leads

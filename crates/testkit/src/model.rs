@@ -148,7 +148,7 @@ impl Model {
     }
 }
 
-/// Of several writes of a commit the last one counts.
+/// The last one of several writes of a commit counts.
 fn note(history: &mut KeyHistory, version: Version, value: Option<Vec<u8>>) {
     history.pop_if(|(last, _)| *last == version);
     history.push((version, value));

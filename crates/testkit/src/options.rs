@@ -17,7 +17,7 @@ pub struct TinyOptions {
     pub durability: Durability,
     /// SSTs open for reading at most, kept and in use together.
     pub open_files: usize,
-    /// Whether the flat index is read where there are both.
+    /// Whether the flat index is read where a file has both.
     pub prefer_flat_index: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
@@ -61,7 +61,7 @@ impl TinyOptions {
         }
     }
 
-    /// The options of `seed` as they are, with the least cache there is, and with one that has room for everything.
+    /// The options of `seed` as they are, with the smallest cache, and with one that has room for everything.
     pub fn with_each_cache(seed: u64) -> [Self; 3] {
         let options = Self::of(seed);
         let page_bytes = options.tables.iter().map(|table| u64::from(table.page_bytes)).max().expect("there are three");

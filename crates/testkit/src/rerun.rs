@@ -18,7 +18,8 @@ impl Rerun {
         Self { seed, arguments: "--transactions 1".to_owned() }
     }
 
-    /// For the transactions of `seed` alone, on so many threads. How the threads interleave does not follow from it.
+    /// For the transactions of `seed` alone, on this number of threads. How the threads interleave does not follow from
+    /// it.
     pub fn of_threads(seed: u64, threads: usize) -> Self {
         Self { seed, arguments: format!("--transactions 1 --threads {threads}") }
     }

@@ -15,7 +15,7 @@ use crate::twins::read_both_ways;
 /// Flipped bits tried for each sample: each costs one open, and no history of its own.
 pub const FLIPS: usize = 4;
 
-/// Runs `seed`; panics if a promise is broken. It tries `samples` faults of each kind, if there are as many.
+/// Runs `seed`; panics if a promise is broken. It tries `samples` faults of each kind, or all if they are fewer.
 pub fn simulate(seed: u64, steps: usize, samples: usize) {
     let _rerun = Rerun::of(seed, steps, samples);
     History::new(seed).run(steps).expect("the disk does not fail");

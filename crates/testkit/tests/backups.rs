@@ -201,7 +201,7 @@ impl World {
         })
     }
 
-    /// Every backup that there is can be restored, and is what the database was.
+    /// Every backup can be restored, and is what the database was.
     fn look(&mut self) {
         let (there, seed) = (self.list(), self.seed);
         assert!(self.acknowledged.iter().all(|number| there.contains(number)), "seed {seed}: {:?}, not {there:?}", {
@@ -241,7 +241,7 @@ impl World {
         }
     }
 
-    /// In the end there is nothing beside what one backup has.
+    /// In the end nothing is left beside what one backup has.
     fn end(mut self) -> Counts {
         self.look();
         self.trouble = StoreTrouble::default();
@@ -350,7 +350,7 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
     }
 }
 
-/// What is at a place decides before anything there is changed.
+/// What is at a place decides before anything at it is changed.
 #[test]
 fn a_database_in_a_store_is_not_taken_over_by_a_backup_or_a_restore_to_its_place() {
     let (clock, seed) = (Arc::new(SimClock::new()), 1);

@@ -211,7 +211,7 @@ fn in_memory_absent_keys_bring_filters_and_use_no_rows_after_that() {
         let db = builder(&disk, 4 << 20).open().expect("the disk works");
         db.table("t").expect("the disk works").stats().expect("the table is there")
     };
-    // There is room for all; for all rows and hardly more.
+    // The cache has room for all; for all rows and hardly more.
     for (cache_bytes, has_room) in [(16 << 20, true), (stats.data_bytes + (500 << 10), false)] {
         let (machine, _, reads) = Machine::simulated_with_reads(1);
         let machine = Machine { disk: disk.clone(), ..machine };

@@ -147,7 +147,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         db.flush().expect("the disk works");
         let mut most = 0;
         let look = &mut |_, _| {
-            // The pages that are read ahead are as many as there is room for, and counted by themselves.
+            // The pages that are read ahead are as many as have room, and are counted by themselves.
             let pages = db.metrics().memory().compaction_bytes;
             most = most.max(memory_bytes().saturating_sub(before + pages));
             check("compacting range erases", &db, before);

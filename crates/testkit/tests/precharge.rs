@@ -200,7 +200,7 @@ fn a_prefetch_of_one_group_reads_no_page_of_the_others() {
     assert!(group_pages() >= 3_000 * 100);
 }
 
-/// A precharge that took no notice of the memory there is once filled it (YDB, #53139).
+/// A precharge that took no notice of the size of memory once filled it (YDB, #53139).
 #[test]
 fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
     let disk = four_files(IndexKind::Btree);
@@ -259,7 +259,7 @@ fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() 
         assert!(used <= cache_bytes * 3 / 8, "{name}: {used} bytes of {cache_bytes} are in memory");
         assert!(done.rounds <= 12, "{name}: {done:?}");
         let before = counts(&db);
-        // Of large values a packed one may unpack to much, so few are counted on.
+        // A packed large value may unpack to much, so few of them are counted on.
         let wanted = if parts.iter().any(|part| part.len() > 4_096) { 6 } else { 100 };
         let first = match names.is_empty() {
             true => table.iter().take(wanted).count(),

@@ -25,7 +25,7 @@ struct History {
     db: Database,
     table: Table,
     parts: usize,
-    /// Keys are drawn from so many.
+    /// Keys are drawn from this number of keys.
     keys: u32,
     snapshots: Vec<Snapshot>,
 }
@@ -115,7 +115,7 @@ impl History {
         import.finish(&mut |_, _| {}).expect("the disk works");
     }
 
-    /// Asks all there is to ask, now and of a snapshot.
+    /// Asks everything, now and of a snapshot.
     fn check(&mut self) {
         let snapshot = self.snapshots.choose(&mut self.rng).cloned();
         self.check_at(None);

@@ -11,7 +11,7 @@ use std::fmt;
 /// again, to be removed, by making its key again.
 pub trait IndexKeys: Send + Sync {
     /// Numbers of the [column groups](crate::TableOptions::groups) that the keys are made of, from 0. In a table
-    /// without groups 0 is the whole value. If there is none, the key of a row is enough.
+    /// without groups 0 is the whole value. If none exists, the key of a row is enough.
     fn groups(&self) -> &[usize];
 
     /// Gives each key of a row to `emit`; a row without keys is not in the index. A key that is given twice counts

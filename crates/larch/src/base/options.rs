@@ -443,7 +443,7 @@ fn take_numbers<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
     Some(numbers)
 }
 
-/// The compression by zstd that this number stands for, if there is one.
+/// The compression by zstd that this number stands for, if one exists.
 fn zstd(number: u64) -> Option<Compression> {
     let zstd = Compression::Zstd { level: u8::try_from(number >> 4).ok()? };
     (number & 15 == 2 && zstd.check().is_ok()).then_some(zstd)

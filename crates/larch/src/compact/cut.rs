@@ -225,7 +225,7 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
     Ok((if is_new { Remainder::Part(slice) } else { Remainder::All }, hidden_bytes))
 }
 
-/// A string that is not less than `key` and is short enough for a bound; `None` if there is none.
+/// A string that is not less than `key` and is short enough for a bound; `None` if none exists.
 fn outward(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
 }

@@ -76,7 +76,7 @@ struct NewBackup<'s> {
     store: &'s Store,
     lock: &'s dyn Lock,
     number: u64,
-    /// The database that the backups before it are of, if there are any.
+    /// The database that the backups before it are of, if any exist.
     database: Option<u64>,
     /// The files that earlier backups have, by what they are known by, and those that were copied since: where they
     /// lie.

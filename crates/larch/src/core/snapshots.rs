@@ -88,7 +88,7 @@ impl Snapshots {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Watches the readers at `oldest` and before, or no readers any more. If there are none already, nothing is called
+    /// Watches the readers at `oldest` and before, or no readers any more. If none exist already, nothing is called
     /// later, so the caller looks at [`Snapshots::boundaries`] again after this.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();

@@ -38,7 +38,7 @@ pub struct Visible {
     newest: AtomicU64,
     /// In the slot of its number: the last version that was applied.
     applied: [AtomicU64; SLOTS as usize],
-    /// The oldest version whose thread panicked; the greatest number if there is none.
+    /// The oldest version whose thread panicked; the greatest number if none exists.
     broken: AtomicU64,
     /// Threads that sleep, or are about to.
     waiting: AtomicUsize,

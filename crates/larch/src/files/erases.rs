@@ -103,7 +103,7 @@ impl<'s> EraseMerge<'s> {
         Ok(Some(RangeErase { keys: KeyRange { start, end }, versions }))
     }
 
-    /// Opens the next file of `to_come`; false if there is none.
+    /// Opens the next file of `to_come`; false if none exists.
     fn open_next(&mut self) -> Result<bool> {
         let Some(file) = self.to_come.pop() else { return Ok(false) };
         let bytes = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.bytes);
@@ -120,7 +120,7 @@ impl<'s> EraseMerge<'s> {
 }
 
 impl OpenErases {
-    /// Goes to the next range erase of the file; false if there is none.
+    /// Goes to the next range erase of the file; false if none exists.
     fn step(&mut self, session: &Session) -> Result<bool> {
         let Some(next) = retry(session, || self.cursor.next(session))? else { return Ok(false) };
         if self.rest.keys.ends_after(&next.keys.start) {

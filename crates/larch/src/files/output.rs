@@ -47,7 +47,7 @@ impl OneFile {
         Arc::new(Self { place: place.clone(), begun: Mutex::default() })
     }
 
-    /// Makes all parts readable by others and durable, if there are any.
+    /// Makes all parts readable by others and durable, if any exist.
     ///
     /// # Errors
     ///
@@ -293,7 +293,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the whole of the range erase that waits, if there is one.
+    /// Writes the whole of the range erase that waits, if one exists.
     fn write_erase(&mut self) -> Result<()> {
         let Some(RangeErase { keys, versions }) = self.erase.take() else { return Ok(()) };
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)

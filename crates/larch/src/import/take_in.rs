@@ -117,7 +117,7 @@ impl TakenKeys {
         files[..begun].last().is_some_and(|last| last.high.as_ref().is_none_or(|high| *high >= bounds.low))
     }
 
-    /// The deepest level such that neither it nor any level above it overlaps `bounds`; 0 if there is none.
+    /// The deepest level such that neither it nor any level above it overlaps `bounds`; 0 if none exists.
     fn deepest_free(&self, bounds: &KeyBounds) -> u8 {
         let free = (0..LEVELS).take_while(|&level| !self.overlaps(level, bounds)).count();
         free.saturating_sub(1) as u8

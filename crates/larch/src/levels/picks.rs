@@ -131,7 +131,7 @@ impl Picks {
         self.state.lock().level0.look(table, now, few, wastes)
     }
 
-    /// How long it takes until a table is at rest and is to be examined because of that; `None` if there is none.
+    /// How long it takes until a table is at rest and is to be examined because of that; `None` if none exists.
     pub fn next_rest(&self, now: Duration) -> Option<Duration> {
         self.state.lock().level0.next_rest(now)
     }

@@ -59,7 +59,7 @@ impl MergeWork {
         self.sources.iter().flat_map(|level| level.iter())
     }
 
-    /// The bounds of all files that are merged; `None` if there are none.
+    /// The bounds of all files that are merged; `None` if none exist.
     pub fn bounds(&self) -> Option<KeyBounds> {
         self.files().map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
     }

@@ -15,7 +15,7 @@ pub struct LevelBounds {
     prefix: Box<[u8]>,
     /// The head of each lower bound behind the prefix.
     lows: Box<[u64]>,
-    /// The head of each upper bound behind the prefix; the greatest number where there is none.
+    /// The head of each upper bound behind the prefix; the greatest number where none exists.
     highs: Box<[u64]>,
 }
 

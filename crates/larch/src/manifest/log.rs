@@ -139,8 +139,8 @@ impl ManifestLog {
         Ok(set)
     }
 
-    /// Reads the manifest at `path` up to its first damage. Returns the file set, and the error about the damage if
-    /// there is any.
+    /// Reads the manifest at `path` up to its first damage. Returns the file set, and the error about the damage if any
+    /// exists.
     pub fn read_to_damage(machine: &Machine, path: &Path, opener: &FileOpener) -> (FileSet, Option<Error>) {
         let mut set = FileSet::default();
         let outcome = Self::read_into(&mut set, machine, path, opener);

@@ -113,7 +113,7 @@ impl CopiedRows {
         self.is_cut
     }
 
-    /// The row that comes next, if there is one.
+    /// The row that comes next, if one exists.
     pub fn row(&self) -> Option<usize> {
         (self.next < self.rows.len()).then_some(self.next)
     }

@@ -131,7 +131,7 @@ impl MemCursor {
 }
 
 impl CursorPlace {
-    /// Goes to a row of `rows`, whose rows it had before; to `end` if there is none.
+    /// Goes to a row of `rows`, whose rows it had before; to `end` if none exists.
     fn set(&mut self, rows: &SkipList, row: Option<Node<'_>>, end: Self) {
         match (row, self) {
             (Some(node), Self::On(row)) => row.set(node),

@@ -86,7 +86,7 @@ impl MemSet {
         }
     }
 
-    /// The memtable of a table, which is made if there is none.
+    /// The memtable of a table, which is made if none exists.
     pub fn table_or_new(&self, table: TableId) -> &Arc<Memtable> {
         let mut place = &self.tables;
         let mut bits = spread(table);
@@ -147,12 +147,12 @@ impl MemSet {
         self.other_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// The oldest version that was noted; the greatest possible version if there is none.
+    /// The oldest version that was noted; the greatest possible version if none exists.
     pub fn oldest(&self) -> Version {
         Version(self.oldest.load(Ordering::Relaxed))
     }
 
-    /// The newest version that was noted; 0 if there is none.
+    /// The newest version that was noted; 0 if none exists.
     pub fn newest(&self) -> Version {
         Version(self.newest.load(Ordering::Relaxed))
     }

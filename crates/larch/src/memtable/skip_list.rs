@@ -232,8 +232,8 @@ fn walk<'l>(
 }
 
 impl<'l> Inserter<'l> {
-    /// Adds a row, before one with the same key and version if there is one. Returns the memory of the row in bytes,
-    /// and whether there was none.
+    /// Adds a row, before one with the same key and version if one exists. Returns the memory of the row in bytes, and
+    /// whether there was none.
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let list = self.list;
         let height = random_height(&list.arena);

@@ -1,7 +1,7 @@
 //! Begins the manifest and the log of a writer, and shows what was recovered from older logs. It does not know how a
 //! log is read.
 //!
-//! An open takes little room on the disk, and none if there is none:
+//! An open takes little room on the disk, and none if the disk is full:
 //!
 //! ```text
 //!                  with room                          on a full disk

@@ -46,7 +46,7 @@ impl MemoryRows {
         Self { cursors, at }
     }
 
-    /// The last key in `span`, if there is one.
+    /// The last key in `span`, if one exists.
     pub fn last_in(table: TableView<'_>, span: &KeyRange) -> Option<Vec<u8>> {
         let last = table.memtables().filter_map(|memtable| {
             let mut cursor = MemCursor::new(memtable.clone(), table.at);

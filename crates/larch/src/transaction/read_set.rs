@@ -190,8 +190,8 @@ impl OpenRead {
         self.reads.lock().close(self.number, left);
     }
 
-    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If there are none, it
-    /// counts as a read of the key of a bound: the transaction knows that somebody reads at its version.
+    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If none exist, it counts
+    /// as a read of the key of a bound: the transaction knows that somebody reads at its version.
     pub fn restart(&mut self, left: Option<bounds::Borrowed<'_>>, (low, high): bounds::Borrowed<'_>) {
         let range = KeyRange::between(low, high).unwrap_or_else(|| match (low, high) {
             (Bound::Included(key) | Bound::Excluded(key), _) | (_, Bound::Included(key) | Bound::Excluded(key)) => {

@@ -155,7 +155,7 @@ impl FlushedKeys {
     }
 
     /// Takes out keys until they take no more than `most_bytes`. Of the tables that are not used, and of the others if
-    /// there is none, it takes the oldest keys of the table with the most bytes.
+    /// none exists, it takes the oldest keys of the table with the most bytes.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {
@@ -278,8 +278,8 @@ impl Recent {
 /// How often only the newer half of the keys of a table is tried, if they take too much.
 const HALVINGS: usize = 4;
 
-/// The keys of a table of `memory` that were written after a version, if there are any, and this version: `oldest`, or
-/// a newer one if they take more than `most_bytes` otherwise. `None` if the newest ones take too much, too.
+/// The keys of a table of `memory` that were written after a version, if any exist, and this version: `oldest`, or a
+/// newer one if they take more than `most_bytes` otherwise. `None` if the newest ones take too much, too.
 fn newest_keys(
     memory: &MemSet,
     table: (TableId, &Memtable),

@@ -491,7 +491,7 @@ impl StreakRows {
         }
     }
 
-    /// The place of the row that comes next, if there is one.
+    /// The place of the row that comes next, if one exists.
     #[inline]
     pub fn row(&self) -> Option<usize> {
         match self {

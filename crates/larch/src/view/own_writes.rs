@@ -25,7 +25,7 @@ use sst::{RowKind, Version};
 pub struct OwnWrites {
     /// Those that are in no run.
     ops: BatchOps,
-    /// The others; `None` if there are none, so that a small transaction has less to move.
+    /// The others; `None` if none exist, so that a small transaction has less to move.
     spilled: Option<Box<Spilled>>,
     /// The version that the transaction reads.
     base: Version,
@@ -277,7 +277,7 @@ impl OwnWrites {
         self.base = base;
     }
 
-    /// The rows that lie over `table`, if there are any.
+    /// The rows that lie over `table`, if any exist.
     #[inline]
     pub fn rows(&self, table: TableId) -> Option<OwnRows> {
         if self.is_written(table) { Some(self.fill(table, &self.ops.mark())) } else { None }

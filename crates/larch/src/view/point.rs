@@ -209,7 +209,7 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
     }
 }
 
-/// What a file says, from where `approach` has stopped, if there is one. A step.
+/// What a file says, from where `approach` has stopped, if one exists. A step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,

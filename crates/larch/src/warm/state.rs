@@ -165,7 +165,7 @@ fn path(env: &Environment) -> PathBuf {
     env.directory.join(WARM)
 }
 
-/// Reads the warm state. `None` if there is none; `Some(None)` if it cannot be used, in which case it is removed.
+/// Reads the warm state. `None` if none exists; `Some(None)` if it cannot be used, in which case it is removed.
 fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
     let disk = &env.machine.disk;
     let path = path(env);

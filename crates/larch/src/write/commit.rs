@@ -59,8 +59,7 @@ fn newest(core: &Core) -> Result<Version> {
 ///
 /// # Errors
 ///
-/// [`Error::Full`] with the cause, if there is no room and background work fails; that a table was
-/// dropped; as [`sync`].
+/// [`Error::Full`] with the cause, if no room is left and background work fails; that a table was dropped; as [`sync`].
 pub fn commit(
     core: &Arc<Core>,
     ops: &mut BatchOps,

@@ -52,7 +52,7 @@ pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<Tabl
     core.views.table_info(id).ok_or_else(|| Error::TableDropped(name.to_owned()))
 }
 
-/// Drops the table `name`; false if there is none.
+/// Drops the table `name`; false if none exists.
 ///
 /// # Errors
 ///

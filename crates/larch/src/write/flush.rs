@@ -85,7 +85,7 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
             let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
             core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
             if is_joint {
-                // If there is no room, the next put reports that.
+                // If no room is left, the next put reports that.
                 core.writes.reserve.fill().ok();
             }
             core.env.report(|| trouble.event());

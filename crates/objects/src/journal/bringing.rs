@@ -58,8 +58,8 @@ pub fn source(table: &Table) -> u64 {
 }
 
 impl Journal {
-    /// Brings files, in one sheet if they have at most `most` bytes together, and otherwise in sheets of so many. This
-    /// process has taken over, and nobody has used that yet. If it fails, it has not.
+    /// Brings files, in one sheet if they have at most `most` bytes together, and otherwise in sheets of `most` bytes
+    /// each. This process has taken over, and nobody has used that yet. If it fails, it has not.
     ///
     /// # Errors
     ///

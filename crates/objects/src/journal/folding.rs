@@ -38,7 +38,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Keeps a sheet, in place of the first ones if there are too many.
+    /// Keeps a sheet, in place of the first ones if they are too many.
     pub fn add(&mut self, number: u64, bytes: &Arc<Vec<u8>>) {
         if bytes.len() > MOST_SHEET_BYTES || self.sheets.contains_key(&number) {
             return;

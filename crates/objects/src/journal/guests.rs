@@ -9,9 +9,9 @@
 //! A guest comes between two puts of a busy writer as one does that takes over: it puts its sheet as several numbers
 //! ahead at once. The first of them counts. The writer reads all of them in one round trip, and goes on after the last.
 //!
-//! So the journal says which branches there are, in the same order as everything else. A branch is made of what the
-//! sheets before that of its guest say. Whoever writes later knows it, before it can say in a sheet that it does not
-//! need a file any more.
+//! So the journal says which branches exist, in the same order as everything else. A branch is made of what the sheets
+//! before that of its guest say. Whoever writes later knows it, before it can say in a sheet that it does not need a
+//! file any more.
 
 use super::bringing::is_passing;
 use super::newest::{Read, apply, read_as};
@@ -31,7 +31,8 @@ pub fn of_guest(number: u64, bytes: &[u8]) -> Option<Sheet> {
     decode(bytes).ok().filter(|sheet| sheet.is_of_guest() && sheet.number == number)
 }
 
-/// A writer that meets the sheet of a guest looks for so many more at once: a guest puts several beside a busy writer.
+/// A writer that meets the sheet of a guest looks for this number of further sheets at once: a guest puts several
+/// beside a busy writer.
 const MET_TOGETHER: u64 = 16;
 
 impl State {
@@ -117,7 +118,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if there is such a sheet; the store's. Then it may be there.
+    /// `AlreadyExists` if such a sheet exists; the store's. Then it may be there.
     pub fn begin_at(&self, number: u64, table: &Table, epoch: u64, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         let (epoch, since) = (table.epoch().max(epoch) + 1, self.outside.clock.wall().as_secs());
         let mut writer = SheetWriter::new(number, epoch, self.token());

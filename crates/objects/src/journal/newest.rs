@@ -1,7 +1,7 @@
 //! How sheets are read: a bounded number of them, whatever a writer puts meanwhile. It changes nothing in the store.
 //!
-//! A look at the list says which sheets there are. Those from the newest table on are read, many at once, and what they
-//! say is what the journal said when the list was answered. Sheets that come later are for the next look.
+//! A look at the list says which sheets exist. Those from the newest table on are read, many at once, and what they say
+//! is what the journal said when the list was answered. Sheets that come later are for the next look.
 //!
 //! A number may be missing among those after the newest table: one that takes over has put sheets ahead, and has died
 //! before it could put the ones before. Then the journal ends there for now, and the next sheet is put there.
@@ -37,7 +37,7 @@ pub struct Newest {
     /// All sheets before `next`.
     pub table: Table,
     pub next: u64,
-    /// All numbers that there are, also after `next`.
+    /// All numbers of sheets, also after `next`.
     pub sheets: BTreeSet<u64>,
     /// The sheets from the newest table on, or from the first one on.
     pub read: BTreeMap<u64, Read>,
@@ -204,7 +204,7 @@ impl Journal {
                 }
             }
         }
-        // If there is none, the next sheet may have been removed, with others after it.
+        // If none exists, the next sheet may have been removed, with others after it.
         let looks = is_behind || (next == begin && now > last_list + ASKS_AGAIN_AFTER);
         if is_behind || (looks && self.list()?.last().is_some_and(|last| *last >= next)) {
             let newest = self.read_newest(&BTreeMap::new())?;

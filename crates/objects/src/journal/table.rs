@@ -26,7 +26,7 @@ pub struct Extent {
     pub sheet: u64,
     /// Its first byte in the sheet.
     pub at: u32,
-    /// How many there are; not 0.
+    /// The number of its bytes; not 0.
     pub bytes: u32,
 }
 
@@ -63,7 +63,7 @@ pub struct Term {
 /// Two moments at which writers took over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// The first sheet of a writer, and when it took over, in seconds since the Unix epoch; 0 if there is none yet.
+    /// The first sheet of a writer, and when it took over, in seconds since the Unix epoch; 0 if none exists yet.
     pub sheet: u64,
     pub since: u64,
     /// The first sheet of one that took over at least [`SETTLED_SECONDS`] before that.

@@ -11,7 +11,7 @@
 //! The writer has one put under way, so in the time of one request of the newcomer it passes as many numbers as its
 //! requests are faster. If it passes all numbers of a try, the next try has four times as many. The first number that
 //! the newcomer gets is where the writer stops. Those before it are the writer's, or also of the newcomer: it puts a
-//! sheet as every number that is free, so there is no gap in which the writer, or a request that comes late, could put
+//! sheet as every number that is free, so no gap is left in which the writer, or a request that comes late, could put
 //! one afterwards.
 //!
 //! The sheets with which a process takes over say who it is, and nothing about files. So they can be put before

@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 /// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// An open file. Thread safe; positions are explicit, there is no cursor. It is a [`ReadSource`] that is always open.
+/// An open file. Thread safe; positions are explicit, and it has no cursor. It is a [`ReadSource`] that is always open.
 pub trait File: ReadSource {
     /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
     /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
@@ -93,8 +93,8 @@ pub trait File: ReadSource {
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
     /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes,
-    /// by aligned offset, length and address. `None` if there is none, and the file makes all its reads itself. A
-    /// caller whose read fails or is cut short asks the file, which reads in another way or reports the error.
+    /// by aligned offset, length and address. `None` if none exists, and the file makes all its reads itself. A caller
+    /// whose read fails or is cut short asks the file, which reads in another way or reports the error.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -18,8 +18,8 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
-/// How many more urgent reads may pass one that could be begun. Of the reads that a full queue begins, 1 in 33 is then
-/// of the next urgency, and 1 in 33 of the one after it.
+/// How many more urgent reads may pass one that could be begun. One in 33 of the reads that a full queue begins is
+/// then of the next urgency, and 1 in 33 of those of the one after it.
 const PATIENCE: usize = 32;
 
 /// What waits in a queue.
@@ -108,7 +108,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// What there is of one urgency.
+/// The reads of one urgency.
 #[derive(Debug)]
 struct UrgencyLine<T> {
     /// By arrival. Holes where one was raised, but not at the front.
@@ -291,7 +291,7 @@ impl<T: Queued> Queue<T> {
         item
     }
 
-    /// Whether there is one of this urgency, and the limits allow it.
+    /// Whether a read of this urgency waits, and the limits allow it.
     fn is_able(&self, urgency: Urgency) -> bool {
         let line = &self.lines[urgency as usize];
         let Some(first) = line.first() else {

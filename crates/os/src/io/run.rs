@@ -81,12 +81,12 @@ impl ReadRun {
         self.bytes
     }
 
-    /// Whether there is one only.
+    /// Whether it has one only.
     pub(crate) fn is_single(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// How many there are.
+    /// The number of its pieces.
     pub(crate) fn len(&self) -> usize {
         1 + self.rest.len()
     }
@@ -270,7 +270,7 @@ impl ReadRun {
     }
 
     /// Gives every read its part of the bytes, which were read from the offset of the first and lie in `pieces`, and
-    /// reports its end. There are fewer than the run takes only at the end of what is read.
+    /// reports its end. Fewer bytes than the run takes come only at the end of what is read.
     pub(crate) fn fill(self, pieces: &[&[u8]]) {
         let start = self.first.offset;
         // The pieces from the one on in which the last read began, and where this one begins. Reads come in order.

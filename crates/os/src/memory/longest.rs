@@ -9,7 +9,7 @@
 pub struct Longest {
     /// 0 or a power of two.
     leaves: usize,
-    /// Twice as many as there are leaves.
+    /// Two for each leaf.
     nodes: Vec<u16>,
 }
 
@@ -43,7 +43,7 @@ impl Longest {
         Some(node - self.leaves)
     }
 
-    /// The greatest number of all; 0 if there is none.
+    /// The greatest number of all; 0 if none exists.
     pub fn greatest(&self) -> u16 {
         self.nodes.get(1).copied().unwrap_or(0)
     }

@@ -70,7 +70,8 @@ impl RealFile {
         Ok(RealFile::new(place, Some(place.open(OFlags::RDONLY)?), None))
     }
 
-    /// Opens an existing file for reading around the page cache, or through it where there is no way around.
+    /// Opens an existing file for reading around the page cache, or through it where the file system knows no way
+    /// around.
     fn read_direct(place: &Place<'_>) -> io::Result<RealFile> {
         match open_around_cache(place, OFlags::RDONLY)? {
             Some(descriptor) => Ok(RealFile::new(place, None, Some(descriptor))),
@@ -84,7 +85,8 @@ impl RealFile {
         Ok(RealFile::new(place, Some(descriptor), None))
     }
 
-    /// Creates a file that is written and read around the page cache, or through it where there is no way around.
+    /// Creates a file that is written and read around the page cache, or through it where the file system knows no way
+    /// around.
     ///
     /// The creation itself is not direct: a file system that refuses direct I/O would leave the new file behind.
     fn create_direct(place: &Place<'_>) -> io::Result<RealFile> {

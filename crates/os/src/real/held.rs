@@ -16,7 +16,7 @@
 //!   must have its name.
 //! - A sync reports success only if the guard had a name after it: one call (`fstat`) for each sync.
 //!
-//! Between the look at the guard and the change there is a moment. Only a process that takes a new lock in the same
+//! A moment passes between the look at the guard and the change. Only a process that takes a new lock in the same
 //! directory after its lock file was removed by hand can come in between; a directory that was removed or moved as a
 //! whole has no such moment.
 //!

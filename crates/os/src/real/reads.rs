@@ -33,8 +33,8 @@ const POOL_DEPTH: usize = 32;
 /// QueueLimits of the engine whose depth is `depth`.
 ///
 /// A disk that gives 1 GB/s is busy for 1 ms with every MB that is under way, and a read that is needed waits as long.
-/// So beside such reads there is one run for background work and four for reading ahead: enough to use the time that is
-/// left. Without them, enough for a disk of 4 GB/s that answers after 1 ms, or an array of several.
+/// So one run for background work and four for reading ahead go beside such reads: enough to use the time that is left.
+/// Without them, enough for a disk of 4 GB/s that answers after 1 ms, or an array of several.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,

@@ -14,7 +14,7 @@
 //! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only,
 //!   and no other job waits for them.
 //! * Within a class jobs take turns, a step each, but for those that were woken first.
-//! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
+//! * Threads are started when more is to be done than threads are idle, and end when they had nothing to do for
 //!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time; the others need not look
 //!   at the clock, so a wake costs one thread's sleep and not everybody's.
 //! * A job that panics is never polled again; its thread goes on.
@@ -54,9 +54,9 @@ struct ThreadPoolShared {
     idle_time: Duration,
     spawn: Spawn,
     state: Mutex<ThreadPoolState>,
-    /// There is something to do for an idle thread.
+    /// An idle thread has something to do.
     changed: Condvar,
-    /// There is something to do for the thread that keeps the time, or the time has changed.
+    /// The thread that keeps the time has something to do, or the time has changed.
     time_changed: Condvar,
     /// A poll has ended that a thread waits for, or a thread.
     ended: Condvar,
@@ -115,7 +115,7 @@ enum Status {
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less. There is one thread more
+    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less. It has one thread more
     /// while all of these are busy and commits wait for a sync of the background.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
@@ -149,7 +149,7 @@ impl ThreadPool {
         }
     }
 
-    /// How many threads there are now.
+    /// How many threads run now.
     pub fn running_threads(&self) -> usize {
         self.shared.state.lock().threads
     }

@@ -47,7 +47,7 @@ impl SimContent {
         self.live.capacity() + self.durable.capacity() + operations + unsynced.sum::<usize>()
     }
 
-    /// Copies what there is from `offset` into `buffer`; returns how much that is.
+    /// Copies what lies from `offset` on into `buffer`; returns how much that is.
     pub(super) fn read(&self, buffer: &mut [u8], offset: usize) -> usize {
         let rest = self.live.get(offset..).unwrap_or_default();
         let bytes = buffer.len().min(rest.len());

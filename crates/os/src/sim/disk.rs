@@ -120,7 +120,7 @@ impl SimDisk {
         self.state.lock().faults.fail_sync(n, kind);
     }
 
-    /// Makes the `n`-th read from now return fewer bytes than there are.
+    /// Makes the `n`-th read from now return fewer bytes than the file has.
     pub fn shorten_read(&self, n: u64) {
         self.state.lock().faults.shorten_read(n);
     }
@@ -149,7 +149,7 @@ impl SimDisk {
         state.failed_syncs_lose_writes = false;
     }
 
-    /// How many open files there are: what descriptors are on a real disk. A lock is not among them.
+    /// The number of open files, which stand for the descriptors of a real disk. A lock is not among them.
     pub fn open_handles(&self) -> usize {
         self.state.lock().files.values().map(|file| file.handles).sum()
     }

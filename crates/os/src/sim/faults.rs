@@ -20,7 +20,7 @@ pub(super) struct Faults {
     opens: Option<(String, ErrorKind)>,
     /// Fails to give files second names.
     links: Option<ErrorKind>,
-    /// Fails one in so many looks.
+    /// Fails one look in this number of looks.
     looks: Option<(u32, ErrorKind)>,
     /// Fails whatever changes names, or opens a file to change it.
     changes: Option<ErrorKind>,

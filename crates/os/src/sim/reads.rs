@@ -27,7 +27,7 @@ impl SimReads {
         Arc::new(SimReads { state: Mutex::new(SimReadsState { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
     }
 
-    /// Ends one that the seed chooses, whatever its urgency; false if there is none. The callback of the read runs on
+    /// Ends one that the seed chooses, whatever its urgency; false if none exists. The callback of the read runs on
     /// this thread, and may submit more.
     pub fn step(&self) -> bool {
         let mut state = self.state.lock();
@@ -42,7 +42,7 @@ impl SimReads {
         true
     }
 
-    /// Ends the oldest with this ticket; false if there is none.
+    /// Ends the oldest with this ticket; false if none exists.
     pub fn step_ticket(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         let Some(place) = state.held.iter().position(|read| read.ticket == ticket) else {

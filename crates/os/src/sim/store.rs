@@ -93,7 +93,7 @@ type Since = (Duration, Option<Arc<[u8]>>);
 struct Put {
     name: String,
     bytes: Arc<[u8]>,
-    /// Whether it does nothing if there is an object.
+    /// Whether it does nothing if the object exists.
     if_absent: bool,
 }
 
@@ -317,7 +317,7 @@ pub struct SimStoreClient {
     left: Arc<AtomicU64>,
 }
 
-/// Counts a request of a client that has so many left.
+/// Counts a request of a client with this number of requests left.
 fn check(left: &AtomicU64) -> io::Result<()> {
     let counted = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
     counted.map(drop).map_err(|_| io::Error::new(ErrorKind::BrokenPipe, "the client has crashed"))
@@ -329,7 +329,7 @@ impl SimStoreClient {
         self.crash_after(0);
     }
 
-    /// As [`SimStoreClient::crash`], after so many more requests.
+    /// As [`SimStoreClient::crash`], after this number of further requests.
     pub fn crash_after(&self, requests: u64) {
         self.left.store(requests, Ordering::Relaxed);
     }

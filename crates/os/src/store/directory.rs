@@ -70,7 +70,7 @@ impl DirectoryStore {
     }
 }
 
-/// Gives the file `new` the name `path`, durably, unless there is a file of that name.
+/// Gives the file `new` the name `path`, durably, unless a file has that name.
 fn give_name(disk: &dyn Disk, new: &Path, path: &Path) -> io::Result<()> {
     let linked = disk.link(new, path);
     // If it stays, it is removed with others that were not finished.

@@ -25,7 +25,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// A read of so many bytes took so long.
+    /// Notes that a read of `bytes` bytes took `time`.
     pub fn note(&mut self, time: Duration, bytes: usize) {
         let transfer = Duration::from_nanos((bytes as u64).saturating_mul(1_000_000_000 / BYTES_PER_SECOND));
         // All of it is not transfer: a connection may be faster than assumed.

@@ -102,7 +102,7 @@ impl Reads for StoreReads {
 }
 
 impl StoreReadsShared {
-    /// A read of so many bytes has ended.
+    /// A read of `bytes` bytes has ended.
     fn note(&self, begin: Duration, bytes: usize) {
         let time = self.clock.now().saturating_sub(begin);
         let mut state = self.state.lock();

@@ -148,7 +148,7 @@ fn byte(offset: u64) -> u8 {
 }
 
 impl HeldStore {
-    /// Ends the read that was begun last; false if there is none.
+    /// Ends the read that was begun last; false if none exists.
     fn step(&self) -> bool {
         let Some(Held { range, done }) = self.held.lock().pop() else { return false };
         let bytes: Vec<u8> = (range.start..range.end.min(OBJECT_BYTES)).map(byte).collect();

@@ -4,9 +4,9 @@
 //! * A [`Charge`] is bytes counted as used for as long as it lives. It moves from the session that reserved it to the
 //!   frame it pays for; dropping it gives the bytes back.
 //! * [`Budget::try_charge`] never lets the used bytes pass the limit. Only the holder of the [`Turn`] goes past it, by
-//!   the pages of its own step, which it does not share and releases before the turn; and there is one turn among
-//!   threads and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they
-//!   were when the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
+//!   the pages of its own step, which it does not share and releases before the turn; and one turn exists among threads
+//!   and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they were when
+//!   the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
 //! * No session waits for the turn forever. A thread that holds it waits for nothing but the disk and then gives it
 //!   back; a task that holds it may not be polled again, but then the tasks in the queue [take it away](super::parked)
 //!   once its pages have landed. They are woken when these land and when the turn is given back: one thread, or all

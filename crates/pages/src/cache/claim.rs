@@ -47,8 +47,8 @@ impl PageCache {
         PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
-    /// A page that the caller reads for its own step alone. For a page beyond the budget there is a `turn`, which is
-    /// not given back before the page has landed, even if the caller goes away.
+    /// A page that the caller reads for its own step alone. A page beyond the budget has a `turn`, which is not given
+    /// back before the page has landed, even if the caller goes away.
     pub(crate) fn claim_alone(
         self: &Arc<Self>,
         key: PageKey,

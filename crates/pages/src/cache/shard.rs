@@ -117,8 +117,8 @@ impl Shard {
         }
     }
 
-    /// Keeps a page as long as there are others that can go, if that is within the share of such pages. Data pages that
-    /// are kept make room for an index page.
+    /// Keeps a page as long as others can go, if that is within the share of such pages. Data pages that are kept make
+    /// room for an index page.
     pub fn keep(&mut self, frame: &Frame, page: &PageRef) {
         let place = PolicyPlace(frame.place());
         if self.policy.is_kept(place) {
@@ -174,7 +174,7 @@ impl Shard {
         self.policy.prove(PolicyPlace(frame.place()), chances);
     }
 
-    /// Takes out unpinned pages worth at least `bytes` if there are, looking at no more than `look` pages for each.
+    /// Takes out unpinned pages worth at least `bytes` if it has them, looking at no more than `look` pages for each.
     /// They go to `out`, so that their memory is freed after the lock is. Returns what they are worth.
     pub fn evict(
         &mut self,

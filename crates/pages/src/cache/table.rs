@@ -13,7 +13,7 @@ use crate::frame::{Frame, Frames};
 use os::sync::OnceLock;
 use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Chains of the smallest table; not less than there are shards.
+/// Chains of the smallest table; at least one for each shard.
 const MIN_CHAINS: usize = 64;
 
 /// Tables that follow each other, until frames run out of numbers.
@@ -31,7 +31,7 @@ pub(crate) struct FrameTable {
 }
 
 impl FrameTable {
-    /// A table for about so many frames.
+    /// A table for about `frames` frames.
     pub fn new(frames: u64) -> Self {
         let table = Self { tables: [const { OnceLock::new() }; TABLES], current: AtomicUsize::new(0) };
         let wanted = Self::wanted(frames);
@@ -117,12 +117,12 @@ impl FrameTable {
         }
     }
 
-    /// Whether the table is small for so many frames.
+    /// Whether the table is small for `frames` frames.
     pub fn is_small_for(&self, frames: u64) -> bool {
         Self::wanted(frames) > self.current.load(Ordering::Relaxed)
     }
 
-    /// Goes over to a table for so many frames. Under the locks of all shards.
+    /// Goes over to a table for `frames` frames. Under the locks of all shards.
     pub fn grow(&self, all: &Frames, frames: u64) {
         let (from, to) = (self.current.load(Ordering::Relaxed), Self::wanted(frames));
         if to <= from {

@@ -8,7 +8,7 @@ use crate::{Admit, Error, PageSource, PagedFile, Reason, Session, retry};
 use os::sync::atomic::AtomicU64;
 use std::thread;
 
-/// Of a thread, where there are a thousand of them.
+/// The stack of each thread in a test with a thousand threads.
 const STACK_BYTES: usize = 256 << 10;
 
 fn session(cache: &Arc<PageCache>) -> Session {

@@ -28,7 +28,7 @@ pub struct CacheUsage {
     /// those beyond the budget come from elsewhere.
     pub backed_bytes: u64,
     /// What stands around pages: frames, the table, the memory's own lists. Paid for by what a page costs beyond its
-    /// buffer, while there are as many pages as there were at most.
+    /// buffer, while the cache has as many pages as it had at most.
     pub overhead_bytes: u64,
     /// Contexts that unpack pages, beside the budget.
     pub unpacker_bytes: u64,

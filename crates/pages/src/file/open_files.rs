@@ -2,7 +2,7 @@
 //! together. Opening one more closes the coldest file that is not being read, or waits until a reader gives one back.
 //! It does not know what is read from them.
 //!
-//! * Every open file has a place, from before it is opened until after it is closed, and there are `limit` places.
+//! * Every open file has a place, from before it is opened until after it is closed, and the pool has `limit` places.
 //! * A reader of a file holds a reference to it, and calls [`OpenFiles::given_back`] after dropping the reference. A
 //!   file that is taken out of its handle gets no new readers; it is closed once only the pool refers to it.
 //! * A thread that gets no place stands in line. The first in line takes out the coldest file if all files are being
@@ -103,7 +103,7 @@ impl OpenFiles {
         Self { limit: limit.max(1), ring: Mutex::default(), watchers: AtomicUsize::new(0) }
     }
 
-    /// The open file of `handle`, opened by `open` if it is not; waits until there is a place for it. The caller calls
+    /// The open file of `handle`, opened by `open` if it is not; waits until a place for it is free. The caller calls
     /// [`OpenFiles::given_back`] once it has dropped it, and has no other file open.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl OpenFiles {
 }
 
 impl FileRing {
-    /// A place, if there is one: a free one, or that of a file that is taken out and is to be closed.
+    /// A place, if one exists: a free one, or that of a file that is taken out and is to be closed.
     fn make_place(&mut self, limit: usize) -> Option<Option<Arc<dyn File>>> {
         if self.places < limit {
             self.places += 1;

@@ -1,4 +1,4 @@
-//! What is promised of files: nothing is opened before it is read, few stay open, and what is not there is said so.
+//! What is promised of files: nothing is opened before it is read, few stay open, and what is missing is reported.
 
 use super::*;
 use crate::numbered::{ID, Numbered, PATH, accept};

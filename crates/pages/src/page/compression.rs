@@ -24,10 +24,10 @@ impl Compression {
     /// zstd at its usual level.
     pub const ZSTD: Self = Self::Zstd { level: 3 };
 
-    /// Levels of zstd. There are three more, whose gain on pages is nothing and whose memory is a multiple.
+    /// Levels of zstd. Zstd has three more, whose gain on pages is nothing and whose memory is a multiple.
     pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=19;
 
-    /// Whether the level is one that there is.
+    /// Whether zstd has the level.
     ///
     /// # Errors
     ///

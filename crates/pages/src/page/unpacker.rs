@@ -1,8 +1,8 @@
 //! Unpacks the payloads of compressed pages. It knows nothing of a page but its payload.
 //!
 //! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals, of the same size whatever the page
-//! says of itself. A thread takes a context for one page and gives it back, so there are as many as threads that ever
-//! unpacked at the same moment. Idle contexts are kept for the next pages: one always, and more up to a limit. The
+//! says of itself. A thread takes a context for one page and gives it back, so contexts are as many as the threads that
+//! ever unpacked at the same moment. Idle contexts are kept for the next pages: one always, and more up to a limit. The
 //! unpacker frees them when it is dropped. Output goes into memory of the caller's and nowhere else. LZ4 has no
 //! context.
 //!

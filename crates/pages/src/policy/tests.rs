@@ -95,7 +95,7 @@ fn warmed() -> Owner {
         for page in 0..500 {
             owner.ask(page, if page < 50 { Class::Index } else { Class::Data });
         }
-        // Others that come and go, so that there are evictions and the hot ones become proven.
+        // Others that come and go, so that pages are evicted and the hot ones become proven.
         for _ in 0..1000 {
             let page = 1_000_000 + owner.policy.counts().admitted as u32;
             owner.ask(page, Class::Data);

@@ -1,7 +1,7 @@
 //! What a session asked for before a step needed it: the hints of the next round, the pages that are being read, and
 //! the pages that came and that the cache does not keep. It does not know how pages are read.
 //!
-//! * What was asked for first is needed first: where there is no room for all, what was asked for last is not read.
+//! * What was asked for first is needed first: if not all have room, what was asked for last is not read.
 //! * Index nodes stay for later steps, because they lead to many pages. Nodes that no step looked at for a whole round
 //!   make room first.
 //! * Other pages go only when the reader seems to have gone elsewhere: it took none of them while hints were turned
@@ -17,7 +17,7 @@ use os::sync::Arc;
 use std::collections::{HashMap, HashSet};
 
 /// Hints kept until the next round, each for a page of its own: twice as many as the pages of the longest readahead,
-/// 128 MiB of pages of 4 KiB. When there are more the oldest are forgotten: by then the reader is past them.
+/// 128 MiB of pages of 4 KiB. The oldest of more hints are forgotten: by then the reader is past them.
 pub const MAX_HINTS: usize = 1 << 16;
 
 /// Rounds that turn hints away, and between which no page was taken, after which the reader is held to have gone
@@ -72,12 +72,12 @@ impl ReadAhead {
         self.hints.push(request);
     }
 
-    /// The hint that was given first, if there are any.
+    /// The hint that was given first, if any exist.
     pub fn first_hint(&self) -> Option<&Request> {
         self.hints.first()
     }
 
-    /// How many hints there are.
+    /// The number of hints.
     #[cfg(test)]
     pub fn hints(&self) -> usize {
         self.hints.len()

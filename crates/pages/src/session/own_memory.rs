@@ -33,7 +33,7 @@ impl OwnMemory {
         self.budget.overdraw(bytes)
     }
 
-    /// Memory for a page that is read ahead, if there is room.
+    /// Memory for a page that is read ahead, if room is left.
     pub(super) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
         self.budget.try_charge(bytes).ok()
     }

@@ -31,7 +31,7 @@ pub(super) enum Unparked {
 struct SharedParcel(Mutex<Option<Parcel>>);
 
 impl Parked {
-    /// Leaves a parcel, if there is anything in it; `losses` times the step lost one.
+    /// Leaves a parcel, if anything is in it; `losses` times the step lost one.
     pub fn new(cache: &PageCache, parcel: Parcel, losses: u32) -> Option<Self> {
         if parcel.pins.is_empty() && parcel.round.is_none() && parcel.turn.is_none() {
             return None;

@@ -100,7 +100,7 @@ pub(super) struct Round {
 /// A page that is not in memory and that no session reads.
 struct MissingPage<'r> {
     request: &'r Request,
-    /// Its memory, once there is some.
+    /// Its memory, once it has some.
     charge: Option<Charge>,
 }
 
@@ -143,11 +143,11 @@ pub(super) struct InFlight {
 }
 
 impl Round {
-    /// Begins to bring `requests` (sorted, each page once) into memory; of those that are not needed, those for which
-    /// there is room in the order they were asked for. `in_flight` gives the read of a page that the session has on its
-    /// way. `turn` is the right to exceed the budget if the step has it already, or gets it here.
+    /// Begins to bring `requests` (sorted, each page once) into memory; of those that are not needed, those that have
+    /// room, in the order they were asked for. `in_flight` gives the read of a page that the session has on its way.
+    /// `turn` is the right to exceed the budget if the step has it already, or gets it here.
     ///
-    /// With a `waiter` the answer may be `None`: there is no room, nothing was begun, and the task is woken when it is
+    /// With a `waiter` the answer may be `None`: no room is left, nothing was begun, and the task is woken when it is
     /// worth trying again. Without one it waits for room.
     pub fn begin(
         manner: &Manner<'_>,
@@ -280,7 +280,7 @@ impl Round {
         self.awaited.push(awaited);
     }
 
-    /// Charges for pages that are not needed, in the order they were asked for, while there is room.
+    /// Charges for pages that are not needed, in the order they were asked for, while room is left.
     fn reserve_ahead(&mut self, manner: &Manner<'_>, missing: &mut [MissingPage<'_>], is_overdrawn: bool) {
         let mut ahead: Vec<&mut MissingPage<'_>> = missing.iter_mut().filter(|page| !page.request.needed).collect();
         ahead.sort_unstable_by_key(|page| page.request.time);

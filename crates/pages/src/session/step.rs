@@ -129,7 +129,7 @@ impl StepState {
         let mut requests = std::mem::take(&mut self.needed);
         requests.append(&mut self.held_up);
         self.read_ahead.take_hints(&mut requests);
-        // If there are two requests for a page, the needed one comes first and stays.
+        // If two requests ask for a page, the needed one comes first and stays.
         requests.sort_by_key(|request| (request.key, !request.needed));
         requests.dedup_by_key(|request| request.key);
         requests.retain(|request| self.pinned_or_ahead(request.key).is_none());

@@ -2,7 +2,7 @@
 
 use crate::value::FieldValue;
 
-/// A value of a field, or why there is none.
+/// A value of a field, or why it has none.
 pub type Found<'r> = Result<FieldValue<'r>, Unfit>;
 
 /// Why a row has no value for a field.

@@ -327,7 +327,7 @@ impl Reading {
                 number[..bytes.len()].reverse();
             }
         }
-        // Of 128 bits, the ones above the kind's own are 0.
+        // Those of the 128 bits that are above the kind's own are 0.
         let bits = u128::from_le_bytes(number);
         Ok(match kind {
             Kind::F32 => FieldValue::F32(f32::from_bits(bits as u32)),
@@ -343,7 +343,7 @@ impl Reading {
 }
 
 impl SplitForm {
-    /// The bytes that have the pieces; `None` if there is no piece.
+    /// The bytes that have the pieces; `None` if the form marks them and they are missing.
     fn pieces(self, bytes: &[u8]) -> Option<&[u8]> {
         match bytes {
             [] if self.marked => None,

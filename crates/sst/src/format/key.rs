@@ -235,7 +235,7 @@ pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) 
     (begins && ends).then(|| equal_from(heads, start + below, head))
 }
 
-/// The run of entries whose head equals `head`, which begins at `low` if there is one.
+/// The run of entries whose head equals `head`, which begins at `low` if one exists.
 #[inline]
 fn equal_from(heads: &[[u8; HEAD_BYTES]], low: usize, head: u32) -> (usize, usize) {
     // Nearly always none or one is equal: look before searching again.

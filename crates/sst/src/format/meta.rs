@@ -36,9 +36,9 @@ pub(crate) const ORIGIN: u32 = 1 << 1;
 const GROUPS: u32 = 1 << 16;
 /// Some tree has a flat index only.
 const FLAT_ALONE: u32 = 1 << 17;
-/// There is a filter of fingerprints.
+/// The file has a filter of fingerprints.
 const FUSE_FILTER: u32 = 1 << 18;
-/// There is a filter of blocks.
+/// The file has a filter of blocks.
 pub const BLOCK_FILTER: u32 = 1 << 19;
 /// Some node has samples of its heads.
 pub const NODE_SAMPLES: u32 = 1 << 21;
@@ -53,7 +53,7 @@ pub const MAX_GROUPS: usize = 15;
 const MAGIC: &[u8; 8] = b"LARCHSST";
 const META_AT: usize = 32;
 
-/// Longest origin: there is room for so much behind the largest meta.
+/// Longest origin: what has room behind the largest meta.
 pub const MAX_ORIGIN_BYTES: usize = 512;
 
 /// Longest bound of keys that a meta holds.
@@ -112,7 +112,7 @@ pub struct Tree {
 pub struct RareTree(Option<Box<Tree>>);
 
 impl RareTree {
-    /// The tree, if there is one.
+    /// The tree, if one exists.
     #[inline]
     pub fn get(&self) -> Option<Tree> {
         self.0.as_deref().copied()
@@ -129,13 +129,13 @@ impl RareTree {
         self.0.as_deref_mut()
     }
 
-    /// Whether there is one.
+    /// Whether it has a tree.
     #[inline]
     pub fn is_some(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether there is none.
+    /// Whether it has no tree.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.0.is_none()
@@ -153,7 +153,7 @@ impl From<Option<Tree>> for RareTree {
 }
 
 impl Tree {
-    /// The root to read from: the B-tree where there is one, unless `prefer_flat`.
+    /// The root to read from: the B-tree where one exists, unless `prefer_flat`.
     pub fn root(&self, prefer_flat: bool) -> Root {
         let (first, second) = if prefer_flat { (self.flat, self.btree) } else { (self.btree, self.flat) };
         first.or(second).expect("a decoded tree has an index")
@@ -189,7 +189,7 @@ impl Tree {
 pub struct KeyBounds {
     /// Not greater than any key.
     pub low: Vec<u8>,
-    /// Not less than any key; `None` if there is no short string that is.
+    /// Not less than any key; `None` if no short string is.
     pub high: Option<Vec<u8>>,
 }
 
@@ -590,7 +590,7 @@ impl Meta {
         })
     }
 
-    /// The file's last block, with an origin if the meta says that there is one.
+    /// The file's last block, with an origin if the meta says that the file has one.
     pub fn footer(&self, origin: &[u8]) -> Vec<u8> {
         assert!(self.has_origin != origin.is_empty() && origin.len() <= MAX_ORIGIN_BYTES, "as the meta says");
         let mut out = Vec::with_capacity(BLOCK_BYTES);

@@ -22,8 +22,8 @@
 //!
 //! A node by row ids (form bit 3, always with bit 0) has no separators: it stands in the trees of column groups.
 //!
-//! A search compares the samples first, which lie together, and then the heads up to one of them: it touches as many
-//! lines of memory as there are 256 children, and one.
+//! A search compares the samples first, which lie together, and then the heads up to one of them: it touches a line of
+//! memory for each 256 children, and one.
 //!
 //! Columns: page offset, stored bytes, and the running totals up to and including the child: rows, bytes, group bytes,
 //! erased rows. Totals run over the whole file, so that a row id can be searched from any node and the size of a range
@@ -676,7 +676,7 @@ impl NodeBuilder {
         }
     }
 
-    /// The only child, taken out; call when there is exactly one.
+    /// The only child, taken out; call if the node has exactly one.
     pub fn take_only(&mut self) -> Child {
         assert_eq!(self.children.len(), 1, "a root is alone on its level");
         let child = self.children[0];

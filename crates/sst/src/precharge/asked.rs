@@ -5,7 +5,7 @@ use pages::{Address, PACK_BYTES, PageAt, PageSource};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
-/// Pages read ahead in one round. A session remembers twice as many, and forgets the first ones when there are more.
+/// Pages read ahead in one round. A session remembers twice as many, and forgets the first ones of more.
 pub const PASS_PAGES: usize = 2048;
 
 /// The pages that were read ahead: each once, so that pages too many for the cache do not push each other out again and
@@ -114,7 +114,7 @@ impl Shares {
         Self { main: share, history: share, erases: share, values: share, groups, older }
     }
 
-    /// As many bytes of each tree as there are.
+    /// All bytes of each tree.
     pub fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 /// What a pass found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Pages are missing that decide what else is needed: after the next round there is more to ask for.
+    /// Pages are missing that decide what else is needed: after the next round more is to be asked for.
     pub missing: bool,
     /// Pages were asked for, or are left for the next pass.
     pub noted: bool,
@@ -19,7 +19,7 @@ pub struct Pass {
     /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Not before
     /// the main tree is known.
     pub overshot: bool,
-    /// The reader comes further than there is room for.
+    /// The reader comes further than room for pages is left.
     pub is_cut: bool,
 }
 

@@ -110,7 +110,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         self.version(&found.0, TreeKind::History, TreeKind::GroupHistory)
     }
 
-    /// Row id in the history of the version of main row `row` that is read; `None` if there is none, or it is not known
+    /// Row id in the history of the version of main row `row` that is read; `None` if none exists, or it is not known
     /// yet.
     fn older(&mut self, row: u64) -> Result<Option<u64>> {
         let (sst, source) = (self.trees.sst, self.trees.source);

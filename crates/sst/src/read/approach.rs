@@ -1,6 +1,6 @@
 //! The look-ups of several keys in stages. Each stage asks the memory for what the next one reads and does not wait for
 //! it, and is run for all keys before the next: so the keys wait for the memory together. It does not know which files
-//! a key is asked in, and answers only where a row is all that there is to say.
+//! a key is asked in, and answers only where the row is the whole answer.
 //!
 //! * An approach only spares work. It takes what is in memory, and a look-up goes on from wherever its approach has
 //!   stopped.
@@ -79,7 +79,7 @@ enum Stage {
 /// The nodes through which keys have led.
 struct Nodes<'f> {
     all: Vec<Node>,
-    /// The numbers of nodes below others. A node for which there is no place is found in the cache again.
+    /// The numbers of nodes below others. A node that has no place is found in the cache again.
     below: [u32; PLACES],
     /// The roots of the files, by their numbers among the nodes. `None` for a file in which no approach may begin.
     roots: Vec<(&'f Arc<PagedFile>, Option<usize>)>,
@@ -239,7 +239,7 @@ impl<'f, 'k> Approaches<'f, 'k> {
 }
 
 impl<'f, 'k> Approach<'f, 'k> {
-    /// Runs the next stage. False if there is none.
+    /// Runs the next stage. False if none exists.
     #[inline]
     fn advance<S: PageSource + ?Sized>(&mut self, source: &S, nodes: &mut Nodes<'f>) -> bool {
         match self.stage {

@@ -399,7 +399,7 @@ impl SstCursor {
         main.read(&mut self.key);
     }
 
-    /// The newest version of the row that is not newer than `at`, if there is one. A step.
+    /// The newest version of the row that is not newer than `at`, if one exists. A step.
     ///
     /// # Errors
     ///

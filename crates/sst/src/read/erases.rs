@@ -67,7 +67,7 @@ impl EraseCursor {
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
-        // Where the gap begins, if there is one around the key and its begin is seen.
+        // Where the gap begins, if the key is in one and its begin is seen.
         let mut begin = None;
         if !self.seek_start(source, key)? {
             let Some(tree) = &mut self.tree else { return Ok(None) };

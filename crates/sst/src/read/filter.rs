@@ -34,7 +34,7 @@ enum Said {
 
 impl Sst {
     /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. It goes on from where `approach`
-    /// has stopped, if there is one. A step; allocates nothing.
+    /// has stopped, if one exists. A step; allocates nothing.
     ///
     /// # Errors
     ///

@@ -121,7 +121,7 @@ impl ZoneSize {
         }
     }
 
-    /// How many pages of rows are read for nothing before the filter is read, if there is no doubt about it.
+    /// How many pages of rows are read for nothing before the filter is read, if it is certainly worth reading.
     fn reads_for_filter(self) -> u32 {
         let filter_pages = u32::from(self.partitions) + u32::from(self.nodes);
         self.data_pages.min(READS_FOR_A_PAGE * filter_pages)
@@ -138,7 +138,7 @@ impl Looks {
         u64::from(u32::from_le_bytes([self.looks, self.absent, self.doubt, self.left])) | u64::from(self.read) << 32
     }
 
-    /// Whether so many look-ups find nothing that asking the filter of each key costs less than what it saves.
+    /// Whether enough look-ups find nothing, so that asking the filter for each key costs less than it saves.
     pub fn is_filter_of_use(self) -> bool {
         self.looks >= MIN_LOOKS && u32::from(self.absent) * 8 > u32::from(self.looks)
     }

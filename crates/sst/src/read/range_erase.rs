@@ -154,7 +154,7 @@ fn range_erase_before<S: PageSource + ?Sized>(
 struct StoredErase<'p> {
     end: Option<&'p [u8]>,
     newest: Version,
-    /// Varints, as many as there are versions.
+    /// Varints, one for each version.
     older: &'p [u8],
 }
 

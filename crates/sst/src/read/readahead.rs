@@ -16,8 +16,8 @@
 //!   waits for a node only where it starts.
 //! * Only a row is remembered: up to there pages were asked for. The way to it is walked anew from the root each time,
 //!   over what is in memory. So the answer stays right whatever is evicted.
-//! * If a page that was asked for was evicted before the cursor came to it, there is no room for so many: the window is
-//!   halved. If it is still on its way, the disk is slower than the reader: the window grows.
+//! * If a page that was asked for was evicted before the cursor came to it, the cache has no room for as many: the
+//!   window is halved. If it is still on its way, the disk is slower than the reader: the window grows.
 //! * Nothing is asked for beyond the rows of the cursor, in a gap between them, or beyond the far key of the range.
 
 use super::descent::{Descent, Subtree};
@@ -290,7 +290,7 @@ impl Ahead {
         }
     }
 
-    /// Whether there is something to ask for in the file after this one.
+    /// Whether the file after this one has something to ask for.
     #[inline]
     pub fn has_rest(&self) -> bool {
         self.rest.is_some()

@@ -101,7 +101,7 @@ impl StoredValue {
     /// # Errors
     ///
     /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written,
-    /// and if there is no memory for the value.
+    /// and if the value finds no memory.
     pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
         if let Some((page, place)) = self.in_page() {
             return Ok(LoadedValue::InPage(page.clone(), place));

@@ -131,7 +131,7 @@ pub enum RunEnd<B> {
 }
 
 impl Streak {
-    /// Rows from the place of `cursor` on, up to a gap in what it is bounded to. `None` if there are none, if it is
+    /// Rows from the place of `cursor` on, up to a gap in what it is bounded to. `None` if none exist, if it is
     /// nowhere, or at a row whose value, or whose visible version, lies elsewhere.
     pub(super) fn new(
         cursor: &TreeCursor,
@@ -294,7 +294,7 @@ impl Streak {
         &self.key
     }
 
-    /// The place in the page of the row that comes next, if there is one.
+    /// The place in the page of the row that comes next, if one exists.
     #[inline]
     pub fn row(&self) -> Option<usize> {
         if self.rows.is_empty() {
@@ -421,8 +421,8 @@ impl Streak {
         }
     }
 
-    /// As [`Streak::run`]; `HAS_PARTS` says whether there are groups beside the main one, so that the loop does not ask
-    /// for each row.
+    /// As [`Streak::run`]; `HAS_PARTS` says whether the rows have groups beside the main one, so that the loop does not
+    /// ask for each row.
     #[inline(always)]
     fn run_as<const HAS_PARTS: bool, B>(
         &mut self,

@@ -75,7 +75,7 @@ fn loaded(reader: &Reader<'_>, row: &Row) -> Written {
     written
 }
 
-/// Everything there is to read.
+/// Everything that can be read.
 fn check(content: &Content, built: &Built) {
     built.on_every_source(|reader| {
         check_gets(content, reader);

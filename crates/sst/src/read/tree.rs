@@ -1,7 +1,7 @@
 //! A cursor over the rows of one tree of a file. It knows no versions.
 //!
 //! A cursor keeps its data page, its place in it and, once it has gone from page to page, the node above: a neighbour
-//! is found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
+//! is found there, any other page by its row id from the root. So no stack has to be repaired after a fault, and nodes
 //! higher up are pinned only while a step runs.
 
 use super::descent::{Descent, Leaf, TreePlace, Under};
@@ -162,17 +162,17 @@ impl<L: PageRows> TreeCursor<L> {
         Descent::new(&self.file, self.kind, &self.tree, self.prefer_flat)
     }
 
-    /// Row id of the place, if there is one.
+    /// Row id of the place, if one exists.
     pub fn row(&self) -> Option<u64> {
         self.here.as_ref().map(|(_, layout, i)| layout.first_row() + *i as u64)
     }
 
-    /// Whether the place is the last of the bounds, or there is none.
+    /// Whether the place is the last of the bounds, or the cursor has no place.
     pub fn is_last(&self) -> bool {
         self.row().is_none_or(|row| self.bounds.last() == Some(row))
     }
 
-    /// Whether the place is the first of the bounds, or there is none.
+    /// Whether the place is the first of the bounds, or the cursor has no place.
     pub fn is_first(&self) -> bool {
         self.row().is_none_or(|row| self.bounds.first() == Some(row))
     }
@@ -273,7 +273,7 @@ impl<L: PageRows> TreeCursor<L> {
         stop
     }
 
-    /// Goes to `row`, if there is one. A step.
+    /// Goes to `row`, if one exists. A step.
     fn seek_some<S: PageSource + ?Sized>(
         &mut self,
         source: &S,

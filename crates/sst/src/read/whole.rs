@@ -1,9 +1,8 @@
 //! Reading all of a file in the order of its trees, each page once: for check and dump, which walk trees their own way.
 //! It knows how far ahead pages are asked for, and no rows.
 //!
-//! * Of what the source keeps ahead, three quarters are a window shared by trees that are walked side by side; the rest
-//!   is for nodes and for values. No more is asked for than there is room for, so no page is evicted before it was
-//!   read.
+//! * Three quarters of what the source keeps ahead are a window shared by trees that are walked side by side; the rest
+//!   is for nodes and for values. No more is asked for than has room, so no page is evicted before it was read.
 //! * Nodes that the window has looked into are held here until the walk has left them: a source may forget them.
 
 use super::descent::Descent;
@@ -70,7 +69,7 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
         retry(self, || self.page(self.file.at(at, kind)))
     }
 
-    /// Asks for pages of `kind` that are next, as many as there is room for; says how many those are.
+    /// Asks for pages of `kind` that are next, as many as have room; returns how many those are.
     pub fn ask_next(&self, kind: PageKind, next: &[Address]) -> usize {
         let fits = |at: &&Address| {
             let fits = self.has_room(at);

@@ -62,7 +62,7 @@ impl Sst {
         Ok(totals)
     }
 
-    /// Id of row number `n`, from 0, of those from row `from` on that are seen and not erased; `None` if there are
+    /// Id of row number `n`, from 0, of those from row `from` on that are seen and not erased; `None` if these are
     /// fewer. Reads the ways to `from`, to the row, and to the edges of the slice between them, the data pages there
     /// only if some of their rows are erased. A step.
     ///
@@ -156,7 +156,8 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
         Ok(())
     }
 
-    /// Row number `left` of those in `seen` of `subtree` that are not erased; if there are fewer, `left` less those.
+    /// Row number `left` of those in `seen` of `subtree` that are not erased; if those are fewer, `left` less their
+    /// number.
     fn nth(&self, subtree: &Subtree, seen: &RowRanges, left: &mut u64) -> Result<Option<u64>, Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();

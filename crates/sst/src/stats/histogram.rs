@@ -21,7 +21,7 @@
 //!   share the total: fewer than sources x (total / resolution) are opened on a level, and at the cuts one of each
 //!   source. With the ways to the ends of the range and to edges of slices that is at most sources x height x (buckets
 //!   + edges of the slice + 2). Tests hold it to this.
-//! * Rounds: nodes that are opened for one look at the units come together; there are about as many looks as levels.
+//! * Rounds: nodes that are opened for one look at the units come together; the looks are about as many as the levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
 
 use super::range::TreeSums;
@@ -199,7 +199,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         high: Bound<&[u8]>,
         metric: Metric,
     ) -> Self {
-        // After a key is before the next string there is.
+        // The place after a key is the place before the next string.
         let place = |key: &[u8], is_after: bool| KeyPlace::Before([key, if is_after { &[0] } else { &[] }].concat());
         let mut pieces = Self {
             source,
@@ -257,7 +257,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.places.len() - 1
     }
 
-    /// The part in the range of a source from `low` to `high`; `None` if there is none.
+    /// The part in the range of a source from `low` to `high`; `None` if none exists.
     fn clip(&mut self, low: KeyPlace, is_key: bool, high: KeyPlace) -> Option<Clipped> {
         let (cut_low, cut_high) = (low < self.low, high > self.high);
         let (from, to) = ((&low).max(&self.low), (&high).min(&self.high));
@@ -544,7 +544,7 @@ struct CutCandidate {
 fn choose(line: &PlaceOrder, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
     let end = total.middle();
     let mut candidates = vec![CutCandidate { value: 0, place: None }];
-    // Of places before which the same lies: where it is known best, then a key, then the shortest string.
+    // The best of places before which the same lies: where that is known best, then a key, then the shortest string.
     let inner: Vec<usize> = (0..before.len()).filter(|&rank| (1..end).contains(&before[rank].middle())).collect();
     for same in inner.chunk_by(|&a, &b| before[a].middle() == before[b].middle()) {
         let best = same.iter().min_by_key(|&&rank| (before[rank].width(), !line.is_key[rank], line.bytes[rank], rank));

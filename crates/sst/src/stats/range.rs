@@ -140,7 +140,7 @@ impl Subtree {
         let in_proportion = |n: u64| Estimate { low: share(n, seen, rows), high: n - share(n, rows - seen, rows) };
         let whole = RangeTotals {
             rows: Estimate::exact(seen),
-            // A damaged file may say that more rows are erased than there are.
+            // A damaged file may say that more rows are erased than it has.
             erased: Estimate { low: erased.saturating_sub(rows - seen).min(seen), high: erased.min(seen) },
             bytes: in_proportion(bytes),
             beside_bytes: in_proportion(group_bytes),

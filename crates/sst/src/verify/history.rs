@@ -59,7 +59,7 @@ impl History {
         walk.totals.group_bytes += elsewhere;
     }
 
-    /// After the last main row: every page is closed. The next call that asks for a row checks that there is none.
+    /// After the last main row: every page is closed. The next call that asks for a row checks that no row is left.
     pub fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         if self.next_row(check)?.is_none()
             && let Some(walk) = &self.walk

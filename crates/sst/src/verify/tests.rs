@@ -423,7 +423,7 @@ impl Forge {
         self.children[i].address = self.write(&mut bytes, PageKind::Data, 0, self.children[i].address.offset);
     }
 
-    /// Writes the root of what there is now and the footer that leads to it.
+    /// Writes the root of what the file has now and the footer that leads to it.
     fn finish(self) -> Built {
         self.finish_at_level(1)
     }

@@ -210,7 +210,7 @@ impl TreeWalk {
         !self.kind.is_by_row() && self.kind != TreeKind::Filter
     }
 
-    /// Whether the flat list, if there is one, has the page where the tree has it, behind the same separator.
+    /// Whether the flat list, if one exists, has the page where the tree has it, behind the same separator.
     fn is_listed(&self, at: &Address, before: &[u8]) -> bool {
         let Some(list) = &self.list else { return true };
         let (list, i) = (IndexNode::new(list), self.data_pages as usize);

@@ -25,7 +25,7 @@ struct Slot {
 
 /// The write that was handed over last.
 enum Write {
-    /// There is none.
+    /// No write waits.
     None,
     /// No thread has begun it.
     Waiting(FullBuffer),

@@ -146,13 +146,13 @@ impl SstBuilder {
         (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
     }
 
-    /// Key of the last row; empty if there is none.
+    /// Key of the last row; empty if none exists.
     pub fn last_key(&self) -> &[u8] {
         self.main.last_key()
     }
 
     /// Adds a version of a row: its parts, one for each column group with the main one first; those of an erase are
-    /// empty, or there are none. The first version of a key is its newest; the others go to the history.
+    /// empty or absent. The first version of a key is its newest; the others go to the history.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The filter of a file, built as its keys arrive: their hashes wait until there are enough for a partition. It knows
-//! no values and no versions.
+//! The filter of a file, built as its keys arrive: their hashes wait until they are enough for a partition. It knows no
+//! values and no versions.
 //!
 //! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows lie beside
 //! each other, and a file of less than about 800,000 keys has its filter at its end.
@@ -93,7 +93,7 @@ impl FilterRows {
         self.rows == 0
     }
 
-    /// Adds the key of the next row, which comes after the key that `last` gives, if there is one.
+    /// Adds the key of the next row, which comes after the key that `last` gives, if one exists.
     ///
     /// Where a partition ends does not look at prefixes, and yet the partition under which a prefix lies is the first
     /// that has keys with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.

@@ -14,8 +14,8 @@ pub struct BuildOptions {
     pub node_bytes: u32,
     /// Which indexes to write.
     pub index: IndexKind,
-    /// Whether data and value pages are compressed; nodes never are. It is [one that there is](Compression::check), and
-    /// not zstd where the features lack its bit.
+    /// Whether data and value pages are compressed; nodes never are. It has [a level that exists](Compression::check),
+    /// and not zstd where the features lack its bit.
     pub compression: Compression,
     /// Most children of a node, at least 3. For tests that want tall trees.
     pub max_node_children: usize,

@@ -75,7 +75,7 @@ impl KeyedRows {
         self.page.next_row()
     }
 
-    /// Key of the last row; empty if there is none.
+    /// Key of the last row; empty if none exists.
     pub fn last_key(&self) -> &[u8] {
         self.page.last_key().unwrap_or(&self.closed_key)
     }

@@ -308,7 +308,7 @@ impl TreeLevel {
     }
 }
 
-/// How many of the waiting children a node takes: as many as its target allows, at least two where there are two.
+/// How many of the waiting children a node takes: as many as its target allows, at least two where two exist.
 fn fitting(waiting: &NodeBuilder, options: &BuildOptions) -> usize {
     let all = waiting.children();
     let fits = |count: usize| {

@@ -16,9 +16,9 @@ const EXECUTORS: u64 = 4;
 /// Who transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clients {
-    /// So many threads.
+    /// This number of threads.
     Threads(u64),
-    /// So many async tasks.
+    /// This number of async tasks.
     Tasks(u64),
 }
 

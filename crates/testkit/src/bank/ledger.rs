@@ -5,7 +5,7 @@ use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 
-/// How many accounts there are, and what each one holds at first.
+/// The number of accounts, and what each one holds at first.
 const ACCOUNTS: u32 = 300;
 const FIRST_AMOUNT: u64 = 1000;
 
@@ -41,7 +41,7 @@ impl Transfer {
         }
     }
 
-    /// Moves as much as there is, at most `most`, given what the accounts hold.
+    /// Moves as much as the account holds, at most `most`.
     fn write(&self, ledger: &Ledger, tx: &mut Transaction, from: u64, to: u64) -> Result<()> {
         let amount = if self.from == self.to { 0 } else { self.most.min(from) };
         if amount > 0 {

@@ -21,7 +21,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// All there is in a table of so many groups.
+    /// Everything in a table of `groups` groups.
     pub fn everything(groups: usize) -> Self {
         if groups < 2 { Self::Whole } else { Self::Parts((0..groups).collect()) }
     }
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// Whether there is a row.
+    /// Whether a row exists.
     pub fn contains_key(&self, key: &[u8]) -> Result<bool> {
         match (&self.selection, &self.snapshot) {
             (Some(selection), _) => selection.contains_key(key),

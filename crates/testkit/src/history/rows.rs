@@ -8,7 +8,7 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
 
-/// The parts of `value` in a table of so many column groups: put together they are the value again. Where it is cut,
+/// The parts of `value` in a table of `groups` column groups: put together they are the value again. Where it is cut,
 /// the value says.
 pub fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     let places = value.len() as u32 + 1;
@@ -51,7 +51,7 @@ pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) 
     }
 }
 
-/// As [`insert`], into files for a table of so many column groups.
+/// As [`insert`], into files for a table of `groups` column groups.
 pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8]) -> Result<()> {
     match groups {
         0 => files.add(key, value),

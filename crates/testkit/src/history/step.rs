@@ -519,7 +519,7 @@ impl History {
         Ok(())
     }
 
-    /// There is no second table of a name.
+    /// No two tables have one name.
     fn expect_no_clone(&mut self) -> Result<()> {
         let (name, taken) = (self.table(), self.table());
         let table = &self.opened().tables[&name];

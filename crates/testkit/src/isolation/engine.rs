@@ -27,7 +27,7 @@ use rand::seq::IndexedRandom;
 use std::ops::{AddAssign, ControlFlow};
 use std::task::{Context, Poll, Waker};
 
-/// How many tables there are for transactions.
+/// The number of tables for transactions.
 pub const TABLES: u32 = 2;
 
 /// The number of a table that no transaction reads. Its rows fill the write buffer.
@@ -354,7 +354,7 @@ impl EngineStore {
         mark
     }
 
-    /// The index by which `table` is read in this `form`, if there is one.
+    /// The index by which `table` is read in this `form`, if one exists.
     fn index(&self, table: u32, form: Form) -> Option<Index> {
         let reads = table == 0 && matches!(form, Form::ByIndex);
         self.by_key.lock().clone().filter(|_| reads)

@@ -146,7 +146,7 @@ pub struct SortedGraph {
 }
 
 impl SortedGraph {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.starts.len() - 1
     }

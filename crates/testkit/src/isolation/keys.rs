@@ -32,7 +32,7 @@ impl<'h> Keys<'h> {
         Self { sorted }
     }
 
-    /// How many there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.sorted.len()
     }

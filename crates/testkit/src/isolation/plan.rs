@@ -1,6 +1,6 @@
 //! Draws transactions from a seed, and an order in which their steps are taken. A plan knows no store and no values.
 //!
-//! There are few keys, so that transactions meet often. All plans of a seed are the same.
+//! Keys are few, so that transactions meet often. All plans of a seed are the same.
 
 use super::transaction::{Direction, Isolation, Place};
 use crate::model::KeyRange;

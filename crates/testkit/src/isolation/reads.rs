@@ -78,7 +78,7 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// Of a range that was read up to the last row given, the keys that were read.
+    /// The keys that were read of a range, up to the last row given.
     fn read_part(
         &self,
         table: u32,
@@ -157,7 +157,7 @@ impl Reads<'_, '_> {
     /// Adds the dependencies of a read that saw the first `count` versions of a key.
     fn depend(&mut self, key: u32, count: usize, asked: Asked) {
         let versions = self.order.versions(key);
-        // Before the first version there is nothing that anyone wrote.
+        // Nobody wrote anything before the first version.
         let read = count.checked_sub(1).map(|index| versions[index]);
         if let Some(KeyVersion { writer: from, .. }) = read {
             let (why, version) = (Dependency::Reads, count as u32 - 1);

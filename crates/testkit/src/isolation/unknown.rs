@@ -13,7 +13,7 @@ const TRIES: usize = 2000;
 /// As [`check`], but a transaction of unknown outcome took place at one of the versions `free`, or not at all, and at
 /// each of these versions one of them did. They are the versions that are there, by a database that was opened again or
 /// that refuses writes now, and that no other commit has. The anomalies are those of the best way to place them, and
-/// none if there is a way without any.
+/// none if a way exists without any.
 pub fn check_with_unknown(history: &[Transaction], free: &[Version]) -> Vec<Anomaly> {
     let mut search = Search { history: history.to_vec(), free, tries: TRIES, best: None };
     search.place(0);

@@ -17,7 +17,7 @@ pub struct TroubledDisk {
     trouble: Arc<Trouble>,
 }
 
-/// One in so many fails; none where it is 0.
+/// One operation in this number fails; none where it is 0.
 #[derive(Debug)]
 struct Trouble {
     reads: AtomicU32,

@@ -24,7 +24,7 @@ const PHASES: usize = 4;
 /// Transactions of a phase.
 const TRANSACTIONS: usize = 1500;
 
-/// Runs `seed` on so many threads.
+/// Runs `seed` on `threads` threads.
 ///
 /// # Panics
 ///

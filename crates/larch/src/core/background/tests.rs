@@ -36,7 +36,7 @@ impl Default for HeldReads {
 }
 
 impl HeldReads {
-    /// Takes the reads of this urgency, once there are any.
+    /// Takes the reads of this urgency, once any exist.
     fn take(&self, urgency: Urgency) -> Vec<ReadRequest> {
         let mut reads = self.reads.lock();
         loop {

@@ -31,7 +31,7 @@ pub struct Trouble {
     pub cause: Error,
     /// How many tries in a row have failed.
     pub attempts: u32,
-    /// The time until the next try. `None` if there is none, because a file is corrupt.
+    /// The time until the next try. `None` if none exists, because a file is corrupt.
     pub retry_in: Option<Duration>,
 }
 
@@ -197,7 +197,7 @@ impl Troubles {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// The time until the next try of a failed compaction that has to wait; `None` if there is none. One that need not
+    /// The time until the next try of a failed compaction that has to wait; `None` if none exists. One that need not
     /// wait any more is tried when its table is picked, which may take long. Forgets tables that no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();

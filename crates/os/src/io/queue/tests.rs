@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// So many bytes, with this ticket.
+/// A read of `bytes` bytes, with this ticket.
 #[derive(Debug)]
 struct Item {
     ticket: u64,

@@ -4,8 +4,7 @@ use super::HugePages;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// `bytes` zeros, more than none, that start at a multiple of `align`, a power of two. `None` where there are none
-/// left.
+/// `bytes` zeros, more than none, that start at a multiple of `align`, a power of two. `None` where none are left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     // SAFETY: the size of the layout is not 0, as the caller promises.
     NonNull::new(unsafe { alloc_zeroed(layout(bytes, align)) })
@@ -38,7 +37,7 @@ pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
     cfg!(miri)
 }
 
-/// There are no huge pages to want.
+/// This allocator has no huge pages.
 ///
 /// # Safety
 /// None needed: nothing is done.

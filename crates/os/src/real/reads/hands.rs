@@ -1,5 +1,5 @@
-//! Threads that do the jobs that they are given. They are started when there are more jobs than idle threads, up to a
-//! bound, and stay until closed. They do not know what a job does.
+//! Threads that do the jobs that they are given. They are started when jobs outnumber idle threads, up to a bound, and
+//! stay until closed. They do not know what a job does.
 
 use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -51,7 +51,7 @@ impl<W: HandsWork> Hands<W> {
         Hands { shared: Arc::new(HandsShared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Has the threads do these jobs; does them on this thread if there is no other.
+    /// Has the threads do these jobs; does them on this thread if it is the only one.
     pub(super) fn give(&self, jobs: Vec<W::Job>) {
         if !jobs.is_empty() {
             let left = give(&self.shared, jobs);
@@ -59,7 +59,7 @@ impl<W: HandsWork> Hands<W> {
         }
     }
 
-    /// Has other threads do these jobs; returns the jobs if there are no other threads.
+    /// Has other threads do these jobs; returns the jobs if no other thread can be had.
     #[cfg(target_os = "linux")]
     pub(super) fn give_away(&self, jobs: Vec<W::Job>) -> Vec<W::Job> {
         if jobs.is_empty() { jobs } else { give(&self.shared, jobs) }
@@ -88,7 +88,7 @@ impl<W: HandsWork> Hands<W> {
     }
 }
 
-/// Has the threads do these jobs; returns those that this thread has to do, because there is no other.
+/// Has the threads do these jobs; returns those that this thread has to do, because no other can be had.
 fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     let mut state = shared.state.lock();
     if state.closed {

@@ -67,16 +67,16 @@ struct RingState {
     /// Whether the reactor has to be woken to see what changed.
     asleep: bool,
     closed: bool,
-    /// Why there is no reactor any more, so that the hands make all reads.
+    /// Why the reactor has ended, so that the hands make all reads.
     broken: Option<String>,
 }
 
-/// Submits what is to be submitted and waits for so many ends.
+/// Submits what is to be submitted and waits for this number of ends.
 type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 
 impl Ring {
     /// A ring and its reactor; an error if the system has none for us. `by_hands` are the limits once it is broken;
-    /// their depth is how many hands there are.
+    /// their depth is the number of hands.
     pub(super) fn new(limits: QueueLimits, by_hands: QueueLimits) -> io::Result<Ring> {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
@@ -268,7 +268,7 @@ struct Reactor {
     ends: Vec<(usize, i32)>,
     /// Was begun, and its source could not be opened yet.
     late: Option<Begun<ReadRun>>,
-    /// What is for the hands, when there are none.
+    /// What is for the hands, when none exist.
     left: Vec<Begun<ReadRun>>,
     /// Why it ended before its time.
     broken: Option<String>,
@@ -433,7 +433,7 @@ impl Reactor {
 }
 
 impl Drop for Reactor {
-    /// Leaves everything to the hands. When the reactor has run as it should, there is nothing left.
+    /// Leaves everything to the hands. When the reactor has run as it should, nothing is left.
     fn drop(&mut self) {
         let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
         // They count as under way until they have been made again.

@@ -69,7 +69,7 @@ impl Ends {
         ReadRequest { source: file.clone(), offset, buffer, urgency, ticket, done: Box::new(done) }
     }
 
-    /// Waits for so many, and takes them.
+    /// Waits for this number of ends, and takes them.
     fn take(&self, count: usize) -> Vec<(u64, Buffer, io::Result<usize>)> {
         let mut ends = self.ends.lock();
         while ends.len() < count {

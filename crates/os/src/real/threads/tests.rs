@@ -199,7 +199,7 @@ fn jobs_of_one_class_leave_a_thread_to_the_others() {
     check(Priority::Normal, Priority::High);
     check(Priority::Low, Priority::High);
     check(Priority::High, Priority::Normal);
-    // Of two threads one is for all that is not of high priority.
+    // One of two threads is for all that is not of high priority.
     let pool = ThreadPool::new(3);
     let door = Arc::new(Door::default());
     let _low: Vec<_> = (0..3).map(|_| pool.worker(Priority::Low, Arc::new(AtDoor(door.clone())))).collect();

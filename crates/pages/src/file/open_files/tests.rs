@@ -42,7 +42,7 @@ impl Files {
         self.pool.given_back();
     }
 
-    /// Until so many threads stand in line.
+    /// Waits until this number of threads stands in line.
     fn await_line(&self, threads: usize) {
         while self.pool.ring.lock().line.len() < threads {
             thread::yield_now();

@@ -169,7 +169,7 @@ fn references_are_to_values_that_a_file_can_hold() {
     let two = [at(0, mebibyte), at(mebibyte.into(), 128)];
     assert!(check(1, &two[..1]) && check(1 << 20, &two[..1]) && check((1 << 20) + 1, &two));
     assert!(check(64 * 255, &[at(64, 64)]) && check((1 << 20) + 128 * 255, &two));
-    // Longer than so many chunks, or stored bytes, can be, or shorter.
+    // Longer than this number of chunks, or of stored bytes, can be, or shorter.
     assert!(!check((1 << 20) + 1, &two[..1]) && !check(64 * 255 + 1, &[at(64, 64)]));
     assert!(!check(u64::MAX, &two) && !check(0, &two[..1]) && !check(1, &two));
     // Twice the same, overlapping, out of order, at no place, of no bytes.

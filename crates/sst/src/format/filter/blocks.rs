@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A key is denied if one of its eight bits is not set. Blocks begin at multiples of 64 bytes, so a look needs one line
-//! of memory. How many blocks there are follows from the length of the page, so a look does not need its head.
+//! of memory. The number of blocks follows from the length of the page, so a look does not need its head.
 
 use super::super::little_endian::u32_at;
 

@@ -10,7 +10,7 @@
 //!
 //! It is a 3-wise filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022): a hash has
 //! one place in each of three segments that follow each other, and the fingerprints there, combined by xor, are its
-//! own. A hash that was not put in matches by chance, once in 256 or in 65,536. With 0 fingerprint bytes there are no
+//! own. A hash that was not put in matches by chance, once in 256 or in 65,536. A page with 0 fingerprint bytes has no
 //! segments and no key is denied.
 //!
 //! ```text

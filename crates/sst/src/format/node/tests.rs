@@ -14,7 +14,7 @@ fn random_node(rng: &mut StdRng) -> (Vec<Vec<u8>>, Vec<Child>) {
         let len = fixed.unwrap_or_else(|| rng.random_range(1..9));
         separator.extend((0..len).map(|_| [0u8, 1, b'a', b'b', b'c', 0xff][rng.random_range(0..6)]));
         separators.insert(separator);
-        // There are few short separators.
+        // Few separators are short.
         if fixed == Some(2) && separators.len() == 20 || fixed == Some(3) && separators.len() == 100 {
             break;
         }

@@ -1,4 +1,4 @@
-//! Files that lie, ranges larger than the memory there is, and versions of long ago.
+//! Files that lie, ranges larger than the memory, and versions of long ago.
 
 use super::*;
 use crate::KeyRange;

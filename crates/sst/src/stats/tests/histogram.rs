@@ -17,7 +17,7 @@ use pages::{Error, Flaky, PageAt, PageHeader, PageKind, PageRef, PageSource, Res
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, Range};
 
-/// A source and all there is to know of it.
+/// A source and all that is known of it.
 enum Known {
     File {
         sst: Box<Sst>,
@@ -240,7 +240,7 @@ impl Question<'_> {
         let total = found.buckets.last().expect("there is always one");
         assert_eq!((total.through, total.value), (found.total, found.total.middle()));
 
-        // Where no page matters, there is a cut near each multiple of the resolution.
+        // Where no page matters, a cut lies near each multiple of the resolution.
         let pages: u64 = self.known.iter().map(|known| known.largest(self.metric)).sum();
         if pages <= self.resolution {
             let values: Vec<u64> = std::iter::once(0).chain(found.buckets.iter().map(|bucket| bucket.value)).collect();

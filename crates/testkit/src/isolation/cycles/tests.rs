@@ -1,4 +1,4 @@
-//! In small random graphs a cycle is found where there is one by the definition, whatever way leads to it.
+//! In small random graphs a cycle is found where one exists by the definition, whatever way leads to it.
 
 use super::find;
 use crate::isolation::graph::{Dependency, Edge, Graph};

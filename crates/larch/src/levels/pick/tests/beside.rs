@@ -70,7 +70,7 @@ impl Beside {
         self.add(0, cells);
     }
 
-    /// Begins the next compaction, if there is one.
+    /// Begins the next compaction, if one exists.
     fn begin(&mut self) {
         let claims: Vec<Claim> = self.under_way.iter().map(|(_, claim)| claim.clone()).collect();
         let pick = pick(self.table(), &self.options, Version(0), Level0Use::default(), &claims);
