@@ -27,7 +27,7 @@ use os::{Job, Polled};
 /// The name of the work in the error about a cancelled compaction.
 pub const WORK: &str = "the compaction";
 
-/// The job that compacts while there is something to compact.
+/// The job that compacts while anything is to be compacted.
 #[derive(Debug)]
 pub struct CompactJob(pub Weak<Core>);
 
@@ -79,7 +79,7 @@ fn has_lost_readers(core: &Core) -> bool {
 /// What a thread has done.
 enum Compacted {
     Something,
-    /// There is nothing to compact, or the database is closing.
+    /// Nothing is to be compacted, or the database is closing.
     Nothing,
     /// Another thread chooses, which wakes the jobs when it has chosen.
     ChosenElsewhere,
@@ -211,7 +211,7 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     Ok(Choice::Pick { view: view.clone(), table, pick, claimed, place })
 }
 
-/// Compacts until there is nothing left to pick in any table.
+/// Compacts until nothing is left to pick in any table.
 ///
 /// # Errors
 ///

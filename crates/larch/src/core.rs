@@ -246,7 +246,7 @@ impl Core {
         }
     }
 
-    /// Begins to load the pages of tables that are to be in memory, in the background, if there is such a table.
+    /// Begins to load the pages of tables that are to be in memory, in the background, if any table is.
     pub fn warm_kept_tables(&self) {
         if self.views.newest().files.tables.values().any(|table| table.info.options.in_memory) {
             self.background.warmth.request_tables();

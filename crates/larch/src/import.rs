@@ -62,13 +62,13 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if there is not one part for each group; otherwise as [`Import::add`].
+    /// [`Error::PartCount`] if the parts are not one for each group; otherwise as [`Import::add`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         self.sorter.add_parts(key, parts)
     }
 
     /// Makes all rows visible at once, and durable. `progress` receives how many bytes of a merge are done, and how
-    /// many there are; if the rows came in order there is no merge.
+    /// many they are in all; rows that came in order need no merge.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Which files there are: an immutable [`FileSet`], edits that lead from one file set to the next, and the log that
-//! stores them. Only this folder makes file sets. It does not know what is in the files.
+//! Which files exist: an immutable [`FileSet`], edits that lead from one file set to the next, and the log that stores
+//! them. Only this folder makes file sets. It does not know what is in the files.
 
 pub mod db_file;
 pub mod directory;

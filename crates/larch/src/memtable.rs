@@ -202,7 +202,7 @@ impl Memtable {
         self.row_bytes.load(Ordering::Relaxed) + self.range_erase_bytes.load(Ordering::Relaxed)
     }
 
-    /// How many rows there are, all versions counted.
+    /// The number of rows, all versions counted.
     pub fn rows(&self) -> u64 {
         self.row_count.load(Ordering::Relaxed)
     }

@@ -13,7 +13,7 @@ pub enum Conflict {
     Changed {
         /// Name of the table.
         table: String,
-        /// The key. Of a removed range it is the first key that matters, which need not have had a value.
+        /// The key. For a removed range it is the first key that matters, which need not have had a value.
         key: Box<[u8]>,
     },
     /// A table that the transaction writes to got an index since it began, or lost one, so that its entries may not be

@@ -23,7 +23,7 @@ pub enum Error {
     /// The write-ahead log or the manifest could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// There is no database in the directory.
+    /// The directory has no database.
     #[error("{} has no database; create one by opening it for writing, or correct the path", .0.display())]
     NotADatabase(PathBuf),
     /// The database is open for writing already, in this process or in another one.
@@ -88,7 +88,7 @@ pub enum Error {
     /// No table can have this name.
     #[error("a table cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadTableName(String),
-    /// There is no such table.
+    /// No table has this name.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
     /// The table was dropped after the handle of it was made. A table that was created later under its name is another
@@ -125,7 +125,7 @@ pub enum Error {
         /// The newest version that the database has.
         newest: Version,
     },
-    /// There is a table of this name already.
+    /// A table has this name already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),
     /// The options of a database or a table cannot be used.
@@ -249,7 +249,7 @@ pub enum Error {
         /// What is not known here.
         what: String,
     },
-    /// There is no list of built files in the directory.
+    /// The directory has no list of built files.
     #[error(
         "{} has no list of built files; name a directory in which files were built to the end, or build them there again",
         .0.display()
@@ -384,7 +384,7 @@ pub enum Error {
         index: Box<str>,
         /// Its declaration.
         declaration: Box<[u8]>,
-        /// Why there is no extractor.
+        /// Why no extractor was made.
         why: String,
     },
     /// A table with indexes was to be changed in a way that does not keep them.

@@ -313,7 +313,7 @@ impl EventHook {
         Self(Some(Arc::new(hook)))
     }
 
-    /// Reports the event that `event` makes, if there is a hook or a listener of `tracing`.
+    /// Reports the event that `event` makes, if a hook or a listener of `tracing` is set.
     pub fn report(&self, event: impl FnOnce() -> Event) {
         if self.0.is_none() && !tracing_listens() {
             return;

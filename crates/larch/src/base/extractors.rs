@@ -47,7 +47,7 @@ impl Extractors {
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// Why none was made.
     pub fn make(&self, declaration: &[u8]) -> Result<Arc<dyn IndexKeys>, String> {
         match &self.0 {
             Some(make) => make(declaration).map(Arc::from),

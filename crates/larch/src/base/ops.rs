@@ -205,7 +205,7 @@ impl BatchOps {
         self.bytes.extend_from_slice(&other.bytes);
     }
 
-    /// Whether there are no puts.
+    /// Whether no op is a put.
     pub fn is_erases_only(&self) -> bool {
         self.iter().all(|(_, op)| !matches!(op, Op::Put { .. }))
     }
@@ -247,7 +247,7 @@ impl BatchOps {
         (self.count, self.range_erases, self.is_unresolved) = (mark.count, mark.range_erases, mark.is_unresolved);
     }
 
-    /// How many ops there are.
+    /// The number of ops.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -257,7 +257,7 @@ impl BatchOps {
         self.range_erases
     }
 
-    /// Whether there are no ops.
+    /// Whether it has no ops.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -62,7 +62,7 @@ pub struct Options {
     pub follow: Option<Follow>,
     /// Whether it loads pages of new files before it shows them.
     pub follow_preloads: bool,
-    /// Whether compactions are left to workers in other processes while there are some.
+    /// Whether compactions are left to workers in other processes while some live.
     pub compaction_workers: bool,
     /// Whether the flat index is read where a file has both.
     pub prefer_flat_index: bool,
@@ -245,8 +245,8 @@ pub struct TableOptions {
     pub compression: Compression,
     /// Bytes that the application keeps with the table; the engine does not look at them.
     pub metadata: Vec<u8>,
-    /// Names of the column groups that the values of the table are split into, in order; none if values are whole.
-    /// There are at most 16, each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be changed later.
+    /// Names of the column groups that the values of the table are split into, in order; none if values are whole. They
+    /// are at most 16, each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be changed later.
     pub groups: Vec<String>,
     /// Filters over keys. Default 20 bits a key in upper files, 12 in the deepest.
     pub filters: Filters,

@@ -61,7 +61,7 @@ pub fn features_of(bytes: &[u8]) -> u32 {
     bytes[12..].first_chunk().map_or(0, |bits| u32::from_le_bytes(*bits))
 }
 
-/// The bytes of the list at `path`, or why there are too many.
+/// The bytes of the list at `path`, or why they are too many.
 ///
 /// # Errors
 ///

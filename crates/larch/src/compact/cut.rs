@@ -241,8 +241,8 @@ fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// Bounds on the rows in `region` that the table sees, from index nodes alone. Where there are many regions most of
-/// them are small, and no data page is read for these.
+/// Bounds on the rows in `region` that the table sees, from index nodes alone. If regions are many, most of them are
+/// small, and no data page is read for these.
 fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estimate> {
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
 }

@@ -21,7 +21,7 @@ use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Does what `pick` says and returns whether levels changed. They do not if there is nothing to do, or if `go_on`
+/// Does what `pick` says and returns whether levels changed. They do not if nothing is to be done, or if `go_on`
 /// returns false: it receives the bytes that were read and the bytes to read in all, and says whether to go on.
 ///
 /// # Errors

@@ -25,15 +25,15 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// So many numbers are taken for each file that a merge is expected to make, and for each merge. None is used twice,
-/// and there are enough of them.
+/// This many numbers are taken for each file that a merge is expected to make, and for each merge. None is used twice;
+/// 64 bits have enough of them.
 const NUMBERS_EACH: u64 = 16;
 
-/// A worker writes files in the order of their numbers, one at a time. After so many that are missing there are no
-/// more.
+/// A worker writes files in the order of their numbers, one at a time. If this many are missing, no more
+/// will come.
 const MOST_MISSING: u32 = 4;
 
-/// The job that looks at what workers have done, as long as there are some.
+/// The job that looks at what workers have done, as long as some live.
 #[derive(Debug)]
 pub struct OfferJob(pub Weak<Core>);
 
@@ -75,7 +75,7 @@ fn exchange(core: &Core) -> Exchange<'_> {
 pub enum Merger {
     /// The writer.
     Writer,
-    /// A worker, for which there is a place.
+    /// A worker that has a place.
     Worker(Place),
     /// Workers, as soon as one has less to do.
     Later,

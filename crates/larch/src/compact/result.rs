@@ -1,4 +1,4 @@
-//! What a worker tells the writer about a compaction: the files that it wrote, or why there are none. It reads and
+//! What a worker tells the writer about a compaction: the files that it wrote, or why it wrote none. It reads and
 //! writes no files.
 
 use crate::base::sealed::{seal, unseal};

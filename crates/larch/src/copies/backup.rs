@@ -37,7 +37,7 @@ pub struct BackupReport {
     pub new_bytes: u64,
 }
 
-/// Adds a backup to those in `store`. `progress` gets how many bytes are in place, and how many there are.
+/// Adds a backup to those in `store`. `progress` gets how many bytes are in place, and how many they are in all.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! The backups in a directory, as programs use them: which there are, restoring one, verifying all, removing old ones.
-//! It does not know how one is made.
+//! The backups in a directory, as programs use them: listing them, restoring one, verifying all, removing old ones. It
+//! does not know how one is made.
 
 use super::list::BackupList;
 use super::store::{Found, Store};
@@ -151,8 +151,8 @@ impl Backups {
     }
 
     /// Removes all backups that are older than the newest `count` whole ones, and the files that only they have.
-    /// Returns the numbers of those that it removed. While there are fewer whole backups than `count`, nothing is
-    /// removed. A backup that a newer release has made stays. A crash meanwhile leaves each backup whole or removes it.
+    /// Returns the numbers of those that it removed. While whole backups are fewer than `count`, nothing is removed. A
+    /// backup that a newer release has made stays. A crash meanwhile leaves each backup whole or removes it.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Backups {
     pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
         assert!(count > 0, "at least one backup is kept");
         let mut store = self.store()?;
-        // A directory that is not there is not made.
+        // A missing directory is not made.
         store.names()?;
         let _lock = store.lock()?;
         let found = store.find()?;
@@ -181,7 +181,7 @@ impl Backups {
 
     /// Makes `directory`, which does not exist yet or is empty, the database as it was when backup `number` was made;
     /// `None` is the newest one. Each file is compared with its checksum. `progress` gets how many bytes are in place,
-    /// and how many there are.
+    /// and how many they are in all.
     ///
     /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no
     /// database, and another call with the same directory first removes what is there. In a store it refuses that: drop
@@ -258,7 +258,7 @@ impl Backups {
     }
 
     /// Reads every byte of every backup and compares each file with the length and the checksum in the lists. Damage is
-    /// no error: the report lists it. `progress` gets how many bytes were read, and how many there are.
+    /// no error: the report lists it. `progress` gets how many bytes were read, and how many they are in all.
     ///
     /// # Errors
     ///

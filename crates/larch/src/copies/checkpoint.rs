@@ -26,7 +26,7 @@ pub struct CheckpointReport {
     pub copied_bytes: u64,
 }
 
-/// Makes a checkpoint in `directory`. `progress` gets how many bytes are in place, and how many there are.
+/// Makes a checkpoint in `directory`. `progress` gets how many bytes are in place, and how many they are in all.
 ///
 /// # Errors
 ///

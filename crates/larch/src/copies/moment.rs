@@ -1,7 +1,7 @@
 //! One moment of a database, the view and the version that a copy shows: files, which stay until the copy is done, and
 //! rows that are not in files yet. It does not know where the copy goes.
 //!
-//! A database that is open for writing keeps the files of a view while there is a reference to the view. If it is open
+//! A database that is open for writing keeps the files of a view while anything refers to the view. If it is open
 //! read-only, the writer in another process may remove a file at any time. Then the copy begins again with the newest
 //! files.
 
@@ -72,8 +72,8 @@ impl Moment {
             let view = core.views.newest();
             let visible = core.views.visible();
             // If the view is still the newest, it has all commits up to this version, and its files have none after it.
-            // There is one exception: an import or a large batch shows its files first, and then its version, which
-            // comes next.
+            // The exception is an import or a large batch: it shows its files first, and then its version, which comes
+            // next.
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);

@@ -1,5 +1,5 @@
-//! The directory that holds the backups of a database: which backups there are, and what a killed process has left
-//! there. It does not know how a backup is made. `docs/format/backup.md` describes the directory.
+//! The directory that holds the backups of a database: which backups exist, and what a killed process has left there.
+//! It does not know how a backup is made. `docs/format/backup.md` describes the directory.
 //!
 //! ```text
 //! LOCK                               held by a process that makes or removes a backup
@@ -98,12 +98,12 @@ impl Store {
         })
     }
 
-    /// The names of backups and of what belongs to them. Others in the directory, such as `lost+found`, are passed over
-    /// if there are such names.
+    /// The names of backups and of what belongs to them. Others in the directory, such as `lost+found`, are passed
+    /// over.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`] if there are only others; what the disk refuses.
+    /// [`Error::NotBackups`] if it has only others; what the disk refuses.
     pub fn names(&self) -> Result<Vec<String>> {
         let entries = self.disk.list(&self.directory).map_err(|error| Error::io("list", &self.directory, error))?;
         let is_of_backups = |name: &String| name == FILES || number_of(name).is_some();

@@ -8,10 +8,10 @@ use crate::manifest::{FileSet, ManifestTail};
 use os::sync::{Arc, Mutex, Weak};
 use std::collections::VecDeque;
 
-/// Of one database that is open as a follower.
+/// The state of one database that is open as a follower.
 #[derive(Debug)]
 pub struct Following {
-    /// Keeps the files of everything that is shown, where there are leases and this process can make one.
+    /// Keeps the files of everything that is shown, where leases are used and this process can make one.
     lease: Option<Lease>,
     /// Whether the logs are followed.
     pub with_log: bool,

@@ -1,7 +1,7 @@
 //! Installs edits: they become durable, then visible, and the files that they add become the database's. It does not
 //! know why the files were written.
 //!
-//! There are three outcomes, and only this file tells them apart:
+//! An install has three outcomes, and only this file tells them apart:
 //!
 //! | outcome | new files | to the caller |
 //! |---|---|---|

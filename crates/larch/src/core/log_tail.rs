@@ -65,7 +65,7 @@ impl TailedLog {
 /// Whether a log could be linked to those that are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linked {
-    /// It was, or there is nothing to read in it yet.
+    /// It was, or nothing can be read in it yet.
     Yes,
     /// A log between them is gone: its rows are in files.
     Gap,
@@ -214,7 +214,7 @@ impl LogTail {
     ///
     /// # Errors
     ///
-    /// There is a proof; the next log cannot be read.
+    /// A proof was found; the next log cannot be read.
     fn check_never_synced(&mut self, end: u64) -> Result<(), LogError> {
         let [log, next, ..] = &mut self.logs[self.at..] else { return Ok(()) };
         if log.is_short {

@@ -40,7 +40,7 @@ pub struct TableIndexes {
 pub struct LiveIndex {
     /// The table of its entries.
     pub entries: Arc<TableInfo>,
-    /// What makes its keys, or why there is nothing.
+    /// What makes its keys, or why nothing does.
     made: Result<Arc<dyn IndexKeys>, String>,
 }
 

@@ -37,7 +37,8 @@ impl Reserve {
     ///
     /// # Errors
     ///
-    /// The disk is full. If the file cannot be made for another reason, there is no reserve, and that is no error.
+    /// The disk is full. If the file cannot be made for another reason, the database has no reserve, and that is no
+    /// error.
     pub fn fill(&self) -> Result<()> {
         if self.is_full.load(Ordering::Relaxed) {
             return Ok(());
@@ -67,7 +68,7 @@ impl Reserve {
     /// Gives the space back that an earlier process has kept. It is for an open that finds the disk full, and that has
     /// not looked for the file.
     pub fn give_back_left(&self) {
-        // If it is not there, or cannot be removed, there is no more room than before.
+        // If it is missing or cannot be removed, the disk has no more room than before.
         self.disk.remove(&self.path).ok();
     }
 

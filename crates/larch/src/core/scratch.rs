@@ -48,7 +48,7 @@ pub struct ScratchPlace {
     pub opener: FileOpener,
     /// Whether they can become files of the database as they are.
     pub is_database: bool,
-    /// Of the directory on another disk.
+    /// The directory on another disk.
     own: Option<OwnDirectory>,
 }
 

@@ -76,7 +76,7 @@ impl Snapshots {
         self.pinned.lock().versions().next()
     }
 
-    /// How many pins there are.
+    /// The number of pins.
     pub fn count(&self) -> usize {
         let pinned = self.pinned.lock();
         pinned.last_count + pinned.counts.values().sum::<usize>()

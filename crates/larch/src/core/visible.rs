@@ -25,8 +25,7 @@ use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use os::sync::{Condvar, Mutex};
 use sst::Version;
 
-/// How many commits may be applied at the same time. A power of two, and more than there are processors in most
-/// machines.
+/// How many commits may be applied at the same time. A power of two, and more than the processors of most machines.
 const SLOTS: u64 = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// How often a thread looks before it sleeps: about as long as an insert takes.

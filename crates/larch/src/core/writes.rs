@@ -66,7 +66,7 @@ pub struct Writes {
 /// this number.
 const RECENT_SHARE: u64 = 16;
 
-/// They may always take so many bytes.
+/// They may always take this number of bytes.
 const LEAST_RECENT_BYTES: u64 = 64 << 10;
 
 impl Writes {

@@ -1,6 +1,6 @@
 //! The range erases of several files as one sorted stream of fragments, and a place in such a stream that follows
 //! sorted rows. It does not know what is done with the fragments. For each file whose range erases lie around its
-//! place, the stream holds one range erase and one page, however many there are in all.
+//! place, the stream holds one range erase and one page, however many the files have in all.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s

@@ -40,7 +40,7 @@ impl KeptFiles {
         Self(files().filter(|file| may_stay(file) && !is_erased(file)).map(|file| file.number).collect())
     }
 
-    /// Whether there is none.
+    /// Whether it has none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -49,7 +49,7 @@ pub struct MergePlan {
 pub struct Rewrite {
     /// Newer versions are left out. It is one of the boundaries.
     pub through: Version,
-    /// All versions become this one. There is only one boundary then.
+    /// All versions become this one. The merge has only one boundary then.
     pub into: Option<Version>,
 }
 

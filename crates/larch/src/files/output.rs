@@ -247,8 +247,8 @@ impl Outputs {
     }
 
     /// Adds a whole page of another file, with keys from `first` to `last`, which come after all keys so far. Returns
-    /// false, and adds nothing, if its rows are to be added one after the other: if there are erases to leave out, if
-    /// the file may end at one of the rows, or as [`SstBuilder::add_page`].
+    /// false, and adds nothing, if its rows are to be added one after the other: if erases are to be left out, if the
+    /// file may end at one of the rows, or as [`SstBuilder::add_page`].
     ///
     /// # Errors
     ///

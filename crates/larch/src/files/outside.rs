@@ -7,8 +7,8 @@ use crate::manifest::directory::names::CURRENT;
 use os::Disk;
 use std::path::{Path, PathBuf, absolute};
 
-/// Refuses a directory in that of a database. In a store there are no directories, only names, and databases lie beside
-/// each other.
+/// Refuses a directory in that of a database. A store has no directories, only names, and databases lie beside each
+/// other.
 ///
 /// # Errors
 ///

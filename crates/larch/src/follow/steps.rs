@@ -38,7 +38,7 @@ const LOOKS: u32 = 8;
 pub struct Seen {
     /// Whether readers see more than before.
     pub has_more: bool,
-    /// Whether there is a file set to show.
+    /// Whether a file set is to be shown.
     pub has_files: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Files that are built without a database, and how a table takes them in. It knows which files there are, and not how
-//! rows are sorted.
+//! Files that are built without a database, and how a table takes them in. It knows which files exist, and not how rows
+//! are sorted.
 //!
 //! ```text
 //! rows ──▶ sorted files ──▶ a directory, which counts once it has a list of its files      build-files, on any machine

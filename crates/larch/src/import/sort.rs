@@ -148,7 +148,7 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if there is not one part for each group; otherwise as [`RowSorter::add`].
+    /// [`Error::PartCount`] if the parts are not one for each group; otherwise as [`RowSorter::add`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
@@ -216,7 +216,7 @@ impl RowSorter {
     }
 
     /// All rows as one run of files, which are durable. `progress` receives how many bytes of a merge are done, and how
-    /// many there are; if the rows came in order there is no merge.
+    /// many they are in all; rows that came in order need no merge.
     ///
     /// # Errors
     ///

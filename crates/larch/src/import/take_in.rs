@@ -16,7 +16,7 @@ use os::sync::Arc;
 use sst::{KeyBounds, Version};
 
 /// Makes the files of `runs` part of the table. Reads see all of them at once, and they are durable. Returns the
-/// version from which on reads see them; `None` if there are no files. `work` is named in the error about indexes.
+/// version from which on reads see them; `None` if the runs have no files. `work` is named in the error about indexes.
 ///
 /// # Errors
 ///

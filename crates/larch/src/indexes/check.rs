@@ -25,7 +25,7 @@ pub struct IndexCheck {
     pub entries: u64,
     /// The first hundred places where the two differ; empty if they agree.
     pub problems: Vec<IndexProblem>,
-    /// How many more there are.
+    /// The number of those that are not listed.
     pub problems_left_out: u64,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for IndexProblem {
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 
-/// The keys of rows and entries that are compared together take so many bytes at most.
+/// The most bytes that the keys of rows and entries take which are compared together.
 const MOST_PENDING_BYTES: usize = 1 << 20;
 
 /// The name of the work in the error about a check that was cancelled.

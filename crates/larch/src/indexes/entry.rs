@@ -61,7 +61,7 @@ pub struct EntryList {
 }
 
 impl EntryList {
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.places.len()
     }

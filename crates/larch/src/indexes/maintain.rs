@@ -7,7 +7,7 @@
 //!
 //! A *duplicate* is a row whose key in a unique index belongs to another row. The writes of a transaction take effect
 //! together, so what counts for a unique index is their outcome. A write that puts a second entry with one key notes
-//! the doubt, and the commit looks whether there are two at the end.
+//! the doubt, and the commit looks whether two are left at the end.
 //!
 //! Invariant: after an error the transaction has the writes that it had before, except of an erase of a range: the
 //! caller goes back.
@@ -46,8 +46,8 @@ struct Changes {
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// The entries of so many rows are erased before the transaction looks for the memory that its writes take, or as many
-/// as have so many bytes.
+/// The entries of this number of rows are erased before the transaction looks for the memory that its writes take, or
+/// of as many as have this number of bytes.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 
@@ -56,7 +56,7 @@ const ERASED_BYTES: usize = 64 << 10;
 pub struct Filled {
     /// How many rows there were.
     pub rows: u64,
-    /// The key of the last one; `None` if there are no more rows.
+    /// The key of the last one; `None` if no rows are left.
     pub last: Option<Vec<u8>>,
 }
 

@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 const FIRST_ROUND: usize = 16;
 pub const MOST_IN_ROUND: usize = 128;
 
-/// A round gathers no more entries when their keys take so many bytes.
+/// A round gathers no more entries when their keys take this number of bytes.
 const MOST_KEY_BYTES: usize = 512 << 10;
 
 /// What turns rows of the table of entries into entries, with the names for its errors.
@@ -113,7 +113,7 @@ impl fmt::Debug for Entries {
 struct End<V> {
     /// The next entries from this end: first those whose rows are fetched, then those whose rows are not fetched yet.
     entries: VecDeque<IndexEntry>,
-    /// The rows of the first entries, or `None` where there is no row.
+    /// The rows of the first entries, or `None` where an entry has no row.
     rows: VecDeque<Option<V>>,
     /// The bytes of the keys of the entries whose rows are not fetched yet.
     gathered_bytes: usize,
@@ -180,7 +180,7 @@ impl<V: Content> Rounds<V> {
     }
 
     /// The end of which the next round fetches rows: this one, or the other one if all entries of this one are fetched.
-    /// `None` if there is no entry whose row is to be fetched.
+    /// `None` if no entry has a row that is to be fetched.
     fn round(&mut self, direction: Direction) -> Option<Direction> {
         [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
     }

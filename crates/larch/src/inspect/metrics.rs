@@ -211,7 +211,7 @@ pub struct TableStats {
     pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
-    /// Data pages; of the main column group if there are several.
+    /// Data pages; of the main column group if a table has several.
     pub data_pages: u64,
     /// Stored bytes of data pages.
     pub data_bytes: u64,

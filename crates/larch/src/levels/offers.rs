@@ -34,7 +34,7 @@ const OFFERS_EACH: usize = 2;
 /// Nothing is offered for so long after a worker has failed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-/// After so many jobs in a row whose owners have died, the writer takes it that jobs kill workers.
+/// After this number of jobs in a row whose owners have died, the writer assumes that jobs kill workers.
 const DEATHS: u32 = 3;
 
 /// The beat of a worker that has been silent for so long is removed.
@@ -142,7 +142,7 @@ impl Offers {
         self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
     }
 
-    /// Whether there is something to look at: workers, of which some may live, offers, or what they have left.
+    /// Whether something is to be looked at: workers, of which some may live, offers, or what they have left.
     pub fn is_watched(&self) -> bool {
         let state = self.state.lock();
         !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()
@@ -249,7 +249,7 @@ impl Offers {
         state.out.iter().find(|offered| offered.job.name() == name).map(|offered| offered.job.clone())
     }
 
-    /// Notes that the result of a job was installed, with so many bytes of new files.
+    /// Notes that the result of a job was installed, with this number of bytes of new files.
     pub fn note_installed(&self, job: OfferedJob, bytes: u64, now: Duration) {
         let state = &mut *self.state.lock();
         state.totals.installed += 1;

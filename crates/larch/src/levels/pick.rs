@@ -68,8 +68,8 @@ impl Pick {
 
 const DEEPEST: usize = LEVELS - 1;
 
-/// With this many files in level 0 writers wait. There is room for some more files, which come without a writer: from
-/// flushes that a caller asked for, from imports, from a recovery. So level 0 has at most 64 files.
+/// With this many files in level 0 writers wait. Level 0 has room for some more files, which come without a writer:
+/// from flushes that a caller asked for, from imports, from a recovery. So level 0 has at most 64 files.
 const STOP_FILES: usize = 48;
 
 /// How many files flushes and imports that a caller asked for may add to those at which writers wait.
@@ -150,7 +150,7 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
 /// What is best done next for `table` beside the compactions that have claimed `under_way`. `oldest` is the oldest
 /// version that a reader may read at, and `level0` says how level 0 is used.
 ///
-/// Of the levels that are too large, the one is taken whose compaction writes the fewest bytes for each byte that it
+/// Among the levels that are too large, the one is taken whose compaction writes the fewest bytes for each byte that it
 /// moves down. As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits
 /// without end.
 ///
@@ -345,7 +345,7 @@ fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionRe
     merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
 }
 
-/// Merges `file` of `level` with everything over it, or rewrites it if there is nothing, so that it has only what
+/// Merges `file` of `level` with everything over it, or rewrites it if nothing is over it, so that it has only what
 /// readers see.
 pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) -> Pick {
     let (level0, reason) = (&table.levels[0], CompactionReason::Sparse);
@@ -442,7 +442,7 @@ fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, s
     merge(table, vec![(level, file.number)], bounds.clone(), level + 1..=to, score, CompactionReason::LevelSize)
 }
 
-/// Merges every file of the table into the deepest level. There is nothing to do if all files are there already, were
+/// Merges every file of the table into the deepest level. Nothing is to be done if all files are in it already, were
 /// written under the present options, and hold nothing that could be removed.
 pub fn everything(table: &TableFiles) -> Pick {
     let is_done = |(level, file): (usize, &Arc<DbFile>)| {

@@ -26,7 +26,7 @@ use os::sync::atomic::Ordering;
 use sst::{KeyRange, Version};
 use std::collections::HashMap;
 
-/// A table at rest is compacted if its files waste at least so many bytes.
+/// A table at rest is compacted if its files waste at least this number of bytes.
 const MIN_BYTES: u64 = 256 << 10;
 
 /// And if this is one in this many bytes of its files, so that the files have at most a quarter more than what readers

@@ -29,7 +29,7 @@ pub struct MergeWork {
 }
 
 impl MergeWork {
-    /// The merge of these inputs, of which there is at least one.
+    /// The merge of these inputs, at least one.
     pub fn of(
         table: &TableFiles,
         (inputs, to, reason): (&[(usize, u64)], usize, CompactionReason),

@@ -35,7 +35,7 @@ pub struct RestingDisk {
 struct Activity {
     /// How many calls have needed an open file.
     uses: AtomicU64,
-    /// Called when a file is opened, because from then on there is a file to close.
+    /// Called when a file is opened, because from then on a file has to be closed.
     opened: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 

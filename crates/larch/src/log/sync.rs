@@ -333,7 +333,7 @@ impl SyncPoint {
     }
 
     /// Has `waker` woken once everything up to `version` is durable or a sync has failed. A task that waits already has
-    /// a `ticket`, and its waker is replaced. Returns false if there is nothing to wait for.
+    /// a `ticket`, and its waker is replaced. Returns false if nothing has to be waited for.
     pub fn wake_later(&self, version: Version, ticket: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -351,7 +351,7 @@ impl SyncPoint {
     }
 
     /// Has `callback` called by the worker once everything up to `version` is durable or a sync has failed. Gives the
-    /// callback back if there is nothing to wait for.
+    /// callback back if nothing has to be waited for.
     pub fn call_later(&self, version: Version, callback: Callback) -> Option<Callback> {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {

@@ -46,7 +46,7 @@ impl LevelBounds {
         let key_head = match order {
             Ordering::Equal if shared == self.prefix.len() => head(&key[shared..]),
             Ordering::Less | Ordering::Equal => return (0..0, true),
-            // Greater than every bound that there is.
+            // Greater than every bound.
             Ordering::Greater => u64::MAX,
         };
         let start = self.highs.partition_point(|high| *high < key_head);

@@ -33,7 +33,7 @@ impl Tables {
         self.tables.get(self.names.get(name)?)
     }
 
-    /// Whether there is a table `id`.
+    /// Whether the table `id` exists.
     pub fn contains_key(&self, id: &TableId) -> bool {
         self.tables.contains_key(id)
     }

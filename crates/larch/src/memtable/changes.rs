@@ -14,7 +14,7 @@ impl Memtable {
             || self.cover(key, Version::MAX).is_some_and(|cover| cover > since)
     }
 
-    /// A key in `range` that a commit after `since` has put or erased. Of a range erase it is the first of its keys,
+    /// A key in `range` that a commit after `since` has put or erased. For a range erase it is the first of its keys,
     /// which need not have had a value. It walks over all rows of the range.
     pub fn changed_key(&self, range: &KeyRange<&[u8]>, since: Version) -> Option<Vec<u8>> {
         let mut next = self.rows.first_from(&Probe::before(range.start));

@@ -123,7 +123,7 @@ impl CopiedRows {
         self.rows.get(self.next).map(|row| row.says)
     }
 
-    /// The key of the row that comes next, of which there is one.
+    /// The key of the row that comes next, which must exist.
     pub fn key(&self) -> &[u8] {
         self.key_of(&self.rows[self.next])
     }

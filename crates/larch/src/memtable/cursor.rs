@@ -121,7 +121,7 @@ impl MemCursor {
     ///
     /// # Panics
     ///
-    /// If there is no key at the position.
+    /// If no key is at the position.
     pub fn row(&self) -> &MemRow {
         match &self.place {
             CursorPlace::On(row) => row,

@@ -20,7 +20,7 @@ use os::{Arena as Pool, Buffer};
 /// Chunks of this size come from the pool: half of a huge page, the longest run that the pool has.
 pub(super) const POOL_CHUNK_BYTES: usize = 1 << 20;
 
-/// The memory of one database. By default there is no pool, and values are lent until something is kept.
+/// The memory of one database. By default it has no pool, and values are lent until something is kept.
 #[derive(Debug, Default)]
 pub struct RowMemory {
     pool: OnceLock<Arc<Pool>>,
@@ -30,7 +30,7 @@ pub struct RowMemory {
 }
 
 impl RowMemory {
-    /// Of a database with this write buffer.
+    /// The memory of a database with this write buffer.
     pub fn new(write_buffer_bytes: u64) -> Self {
         Self { pool_bytes: write_buffer_bytes, lending_bytes: write_buffer_bytes / 4, ..Self::default() }
     }

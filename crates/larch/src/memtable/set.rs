@@ -24,7 +24,7 @@ pub struct MemSet {
     /// The numbers of the logs before it that hold rows of the set, too: those that a recovery has read into one set.
     pub older_logs: Vec<u64>,
     arena: Arc<Arena>,
-    /// Of a set that look-ups ask.
+    /// Denies absent keys, in a set that look-ups ask.
     filter: Option<Arc<SetFilter>>,
     tables: OnceLock<Box<TableNode>>,
     /// The memory of the memtables outside the arena: of the tree and of range erases.

@@ -17,7 +17,8 @@
 //!   always go on from it.
 //! - A node on a level is at least as high as this level says, and is on all levels below. It is linked with release
 //!   after it was written, and links are followed with acquire, so whatever is reached is whole.
-//! - Of rows with the same key and version the one that was inserted last comes first. One thread inserts all of them.
+//! - Among rows with the same key and version the one that was inserted last comes first. One thread inserts all of
+//!   them.
 //!
 //! Thread safe: any number of threads insert and read at the same time, without locks.
 
@@ -34,7 +35,7 @@ use std::ptr::{self, NonNull};
 /// Rows, sorted.
 #[derive(Debug)]
 pub(super) struct SkipList {
-    /// Of a node in `arena` with all links, whose key counts as before all others.
+    /// The head of the list: a node in `arena` with all links, whose key counts as before all others.
     start: NonNull<Header>,
     /// The levels that may have nodes.
     height: AtomicUsize,

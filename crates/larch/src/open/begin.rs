@@ -10,7 +10,7 @@
 //! log              a new one                          with the room of the reserve; else the first commit begins it
 //! ```
 //!
-//! What is in memory then is flushed as any frozen memtables are: the flush is tried again until there is room.
+//! What is in memory then is flushed as any frozen memtables are: the flush is tried again until the disk has room.
 
 use super::idle::IDLE_TIME;
 use crate::base::error::{Error, Result};
@@ -101,7 +101,7 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Begins with the recovered rows in memory, and with as little room on the disk as there is.
+    /// Begins with the recovered rows in memory, and takes as little room on the disk as it can.
     fn in_memory(&self) -> Result<Begun> {
         let core = self.core;
         core.writes.reserve.give_back_left();
@@ -116,7 +116,7 @@ impl Beginning<'_> {
             commits: recovered.commits,
             files: 0,
         };
-        // Without rows there is nothing to flush. Then the logs go with the first flush of the new one.
+        // Without rows nothing has to be flushed. Then the logs go with the first flush of the new one.
         let older_logs = if recovered.rows.is_empty() { std::mem::take(&mut recovered.needed) } else { Vec::new() };
         let (writer, memory) = match (self.create_log(numbers.log, recovered.previous, newest, older_logs), recovered) {
             (Ok((writer, active)), Recovered { rows, .. }) => {
@@ -160,7 +160,7 @@ impl Beginning<'_> {
         })
     }
 
-    /// A new manifest or, if there is no room for it, that of an earlier process; and whether it is the latter.
+    /// A new manifest or, if the disk has no room for it, that of an earlier process; and whether it is the latter.
     fn manifest_without_room(&self, number: u64, files: &FileSet) -> Result<(ManifestLog, bool)> {
         let env = &self.core.env;
         let old = self.current_manifest()?;
@@ -184,7 +184,7 @@ impl Beginning<'_> {
         Err(error)
     }
 
-    /// The manifest that `CURRENT` names, if there is a database.
+    /// The manifest that `CURRENT` names, if the directory has a database.
     fn current_manifest(&self) -> Result<Option<PathBuf>> {
         let (machine, directory): (_, &Path) = (&self.core.env.machine, &self.core.env.directory);
         let is_there = ManifestLog::exists(machine, directory)?;

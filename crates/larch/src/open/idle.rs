@@ -19,7 +19,7 @@ pub struct IdleJob {
     core: Weak<Core>,
     /// How often the files had been used at the last poll.
     seen: AtomicU64,
-    /// The next version when freezing memtables failed last. It is not tried again before there is a new commit.
+    /// The next version when freezing memtables failed last. It is not tried again before a new commit.
     failed_at: AtomicU64,
 }
 

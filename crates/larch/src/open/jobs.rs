@@ -37,7 +37,7 @@ pub fn begin(core: &Arc<Core>) {
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
         waiting: threads.sleeping_worker(Priority::Urgent, Arc::new(WakeJob(weak()))),
     };
-    // A reader may end after the last handle, or in a child process. Then there is no job to wake.
+    // A reader may end after the last handle, or in a child process. Then no job can be woken.
     let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
     core.views.snapshots.on_gone(move || {
         if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {

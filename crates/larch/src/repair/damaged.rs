@@ -52,7 +52,7 @@ pub struct DamagedDatabase {
 }
 
 impl DamagedDatabase {
-    /// Finds out which tables and files there are. It reads the manifest and, if that is damaged, the footers of SSTs.
+    /// Finds out which tables and files exist. It reads the manifest and, if that is damaged, the footers of SSTs.
     ///
     /// # Errors
     ///

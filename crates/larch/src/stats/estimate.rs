@@ -1,11 +1,11 @@
 //! How much a range contains, as intervals: from memory, from the manifest for files that lie in the range as a whole,
 //! and from index nodes for the other files. No data page is read.
 //!
-//! Where there is only one source, a reader sees its rows without its erases. Where there are several sources, a reader
-//! sees at most all their puts together. It sees at least the puts of any one source, without those that newer sources
-//! erase. Both limits hold for a cluster of stretches as a whole, and for each stretch of it. The stretches give the
-//! better limits where sources only touch. The whole gives the better limits where sources lie over each other, because
-//! each cut makes the rows of the page that it falls in uncertain.
+//! A reader of one source alone sees its rows without its erases. A reader of several sources sees at most all their
+//! puts together. It sees at least the puts of any one source, without those that newer sources erase. Both
+//! limits hold for a cluster of stretches as a whole, and for each stretch of it. The stretches give the better limits
+//! where sources only touch. The whole gives the better limits where sources lie over each other, because each cut
+//! makes the rows of the page that it falls in uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};

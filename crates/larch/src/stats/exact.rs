@@ -15,7 +15,7 @@ use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};
 
 /// Up to this number of rows in memory over a file, each row ends a piece of the file, which costs up to two data
-/// pages. If there are more rows, the keys between the first and the last of them are merged.
+/// pages. Beyond that, the keys between the first and the last of them are merged.
 const MEMORY_ROWS: usize = 16;
 
 /// Keys that are counted in one way.

@@ -133,7 +133,7 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
     Ok(points)
 }
 
-/// Cut points of `span` between which row `n` of those that a reader sees is, if there are more than `n`: it is not
+/// Cut points of `span` between which row `n` of those that a reader sees is, if they are more than `n`: it is not
 /// before the first and before the second. `None`: the end of the range on that side.
 pub fn nth_between(
     session: &Session,

@@ -22,8 +22,8 @@ use pages::{Session, retry};
 use sst::KeyRange;
 use sst::{EraseCursor, Version};
 
-/// The largest number of range erases of a source that are looked at in one range. If there are more, everything there
-/// counts as perhaps hidden.
+/// The largest number of range erases of a source that are looked at in one range. Beyond that, everything in
+/// the range counts as perhaps hidden.
 const MAX_ERASES: u64 = 64;
 
 /// The number of the source that consists of all memtables.

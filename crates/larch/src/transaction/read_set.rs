@@ -94,7 +94,7 @@ impl ReadSet {
         number
     }
 
-    /// The range with this number is read no more. Of its keys, those between the bounds `left` were not read.
+    /// The range with this number is read no more. Those of its keys that are between the bounds `left` were not read.
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
         // A transaction that is being committed has taken what was open.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
@@ -185,7 +185,7 @@ impl OpenRead {
         Some(Self::begin(&self.reads, self.table, keys))
     }
 
-    /// Ends the read. Of its range, the keys between `low` and `high` were not read; `None` if all were.
+    /// Ends the read. The keys of its range between `low` and `high` were not read; `None` if all were.
     pub fn close(self, left: Option<bounds::Borrowed<'_>>) {
         self.reads.lock().close(self.number, left);
     }

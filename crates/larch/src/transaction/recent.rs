@@ -4,8 +4,8 @@
 //! While rows are in memory, memory has all that a transaction needs. When a flush takes them away and a transaction is
 //! running that began before the newest of them, the keys of the newer rows stay here, without values, up to a share of
 //! the write buffer. If they take more, keys of tables go first that no running transaction has read or written: a busy
-//! table does not take this memory from transactions that do not use it. Of the others, the table goes first whose keys
-//! take most, and of its keys the oldest.
+//! table does not take this memory from transactions that do not use it. Among the other tables the one goes first
+//! whose keys take most, and of its keys the oldest.
 //!
 //! ```text
 //! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it
@@ -26,7 +26,7 @@ use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use sst::Version;
 
-/// So many sets of tables have a floor of their own.
+/// This number of sets of tables have a floor of their own.
 const PLACES: usize = u64::BITS as usize;
 
 /// Some tables, and perhaps others that share their places.
@@ -154,8 +154,8 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Takes out keys until they take no more than `most_bytes`. Of the tables that are not used, and of the others if
-    /// none exists, it takes the oldest keys of the table with the most bytes.
+    /// Takes out keys until they take no more than `most_bytes`: the oldest keys of the table with the most bytes,
+    /// first among the tables that are not used, then among the others.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {

@@ -22,7 +22,7 @@ impl Signature {
     /// Perhaps any key.
     pub const ANY: Self = Self(u64::MAX);
 
-    /// Of the keys that `ops` write.
+    /// The signature of the keys that `ops` write.
     pub fn of_ops(ops: &BatchOps) -> Self {
         if ops.count() > MOST_OPS {
             return Self::ANY;

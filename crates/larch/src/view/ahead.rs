@@ -14,11 +14,11 @@ use std::time::Duration;
 /// enough for a scan to use the full bandwidth of a disk.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
-/// A connection to a store gives about so many bytes in a second: what it gives in the time that a request takes
+/// A connection to a store gives about this number of bytes in a second: what it gives in the time that a request takes
 /// anyway, makes the request twice as long.
 const CONNECTION_BYTES: u64 = 64 << 20;
 
-/// A machine takes about so many bytes in a second, over many connections.
+/// A machine takes about this number of bytes in a second, over many connections.
 const MACHINE_BYTES: u64 = 1 << 30;
 
 /// The other side of the earth, and the time that a store takes itself.

@@ -88,7 +88,7 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Whether a key was reached, or there are no range erases at all.
+    /// Whether a key was reached, or no range erases exist at all.
     pub fn is_known(&self) -> bool {
         self.edge.is_some() || self.erased.is_empty()
     }

@@ -58,12 +58,12 @@ struct Source {
     beside: SourceStreak,
     /// The row at which it stands; `None` if it has none before the end of the streaks.
     row: Option<StreakRow>,
-    /// Of the key of this row: the bytes after the prefix, so that a lesser number comes first in the direction.
+    /// The bytes of the key of this row after the prefix, so that a lesser number comes first in the direction.
     head: u64,
 }
 
 impl Following {
-    /// The rows of `streaks`, of which there is one at least, found in the view `generation`.
+    /// The rows of `streaks`, at least one, found in the view `generation`.
     pub fn new(streaks: Vec<SourceStreak>, generation: u64) -> Self {
         let direction = streaks[0].rows.direction();
         let shared = |bytes: usize, other: &SourceStreak| {
@@ -300,7 +300,7 @@ impl Following {
         self.state = RowState::Read;
     }
 
-    /// Goes past the row at which it stands, where there is a runner-up.
+    /// Goes past the row at which it stands, where it has a runner-up.
     #[inline(never)]
     fn pass(&mut self) {
         let (now, is_decided) = (self.now, self.state == RowState::Done);

@@ -42,7 +42,7 @@ struct FrontierSource<C, M> {
 enum Progress<M> {
     Moving(M),
     Arrived,
-    /// There is no further key.
+    /// No further key exists.
     Ended,
 }
 
@@ -135,7 +135,7 @@ impl<C: Sorted, M> Frontier<C, M> {
         if let Progress::Moving(to) = &self.sources[i].progress { Some(to) } else { None }
     }
 
-    /// How many sources there are.
+    /// The number of sources.
     #[inline]
     pub fn len(&self) -> usize {
         self.sources.len()

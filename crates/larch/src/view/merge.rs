@@ -11,7 +11,7 @@
 //! The sources are a [`Frontier`]: all sources that have to move do so before a fault is returned. The newest source
 //! that has a visible version of a key decides, unless a range erase in this source or a newer one hides the row. State
 //! is kept between steps, so skipping a hundred thousand erased rows pins one page of each source. Older sources step
-//! over a few rows that a range erase hides, one by one; if there are more, they seek the end of the range erase. It
+//! over a few rows that a range erase hides, one by one; if these are more, they seek the end of the range erase. It
 //! does not know who reads.
 
 use super::TableView;
@@ -448,7 +448,7 @@ impl Merge {
     }
 }
 
-/// Where a walk starts that goes on after all keys before `edge`. Unbounded if there are no such keys.
+/// Where a walk starts that goes on after all keys before `edge`. Unbounded if no keys come before it.
 fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     match edge {
         Bound::Included(last) => Bound::Excluded(last),

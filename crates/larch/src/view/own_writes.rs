@@ -9,7 +9,8 @@
 //!
 //! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another one is
 //! filled when it is needed. To fill one after each savepoint would take quadratic time. So a read of one key puts only
-//! the operations before the newest savepoint into it, if there are few after it: among these it looks one by one.
+//! the operations before the newest savepoint into it, if few operations come after it: among these it looks one by
+//! one.
 
 use super::run::Run;
 use crate::base::ops::{BatchMark, BatchOps, Op};
@@ -52,7 +53,7 @@ struct Spilled {
 /// A place between two writes.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteMark {
-    /// How many writes there are before it.
+    /// The number of writes before it.
     count: u64,
     /// How many of them were in runs when it was made, and the place among the others.
     in_runs: u64,
@@ -79,7 +80,7 @@ pub struct OwnRows {
 }
 
 impl WriteMark {
-    /// How many writes there are before it.
+    /// The number of writes before it.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -97,10 +98,10 @@ impl OwnRows {
     }
 }
 
-/// A read of one key looks through so many operations before a memtable is made.
+/// A read of one key looks through this number of operations before a memtable is made.
 const SEARCHED_OPS: u32 = 16;
 
-/// It looks through so many operations after the newest savepoint before they are put into the memtable.
+/// It looks through this number of operations after the newest savepoint before they are put into the memtable.
 const SEARCHED_OPS_KEPT: u32 = 64;
 
 impl OwnWrites {
@@ -119,12 +120,12 @@ impl OwnWrites {
         }
     }
 
-    /// How many writes there are.
+    /// The number of writes.
     pub fn count(&self) -> u64 {
         self.in_runs() + u64::from(self.ops.count())
     }
 
-    /// Whether there are none.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -198,7 +199,7 @@ impl OwnWrites {
         rows
     }
 
-    /// Puts the writes after `from` up to `to`, which are in no run, into memtables, if there is one for their table.
+    /// Puts the writes after `from` up to `to`, which are in no run, into memtables, if their table has one.
     fn apply<'m>(&self, from: &BatchMark, to: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
         let first = self.in_runs() + u64::from(from.count());
         let versions = (self.base.0 + 1 + first..).map(Version);

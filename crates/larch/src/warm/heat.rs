@@ -56,9 +56,9 @@ struct TreeHeat {
 pub struct InputHeat {
     /// In the order of [`KEYED`].
     trees: [TreeHeat; KEYED.len()],
-    /// Of older versions.
+    /// Pages of older versions.
     history: TreeHeat,
-    /// Of the column groups beside the main tree.
+    /// Pages of the column groups beside the main tree.
     groups: Vec<TreeHeat>,
     /// Memory for nodes, and for other pages that serve many reads, in bytes.
     index_bytes: u64,
@@ -247,7 +247,7 @@ pub struct Rest {
 
 /// Loads pages of the `new` files that inherit heat from `runs`, before readers see them. The files of one run do not
 /// overlap. Index pages, and the hottest data pages that have room, are loaded now. Returns the data pages that are to
-/// be loaded once readers see the files. `new` is called only if there is heat.
+/// be loaded once readers see the files. `new` is called only if any page has heat.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFile>>) -> Rest {
     let heat = InputHeat::of(core, &runs);
     // A file that was removed leaves the disk when the last reference to it is dropped.
@@ -355,8 +355,7 @@ fn load_nodes(
     }
     while !level.is_empty() {
         level.retain(|(.., heat)| *heat > 0.0);
-        // It takes the hottest nodes that there is room for, and loads them in the order in which they lie in the
-        // files.
+        // It takes the hottest nodes that have room, and loads them in the order in which they lie in the files.
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
@@ -405,8 +404,8 @@ fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.iter().take_while(fits).count()
 }
 
-/// Loads pages in the order in which they lie in the files, and stops when there is no more room. Returns how many
-/// pages of the files that were finished.
+/// Loads pages in the order in which they lie in the files, and stops when no more room is left. Returns how many pages
+/// of the files that were finished.
 fn load(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
     let mut loaded_count = 0;

@@ -12,7 +12,7 @@ use os::{Job, Polled};
 use pages::Reason;
 use sst::KeyRange;
 
-/// The job that loads pages while there are requests.
+/// The job that loads pages while requests wait.
 #[derive(Debug)]
 pub struct WarmJob(pub Weak<Core>);
 

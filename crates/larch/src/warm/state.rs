@@ -1,5 +1,5 @@
 //! The warm state: which pages were in memory when the database was closed. It is written by the close and used by the
-//! next open, which loads as many of these pages as there is room for. It holds addresses and no bytes of pages, see
+//! next open, which loads as many of these pages as have room. It holds addresses and no bytes of pages, see
 //! `docs/format/warm.md`. It does not know what the pages hold.
 //!
 //! * Best effort: losing it costs only time. It is not synced. If it is torn, or of another database, it is removed and
@@ -126,8 +126,8 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     Some(files)
 }
 
-/// Writes which pages of the database's files are in memory. If there are more than [`MAX_PAGES`], it takes nodes
-/// first, then the pages that were used most.
+/// Writes which pages of the database's files are in memory. If they are more than [`MAX_PAGES`], it takes nodes first,
+/// then the pages that were used most.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What comes to memory before it is asked for: that it is what is wanted, and no more than there is room for.
+//! What comes to memory before it is asked for: that it is what is wanted, and no more than has room.
 
 use crate::{Database, LevelOptions, Readable as _, Table, TableOptions};
 use os::Machine;
@@ -67,7 +67,7 @@ impl Workload {
         stretch + self.rng.random_range(0..self.hot_rows)
     }
 
-    /// Some gets, of which so many in a hundred are of hot rows; how many of them read nothing.
+    /// Makes some gets, `hot` in a hundred of which are of hot rows; returns how many of them read nothing.
     fn hits(&mut self, db: &Database, table: &Table, gets: u32, hot_percent: u32) -> u32 {
         let mut hits = 0;
         for _ in 0..gets {

@@ -145,7 +145,7 @@ fn what_a_worker_cannot_do_is_reported_and_done_by_the_writer() {
     let db = builder.open().expect("the disk works");
     let mut workers = [worker(&machine)];
     while found(&machine).jobs.is_empty() {
-        // It beats, and there is no job for it.
+        // It beats, and no job waits for it.
         assert!(workers[0].work_once().expect("the disk works").is_none());
         machine.clock.sleep(Duration::from_millis(600));
         db.core().background.drive();

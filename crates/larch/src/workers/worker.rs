@@ -135,7 +135,7 @@ impl CompactionWorker {
         let path = self.exchange().owner(name);
         match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
             Ok(()) => {}
-            // The directory is gone if the last job is, and there are no workers.
+            // The directory is gone if the last job is, and no worker lives.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
             Err(error) => {
                 // It may own the job, and does not know it.

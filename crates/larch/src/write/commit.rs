@@ -54,7 +54,7 @@ fn newest(core: &Core) -> Result<Version> {
 }
 
 /// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without ops
-/// it is a [`sync`]. If one of the tables has an index, nothing is committed, and there is no version: such ops are
+/// it is a [`sync`]. If one of the tables has an index, nothing is committed, and no version is returned: such ops are
 /// committed by a transaction.
 ///
 /// # Errors
@@ -272,7 +272,7 @@ fn append_once<'c>(
     Ok(version)
 }
 
-/// Puts a commit into the log, once there is room for it, if no other commit contradicts `validation`.
+/// Puts a commit into the log, once it has room, if no other commit contradicts `validation`.
 fn log<'c>(
     core: &'c Core,
     ops: &BatchOps,

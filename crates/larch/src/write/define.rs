@@ -1,4 +1,4 @@
-//! Creates, alters and drops tables: which tables there are, and how they are stored. It does not know their rows.
+//! Creates, alters and drops tables: which tables exist, and how they are stored. It does not know their rows.
 
 use super::change::TableChange;
 use crate::base::error::{Error, Result};

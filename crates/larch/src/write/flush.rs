@@ -202,7 +202,7 @@ pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], targ
 
 /// What is written of memtables, and where.
 struct Extract<'a> {
-    /// Tables by their ids. The rows of those that are not there are left out.
+    /// Tables by their ids. The rows of missing tables are left out.
     info: &'a dyn Fn(TableId) -> Option<Arc<TableInfo>>,
     /// What readers see at these versions.
     boundaries: &'a [Version],

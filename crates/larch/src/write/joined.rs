@@ -30,7 +30,7 @@ impl<I: Iterator<Item = MemRow>> Iterator for Joined<I> {
             return only.next();
         }
         let rows = self.sources.iter_mut().enumerate().filter_map(|(i, source)| Some((i, source.peek()?)));
-        // Of equal keys the first, which is the newest.
+        // The first of equal keys is the newest.
         let (first, _) = rows.min_by(|(_, a), (_, b)| a.key().cmp(b.key()))?;
         self.sources[first].next()
     }

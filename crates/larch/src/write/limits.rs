@@ -52,7 +52,7 @@ pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8])
 ///
 /// # Errors
 ///
-/// [`Error::PartCount`] if there is not one part for each group; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
+/// [`Error::PartCount`] if the parts are not one for each group; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
 pub fn check_parts(options: &Options, table: &TableInfo, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
     let groups = &table.options.groups;
     if parts.len() != groups.len().max(1) {

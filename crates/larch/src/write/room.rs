@@ -189,7 +189,7 @@ pub fn freeze_for_room(core: &Core) {
     let _guard = StopOnPanic::new(core);
     if let Some(writer) = writer.as_mut().filter(|writer| writer.memory().has_erases()) {
         core.writes.reserve.give_back();
-        // If there is no room for a log, the erases stay where they are, and the next try of the flush tries this
+        // If the disk has no room for a log, the erases stay where they are, and the next try of the flush tries this
         // again.
         rotate(core, writer).ok();
     }

@@ -35,7 +35,7 @@ use os::sync::Arc;
 use sst::Version;
 use std::collections::BTreeSet;
 
-/// So many runs that were merged equally often are merged.
+/// This number of runs that were merged equally often become one.
 const MERGED_RUNS: usize = 8;
 
 /// Moves all `writes` into files. `savepoints` are the numbers of writes before the places to which the transaction may

@@ -37,8 +37,8 @@ struct Commits<'v> {
 }
 
 impl<'t> Validation<'t> {
-    /// Of a transaction that began at `began`, has read or written `tables`, and has read `reads`, which may be in two
-    /// sets. If it `guards_writes`, it also depends on the keys it writes.
+    /// What a transaction depends on that began at `began`, has read or written `tables`, and has read `reads`, which
+    /// may be in two sets. If it `guards_writes`, it also depends on the keys it writes.
     pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
         let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
         Self { began, reads, tables, guards_writes, compared: began }
@@ -49,7 +49,7 @@ impl<'t> Validation<'t> {
         self.reads.iter().all(Option::is_none) && !self.guards_writes
     }
 
-    /// Whether there are commits up to `to` with which it was not compared.
+    /// Whether it has yet to be compared with commits up to `to`.
     pub fn is_behind(&self, to: Version) -> bool {
         to > self.compared && !self.is_trivial()
     }

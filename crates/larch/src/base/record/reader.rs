@@ -49,7 +49,7 @@ pub struct Tear {
 pub struct RecordReader {
     file: Arc<dyn File>,
     path: PathBuf,
-    /// `None` if the creation of the file was torn. Then there are no records.
+    /// `None` if the creation of the file was torn. Then it has no records.
     header: Option<Header>,
     /// Nothing is read from this offset on: it is the caller's `known_end`, or the length of the file at the open if
     /// that is less.
@@ -89,7 +89,7 @@ impl Window {
 
 impl RecordReader {
     /// Opens a log of the given kind. `known_end` is where the next log says that this one ended: nothing above it is
-    /// read, and if it is durable, everything below it must be there and valid. It is `None` if there is no next log.
+    /// read, and if it is durable, everything below it must be there and valid. It is `None` if no next log exists.
     ///
     /// # Errors
     ///

@@ -177,7 +177,7 @@ fn a_flipped_bit_below_the_synced_end_is_corruption_and_above_it_cuts() {
                 let image = disk.image();
                 image.flip_bit(PATH, byte, bit);
                 let expected = match offsets.iter().rposition(|offset| *offset <= byte) {
-                    // The header: corrupt even where it could be torn, because there are records.
+                    // The header: corrupt even where it could be torn, because the file has records.
                     None => (payloads[..0].to_vec(), End::Corrupt(0)),
                     Some(record) => {
                         let offset = offsets[record];

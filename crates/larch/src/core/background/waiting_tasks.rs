@@ -26,8 +26,8 @@ impl Waiting {
         !self.0.lock().for_progress.is_empty()
     }
 
-    /// The tasks that are to be woken at `now`, or because there is more than their `progress`. `wake_after` is called
-    /// with the time to the next one, under the lock, so that no other call comes between.
+    /// The tasks that are to be woken at `now`, or because more progress was made than their `progress`. `wake_after`
+    /// is called with the time to the next one, under the lock, so that no other call comes between.
     pub fn take_ready(&self, now: Duration, progress: u64, wake_after: impl FnOnce(Duration)) -> Vec<Waker> {
         let mut tasks = self.0.lock();
         let mut ready = Vec::new();

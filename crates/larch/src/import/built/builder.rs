@@ -77,14 +77,14 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if there is not one part for each group; otherwise as [`FileBuilder::add`].
+    /// [`Error::PartCount`] if the parts are not one for each group; otherwise as [`FileBuilder::add`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         self.sorter.add_parts(key, parts)
     }
 
     /// Writes what is left and the list of all files. When the call returns, they are durable. `progress` receives how
-    /// many bytes of a merge are done, and how many there are; then the same for the checksums of the files, which are
-    /// read once for that.
+    /// many bytes of a merge are done, and how many they are in all; then the same for the checksums of the files,
+    /// which are read once for that.
     ///
     /// # Errors
     ///

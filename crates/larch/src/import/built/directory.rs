@@ -62,7 +62,7 @@ impl BuiltFiles {
         &self.list.options
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn files(&self) -> u64 {
         self.list.files.len() as u64
     }

@@ -69,8 +69,8 @@ pub struct IngestReport {
     pub not_removed: Vec<(PathBuf, String)>,
 }
 
-/// Takes the files of all `directories` into the table. `progress` gets how many bytes are in place, and how many there
-/// are.
+/// Takes the files of all `directories` into the table. `progress` gets how many bytes are in place, and how many they
+/// are in all.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use pages::PageKind;
 use pages::counters::{Pages, Reason};
 use std::fmt::Write;
 
-/// A metric with its values. If there are several, labels tell them apart.
+/// A metric with its values. Labels tell several values apart.
 struct Family {
     /// Its name, without `larch_` before it and `_total` after it.
     name: &'static str,

@@ -22,8 +22,8 @@ struct Seen {
 }
 
 impl Alive {
-    /// Takes notice of all `beats` that there are `now`. A worker without one is forgotten after the time `dead`: a
-    /// list may have missed its beat while it was replaced.
+    /// Takes notice of all `beats` that exist `now`. A worker without one is forgotten after the time `dead`: a list
+    /// may have missed its beat while it was replaced.
     pub fn note(&mut self, beats: &[(u64, u64)], now: Duration, dead: Duration) {
         for &(worker, count) in beats {
             let seen = self.workers.entry(worker).or_insert(Seen { count, since: now, has_grown: false });

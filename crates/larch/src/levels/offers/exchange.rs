@@ -51,7 +51,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Those for the database on this machine. On a store a look costs money, so there are fewer.
+    /// Those for the database on this machine. On a store a look costs money, so looks are fewer.
     pub fn of(machine: &Machine) -> Self {
         let millis = Duration::from_millis;
         match machine.disk.keeps_removed() {
@@ -159,7 +159,7 @@ impl JobName {
 }
 
 impl Exchanged {
-    /// All jobs of which there is a file.
+    /// All jobs that have a file.
     pub fn names(&self) -> BTreeSet<JobName> {
         [&self.jobs, &self.owners, &self.results].into_iter().flatten().copied().collect()
     }

@@ -1,4 +1,4 @@
-//! A compaction looks at the tables that changed, however many there are.
+//! A compaction looks at the tables that changed, however many exist.
 
 use crate::{Database, LevelOptions};
 use os::Machine;

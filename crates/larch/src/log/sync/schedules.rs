@@ -169,7 +169,7 @@ impl Log {
         let had_failed = self.has_failed.load(SeqCst);
         let mut active = self.active.lock();
         let Ok(end) = active.writer.append(&[b"a commit"]) else {
-            // Writes do not fail, but after a failed sync there are no more of them.
+            // Writes do not fail, but none is made after a failed sync.
             self.has_failed.store(true, SeqCst);
             return None;
         };

@@ -65,7 +65,7 @@ impl Fixture {
         Version(self.version)
     }
 
-    /// Polls until there is nothing to do; the errors that the polls returned.
+    /// Polls until nothing is to be done; returns the errors of the polls.
     fn serve(&self) -> Vec<LogError> {
         let mut errors = Vec::new();
         loop {

@@ -80,7 +80,7 @@ impl Lease {
                 Ok((_, false)) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => {
-                    // The name is of this call alone, whether there is a file already or not.
+                    // The name is of this call alone, whether its file exists already or not.
                     disk.remove(&path).ok();
                     remove_if_unused(&**disk, &followers);
                     if is_write_refused(&error) {
@@ -189,7 +189,7 @@ impl Leases {
         Self { disk, followers: directory.join(FOLLOWERS) }
     }
 
-    /// The oldest file set that a follower shows; `None` if there is no follower. It removes the leases of followers
+    /// The oldest file set that a follower shows; `None` if no follower has a lease. It removes the leases of followers
     /// that have died. If the leases cannot be read, a follower may show anything.
     pub fn oldest(&self) -> Option<Position> {
         let entries = match self.disk.list(&self.followers) {
@@ -221,7 +221,7 @@ impl Leases {
         }
     }
 
-    /// Tells followers that commits go to log `number` from now on, if there are followers that ask for it.
+    /// Tells followers that commits go to log `number` from now on, if followers ask for it.
     pub fn tell_newest_log(&self, number: u64) {
         if let Ok(file) = self.disk.open(&self.followers.join(NEWEST_LOG), Access::Write) {
             // A follower that is not told finds the log when it shows the next files.

@@ -173,7 +173,7 @@ impl Leftovers {
         }
     }
 
-    /// How many leftovers there are.
+    /// The number of leftovers.
     pub fn count(&self) -> u64 {
         self.paths.lock().len() as u64
     }

@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A directory that is filled from outside of a database. What failed work leaves there is not a matter of the
+    /// A directory that is filled from outside of a database. What failed work leaves in it is not a matter of the
     /// database.
     pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }

@@ -12,7 +12,7 @@ fn insert(inserter: &mut Inserter<'_>, key: &[u8], version: u64) {
     inserter.insert(&content);
 }
 
-/// That rows are in order and whole; how many there are.
+/// Checks that rows are in order and whole; returns their number.
 fn check_rows(list: &SkipList) -> usize {
     let mut count = 0;
     let mut next = list.first();

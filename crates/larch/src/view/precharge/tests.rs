@@ -161,7 +161,7 @@ impl PageSource for Touch {
     fn release(&self) {}
 }
 
-/// Reads as a range does: rows that are not erased until there are enough, with the parts of all groups.
+/// Reads as a range does: rows that are not erased until they are enough, with the parts of all groups.
 fn read(source: &Touch, run: &Level, wanted: &ReadPlan<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
     let far = if forward { wanted.high } else { wanted.low };
@@ -275,7 +275,7 @@ fn check(source: &Touch, run: &Level, wanted: &ReadPlan<'_>) {
     assert!(!found.missing && !found.noted, "it is not done after {bound} rounds: {wanted:?}");
     let asked = Touch::rows_of(&source.asked);
     assert!(asked.is_superset(&expected), "{wanted:?}: {:?} are missing", expected.difference(&asked));
-    // Of rows that are erased, or read in an older version, the parts of the newest version are not touched.
+    // The parts of the newest version are not touched for rows that are erased, or read in an older version.
     let is_main = |(kind, ..): &(PageKind, u64, u64)| !matches!(kind, PageKind::Group);
     let vain: Vec<_> = asked.difference(&expected).filter(|page| is_main(page)).collect();
     assert!(vain.is_empty(), "{wanted:?}: {vain:?} in vain");
@@ -323,7 +323,7 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                             read(&source, &run, &wanted, readahead);
                             let asked = source.asked.borrow();
                             assert!(asked.is_superset(&needed), "{wanted:?} {readahead:?}");
-                            // Of rows that are erased no parts are read, but they come with their neighbours.
+                            // No parts of erased rows are read, but they come with their neighbours.
                             let is_part =
                                 |page: &&(PageKind, u64, u64)| groups != Groups::MAIN && page.0 != PageKind::Data;
                             let vain: Vec<_> = asked.difference(&needed).filter(|page| !is_part(page)).collect();

@@ -17,7 +17,7 @@ fn tables(db: &Database) -> [Table; 2] {
     ["a", "b"].map(|name| db.table(name).expect("the disk works"))
 }
 
-/// How many rows there are in both tables.
+/// The number of rows in both tables.
 fn rows(db: &Database) -> [usize; 2] {
     tables(db).map(|table| table.iter().collect::<crate::Result<Vec<_>>>().expect("the disk works").len())
 }

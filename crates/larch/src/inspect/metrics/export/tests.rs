@@ -5,7 +5,7 @@ use crate::handle::database::Database;
 use os::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of a database with rows in memory and in files, some of them read.
+/// The metrics of a database with rows in memory and in files, some of them read.
 fn metrics() -> Metrics {
     let (machine, _) = Machine::simulated(1);
     let db = Database::builder("db").machine(machine).open().expect("the disk works");
@@ -70,7 +70,7 @@ fn prometheus_is_told_what_the_fields_say() {
 fn json_has_the_same_numbers() {
     let metrics = metrics();
     let json = metrics.to_json();
-    // Brackets are closed by their like, and there are no others: names have none.
+    // Brackets are closed by their like, and names have none.
     let mut open = Vec::new();
     for byte in json.bytes() {
         match byte {
