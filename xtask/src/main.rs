@@ -30,40 +30,94 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-The project's own commands.
+The project's own commands. The fast inner loop needs none of them: `cargo test -p larch-sst --lib format`, with the
+names of the crate and the module that you change.
 
-  cargo x test    all tests, after installing what they need of the machine
-  cargo x ci      everything the build server checks, in its order
-  cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
-  cargo x house   each crate in figures: rooms, floors, circles, lines, public names; cargo x house CRATE…: its imports
-  cargo x package the libraries as they would be published, each built from its package
-  cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml
-  cargo x semver  fails if the tree breaks programs for the last release and its version may not; --list says what it
-                  breaks, also where it may
-  cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N] [--samples N]; random
-                  transactions, checked for isolation: cargo x sim [seed] --transactions N [--threads N]
-  cargo x stress  the whole API under threads, executors and a disk with trouble: cargo x stress [--minutes N] [--seed N]
-  cargo x tsan    the same under ThreadSanitizer
+Every day
+  cargo x tidy    facts about the tree: dead files, upward dependencies, circles, leftovers, broken links, lock files
+                  that do not fit their manifests; warns of results of benchmarks that are old. Takes a second
+  cargo x house   each crate in figures: rooms, floors, circles, lines, public names; cargo x house CRATE…: its
+                  imports. docs/floors.md has the order of the engine's folders
+  cargo x sim     random histories, crashes, faults, full disks and flipped bits on a simulated machine; a seed takes
+                  a third of a second: cargo x sim [seed] [--count N] [--steps N] [--samples N]; random transactions,
+                  checked for isolation: cargo x sim [seed] --transactions N [--threads N]
+  cargo x test    all tests, after installing PostgreSQL and Chromium (as root on Debian; elsewhere it says what to
+                  install)
+  cargo x ci      everything the build server checks, in its order; stops at the first failure and prints how to run
+                  that step alone. `.ci/run` is what the build server runs: this, after a look for rustfmt and clippy
+  cargo x help    this list
+
+Threads and unsafe code
+  cargo x stress  the whole API under threads, executors and a disk with trouble, a minute:
+                  cargo x stress [--minutes N] [--seed N]. Ten seconds of it are one of the tests
+  cargo x tsan    the same under ThreadSanitizer; needs nightly with rust-src: cargo x tsan [--minutes N]
+  cargo x miri    the tests of unsafe code, interpreted by Miri, two minutes; needs nightly
+  cargo x shuttle what threads do together, under random schedules; half a minute
+  cargo x loom    the same of two threads and a little code, under all schedules; seconds
+
+Crashes and broken bytes
   cargo x bank    transfers by 16 threads and by 1,000 tasks; the process is killed, the disk fills up and syncs fail,
                   twenty times each: cargo x bank [--rounds N] [--seed N]
-  cargo x crash   TPC-C killed in the middle of a run, and its consistency conditions after it, 24 times:
-                  cargo x crash tpcc [--rounds N] [--warehouses N] [--seed N]
-  cargo x fuzz    bytes that nobody wrote: cargo x fuzz [name] [--minutes N]; all targets, a minute each
-  cargo x miri    the tests of unsafe code, interpreted by Miri
-  cargo x shuttle what threads do together, under random schedules
-  cargo x loom    the same of two threads and a little code, under all schedules
-  cargo x instructions  the instructions of hot paths beside those that are expected; --write expects those of now
-  cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE], and `larch bench …` as
-                  cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores;
-                  cargo x bench regress compares this build with a stored baseline or another build
-  cargo x sql     `larch sql …` with the query engine, which takes minutes to build: cargo x sql DIR 'SELECT …'; --check tests
-                  it, --measure [--rows N] compares it with Parquet files; --ballista has several processes answer;
-                  --beside-tpcc [--warehouses N] [--time TIME] runs TPC-C with and without queries beside it
-  cargo x remote  databases on object storage, a workspace of its own: cargo x remote --check builds and tests it, on moto
-                  too; --servers tests it on moto and MinIO
-  cargo x compat  the program of a release and that of this tree open what the other wrote: cargo x compat [RELEASE]
-                  [--commit COMMIT]; --write-golden RELEASE writes the database that is kept of a release
-  cargo x help    this list
+  cargo x crash   TPC-C killed by `kill -9` in the middle of a run, and its twelve consistency conditions after it, 24
+                  times: cargo x crash tpcc [--rounds N] [--warehouses N] [--seed N]; two minutes after a release
+                  build
+  cargo x fuzz    bytes that nobody wrote, for decoders and short histories: cargo x fuzz [name] [--minutes N]; all
+                  targets, a minute each; needs nightly and cargo-fuzz
+
+What a release promises
+  cargo x instructions  the instructions of hot paths under valgrind, which it installs, beside those that are
+                  expected; --write expects those of now, in bench/instructions/expected.txt. A minute after a release
+                  build
+  cargo x package the five libraries as they would be published, in target/package, each built from its package
+  cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml. Builds
+                  cargo-deny in target/tools the first time, a minute. Without GitHub it says that it did not look for
+                  vulnerabilities, and passes
+  cargo x semver  fails if the tree breaks programs for the last release and its version may not; --list says what it
+                  breaks, also where it may. Builds cargo-semver-checks in target/tools when it is first needed: a
+                  quarter of an hour of processor time
+  cargo x compat  the program of a release, built from history, and that of this tree open what the other wrote, under
+                  `compat`; some minutes: cargo x compat [RELEASE] [--commit COMMIT]; --write-golden RELEASE writes
+                  the small database that the tests keep of a release: once, when it is made
+
+Workspaces of their own
+  cargo x sql     `larch sql …` with the query engine, after a release build of half an hour: cargo x sql DIR 'SELECT
+                  …'; --check has its format, lints and tests; --measure [--rows N] compares it with a Parquet file
+                  and counts pages; --beside-tpcc [--warehouses N] [--mode spec|nowait] [--warmup TIME] [--time TIME]
+                  [--rounds N] [--directory DIR] runs TPC-C with and without queries of CH-benCHmark, which a follower
+                  answers in another process, and prints tpmC and efficiency of both;
+                  --ballista sql-scheduler|sql-executor|sql …: several processes answer; --ballista --check tests that
+                  with a scheduler and two executors
+  cargo x remote  databases on object storage: --check has format, lints and tests, with moto as a store (pip install
+                  'moto[server]==5.2.5'); --servers tests on moto and MinIO, in PATH or named by LARCH_MINIO (go
+                  install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c)
+  cargo x bench --with … --check  format, lints and tests of the stores of other engines
+
+Benchmarks, `larch bench …` in release mode. docs/guide/benchmarks.md leads to a page for each. A command that has
+goals ends with exit status 1 if it misses one
+  cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite,cassandra|all] …  with other engines beside Larch. It builds
+                  them in two minutes; RocksDB (maven, unzip, libclang-dev) and Cassandra (maven,
+                  openjdk-17-jre-headless) are fetched; root gets these packages by apt-get
+  … ycsb, tpcc, kv, rows, writes, transactions  workloads of others: tpcc init|import|run|check|clean --target …, rows
+                  setup|run|results|clean --target …, kv --target … -mode … -workload …
+  … worker        a client process that does shares of runs, for --workers of the others: worker --listen PORT
+                  --secret-file FILE
+  … index         what the parts of the index cost: index [--quick] [--json FILE]; minutes, 3 GB of disk, and valgrind
+                  where the processor cannot count instructions
+  … peers, cold   10 M rows in memory, 32 M rows in 256 MiB (a control group, and fio); [--quick] is minutes. peers
+                  --with all: an hour, 20 GB; --require-peers fails on what was not measured. cold: a quarter of an
+                  hour, 24 GB; --with all: half an hour, 60 GB
+  … pgbench, kv-client-cost  our clients beside pgbench (apt-get install postgresql; 90 seconds) and, --with
+                  cassandra, beside cassandra-stress (a quarter of an hour); the processor time of each; [--quick]
+  … cache-trace   eviction policies on traces of YCSB beside the best possible one: [--records N]; a minute, 1 GB of
+                  memory
+  … generator     operations that the client of YCSB makes in a second of processor time, without a store; [--quick]
+  … regress       YCSB A, C, E and TPC-C beside a stored baseline of this kind of machine, or another build; five
+                  minutes: regress [--store] [--base-program PROGRAM]
+  … compare-trials  how often a comparison shows a difference between runs of one build, and a slow-down of 5 %; an
+                  hour
+  … experiment    experiments of others, repeated; each leaves a page: experiment NAME [--scale
+                  tiny|small|medium|full] [--time TIME] [--out DIR] [--check]; docs/benchmarks/experiments.md has
+                  their names
 ";
 
 fn main() -> ExitCode {
