@@ -19,6 +19,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod words;
 
 use std::fmt;
 use std::path::Path;
@@ -55,7 +56,8 @@ const RULES: [Rule; 15] = [
     measured::pages_name_their_commit,
 ];
 
-/// Applies every rule to the tree at `root`, prints the findings, and warns of results that are old.
+/// Applies every rule to the tree at `root`, prints the findings, and warns of results that are old and of words that are
+/// hard to read.
 pub fn run(root: &Path) -> ExitCode {
     let tree = match Tree::read(root) {
         Ok(tree) => tree,
@@ -70,8 +72,8 @@ pub fn run(root: &Path) -> ExitCode {
         println!("{finding}");
     }
     let changes = |commit: &str, folders: &[&str]| measured::changes_since(root, commit, folders);
-    for old in measured::old_results(&tree, &changes) {
-        println!("warning: {old}");
+    for warning in measured::old_results(&tree, &changes).into_iter().chain(words::hard_to_read(&tree)) {
+        println!("warning: {warning}");
     }
     if findings.is_empty() {
         println!("tidy: nothing found in {} files", tree.len());

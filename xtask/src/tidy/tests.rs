@@ -766,3 +766,48 @@ docs/faults.md:4: there is no file b/tests.rs
 docs/faults.md:5: a fault without the test that finds it now",
     );
 }
+
+#[test]
+fn lines_and_sentences_that_are_hard_to_read_are_counted_for_each_crate() {
+    let wide = "w ".repeat(61);
+    check(
+        words::hard_to_read,
+        &format!(
+            r##"
+== crates/a/src/lib.rs
+//! Of a file nobody ~knows the owner. Of two, the newer counts. It is made Of wood.
+//!
+//! ```text
+//! there is a picture, {wide}
+//! ```
+//! | a table | {wide} |
+//!
+//! {wide}
+//! * Of a list.
+/// Part
+/// Of a sentence, with ~so
+/// many words.
+const TEXT: &str = "there is no comment";
+const WIDE: &str = "{wide}"; // there
+== crates/a/src/b.rs
+// There
+// are two.
+== docs/page.md
+Measured at commit 606d15d: {wide}
+There is one, and ~there is another.
+== README.md
+{wide}
+== bench/stores/c/src/lib.rs
+//! there is
+"##
+        ),
+        "\
+README.md:1: lines wider than 120 columns in the root: 1, of which this is the first
+bench/stores/c/src/lib.rs:1: sentences with `there is` or `there are` in bench/stores/c: 1, of which this is the first
+crates/a/src/b.rs:2: sentences with `there is` or `there are` in crates/a: 1, of which this is the first
+crates/a/src/lib.rs:1: sentences that begin with `Of` in crates/a: 3, of which this is the first
+crates/a/src/lib.rs:8: lines wider than 120 columns in crates/a: 1, of which this is the first
+crates/a/src/lib.rs:12: sentences with `so many` in crates/a: 1, of which this is the first
+docs/page.md:2: sentences with `there is` or `there are` in docs: 2, of which this is the first",
+    );
+}
