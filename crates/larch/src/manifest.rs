@@ -1,5 +1,6 @@
 //! Which files exist: an immutable [`FileSet`], edits that lead from one file set to the next, and the log that stores
-//! them. Only this folder makes file sets. It does not know what is in the files.
+//! them. Only this folder makes file sets from edits; an open makes an empty one, and a repair one of what it finds. It
+//! does not know what is in the files.
 
 pub mod db_file;
 pub mod directory;

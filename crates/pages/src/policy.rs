@@ -96,7 +96,8 @@ pub struct Tuning {
 
 impl Tuning {
     /// What the cache uses. A scan reads ahead an eighth of the cache at most. The proven pages have no part of what is
-    /// shared out here: the 60 % that are left are theirs while scans go on. Otherwise found by `larch bench cache-trace`.
+    /// shared out here: the 60 % that are left are theirs while scans go on. Otherwise found by
+    /// `larch bench cache-trace`.
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
