@@ -139,8 +139,8 @@ impl Core {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }
 
-    /// Makes every commit up to `version`, which reads see, durable. It is also for a read that is to be acknowledged:
-    /// nothing that has read a commit may be, before that commit is durable.
+    /// Makes every commit up to `version`, which reads see, durable. A read that is to be acknowledged calls it, too:
+    /// what has read a commit may be acknowledged only once that commit is durable.
     ///
     /// # Errors
     ///

@@ -51,7 +51,7 @@ impl Import {
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; the error of the limit if the import was cancelled; a file could not be written. After
+    /// [`Error::ValueTooLong`]; that the import was cancelled; a file could not be written. After
     /// an error of the disk or of the limit, drop the import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
@@ -72,7 +72,7 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`]; the error of the limit if the import was cancelled; why files could not be written or
+    /// [`Error::TableDropped`]; that the import was cancelled; why files could not be written or
     /// installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. The table is as it was
     /// before, unless the error is [`Error::OutcomeUnknown`].
     pub fn finish(self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {

@@ -22,7 +22,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// The directory, and the folder, of what processes put for each other.
+/// The name of the directory, and of the folder in the store, that has what processes put for each other.
 pub(crate) const EXCHANGE: &str = "workers";
 
 /// A file that every database has.
@@ -446,7 +446,7 @@ struct StoreLock {
     journal: Arc<Journal>,
     removals: Arc<Removals>,
     epoch: u64,
-    /// The right to write logs on this machine. Given up after the last sheet was put.
+    /// The right to write logs on this machine. It is given up after the last sheet was put.
     _local: Option<Box<dyn Lock>>,
 }
 

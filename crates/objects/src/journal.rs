@@ -333,7 +333,7 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Ends the writing, once what was written is put if that can be, and removes sheets that are of no use.
+    /// Puts what was written, if that is possible, ends the writing, and removes sheets that are of no use.
     pub fn release(&self) {
         {
             let state = &mut *self.state.lock();
@@ -342,7 +342,7 @@ impl Journal {
                 state.changes += 1;
             }
         }
-        // What was not synced may be lost. If it cannot be said that this writer ended, its fence stays.
+        // What was not synced may be lost. If no sheet can say that this writer has ended, its fence stays.
         self.sync().ok();
         let _putting = self.putting.lock();
         let state = std::mem::take(&mut *self.state.lock());

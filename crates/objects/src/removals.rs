@@ -84,7 +84,7 @@ impl Removals {
         self.waiting.lock().is_empty() && self.free.lock().is_empty()
     }
 
-    /// Removes all that waits, if it can be removed now. The next writer has the rest removed.
+    /// Removes all that waits, if it can be removed now. The next writer removes the rest.
     pub fn remove_all(&self) {
         if self.journal.check_writer().is_ok() {
             self.divide_due(Duration::MAX);

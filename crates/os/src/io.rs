@@ -27,8 +27,8 @@ pub trait Reads: Send + Sync + Debug {
     fn overlap(&self) -> bool {
         true
     }
-    /// Makes a read that is needed on the calling thread, which is quicker than handing over a single read. Reads that
-    /// are not needed make room for it as for those that were submitted.
+    /// Makes a read that is needed on the calling thread, which is quicker than handing it over if it is the only one.
+    /// Reads that are not needed make room for it as for those that were submitted.
     fn make(&self, read: ReadRequest) {
         read.make();
     }

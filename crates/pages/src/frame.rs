@@ -143,7 +143,7 @@ impl Hint {
     /// which is enough for addresses of 48 bits.
     const NUMBER_BITS: u32 = 28;
 
-    /// Where `page` is; as if it was not seen if the numbers are too large.
+    /// Where `page` is; the value for a page that was not seen if the numbers are too large.
     fn of(page: &PageRef) -> Self {
         let (number, block) = (page.number(), (page.as_ptr().addr() / BLOCK_BYTES) as u64);
         let fits = number >> Self::NUMBER_BITS == 0 && block >> (u64::BITS - Self::NUMBER_BITS) == 0;
@@ -260,7 +260,7 @@ impl Frame {
         std::ptr::eq(self, page.0.as_ptr())
     }
 
-    /// The uses since this was last asked, and forgets them.
+    /// Returns the uses since the last call, and forgets them.
     pub fn take_uses(&self) -> u8 {
         let uses = self.uses.load(Ordering::Relaxed);
         if uses > 0 {

@@ -48,7 +48,7 @@ pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session
 }
 
 /// A composite step: runs a step for each of `parts` before it answers a fault, so that all of them fault together.
-/// Which parts are left to do, the caller says each time it is run.
+/// The caller says each time which parts are left to do.
 ///
 /// # Errors
 ///

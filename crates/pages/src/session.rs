@@ -287,7 +287,7 @@ impl Session {
     fn end(&self, step: &mut StepState, round: Round) -> Result<()> {
         let was_short = round.was_short;
         let (needed, error) = round.gather();
-        // While others queue for memory nothing is kept for later.
+        // A session with the turn keeps nothing for later, because others may queue for memory.
         let room_bytes = step.turn.is_none().then_some(self.ahead_bytes);
         step.read_ahead.end_round(&needed, was_short, self.admit, room_bytes);
         step.pins.extend(needed);

@@ -83,7 +83,7 @@ type Read = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 struct Task {
     future: Read,
     woken: Arc<Woken>,
-    /// It is not polled, woken or not.
+    /// Whether it is never polled again, even if it is woken.
     is_left: bool,
 }
 

@@ -25,7 +25,7 @@ pub enum Change {
     Moved,
     /// `rm -r db`.
     Removed,
-    /// `rm db/LOCK`, and the next process takes the database for one that was left.
+    /// `rm db/LOCK`: the next process takes it that no process has the database open.
     Unlocked,
 }
 

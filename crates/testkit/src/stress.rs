@@ -141,8 +141,8 @@ pub fn stress(settings: &Settings) -> Summary {
     let mut summary = Summary::default();
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
     let begin = Instant::now();
-    // The first round starts what the process keeps: the ring of reads, an executor's reactor. The least of all rounds,
-    // because a read may still be under way after the first.
+    // The first round starts what the process keeps: the ring of reads, an executor's reactor. What counts is the least
+    // of all rounds, because a read may still be under way after the first.
     let mut descriptors = usize::MAX;
     while summary.rounds == 0 || begin.elapsed() < settings.time {
         let number = summary.rounds;

@@ -41,7 +41,7 @@ pub struct BackupReport {
 ///
 /// # Errors
 ///
-/// As [`Database::backup`](crate::Database::backup); the error of the limit.
+/// As [`Database::backup`](crate::Database::backup); that the work was cancelled.
 pub fn backup(
     core: &Arc<Core>,
     mut store: Store,

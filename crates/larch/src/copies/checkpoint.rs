@@ -30,7 +30,7 @@ pub struct CheckpointReport {
 ///
 /// # Errors
 ///
-/// As [`Database::checkpoint`](crate::Database::checkpoint); the error of the limit.
+/// As [`Database::checkpoint`](crate::Database::checkpoint); that the work was cancelled.
 pub fn checkpoint(
     core: &Arc<Core>,
     directory: &Path,

@@ -99,7 +99,7 @@ impl Moment {
     ///
     /// # Errors
     ///
-    /// A file could not be written; damage of a log; the error of the limit.
+    /// A file could not be written; damage of a log; that the work was cancelled.
     pub fn write_rest(&mut self, place: &Place, limit: &Limit) -> Result<Written> {
         let (core, mut all) = (&self.core, NewFiles::none(place));
         let version = match std::mem::replace(&mut self.rest, Rest::Logs(Vec::new())) {

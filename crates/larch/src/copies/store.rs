@@ -260,7 +260,8 @@ impl Store {
         self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         let synced = self.sync_dir(&directory);
         if synced.is_err() {
-            // It goes back, so that the error is the truth. If that fails too, the next backup finds out what is there.
+            // The file gets its old name back, so that the error is the truth. If that fails, too, the next backup
+            // finds out which name it has.
             self.disk.rename(&path, &new).ok();
         }
         synced

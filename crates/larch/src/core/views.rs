@@ -192,7 +192,7 @@ impl Views {
         drop(older);
     }
 
-    /// The view before the newest, unless it was taken before.
+    /// Takes the view before the newest; `None` if an earlier call has taken it.
     pub fn take_replaced(&self) -> Option<Arc<View>> {
         self.replaced.lock().take()
     }

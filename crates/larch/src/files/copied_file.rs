@@ -23,7 +23,7 @@ pub struct Content {
 ///
 /// # Errors
 ///
-/// The file cannot be read; the error of the limit.
+/// The file cannot be read; that the work was cancelled.
 pub fn read_file(disk: &dyn Disk, path: &Path, limit: &Limit, tell: &mut dyn FnMut(u64)) -> Result<Content> {
     let file = disk.open(path, Access::ReadDirect).map_err(|error| Error::io("open", path, error))?;
     read_chunks((&*file, path), u64::MAX, limit, &mut |_, chunk| {
@@ -37,7 +37,7 @@ pub fn read_file(disk: &dyn Disk, path: &Path, limit: &Limit, tell: &mut dyn FnM
 ///
 /// # Errors
 ///
-/// A file cannot be read or written; the error of the limit.
+/// A file cannot be read or written; that the work was cancelled.
 pub fn copy_file(
     from: (&dyn File, &Path),
     bytes: u64,

@@ -136,8 +136,8 @@ impl RowSorter {
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; the error of the limit; a file could not be written. After an error of the disk or of
-    /// the limit, nothing more can be added.
+    /// [`Error::ValueTooLong`]; that the work was cancelled; a file could not be written. After an error of the disk or
+    /// of the limit, nothing more can be added.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
@@ -220,7 +220,7 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// The error of the limit; a file could not be written, now or when a row was added.
+    /// That the work was cancelled; a file could not be written, now or when a row was added.
     pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<(SortedRun, ImportReport)> {
         if let Some(error) = self.failed.take() {
             return Err(error);

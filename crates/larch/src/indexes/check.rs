@@ -105,7 +105,7 @@ impl IndexCheck {
 ///
 /// # Errors
 ///
-/// [`Error::NoExtractor`]; what cannot be read; the error of the limit. A difference is no error.
+/// [`Error::NoExtractor`]; what cannot be read; that the work was cancelled. A difference is no error.
 pub fn check(
     table: &TableHandle,
     index: &LiveIndex,

@@ -43,8 +43,8 @@ pub struct CheckReport {
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file; the
-/// error of the limit.
+/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file; that
+/// the work was cancelled.
 pub fn check(
     core: &Arc<Core>,
     table: Option<&TableInfo>,
@@ -93,7 +93,7 @@ pub fn check(
 ///
 /// # Errors
 ///
-/// The error of the limit.
+/// That the work was cancelled.
 pub fn check_file(
     core: &Core,
     sst: &Sst,

@@ -296,7 +296,7 @@ impl SyncPoint {
         leading.has_synced = true;
     }
 
-    /// Wakes those whose wait is over. If a sync has ended, it also finds somebody to lead the next one.
+    /// Wakes those whose wait is over. If a sync has ended, the call also finds somebody to lead the next one.
     fn end_waits(&self, has_led: bool) {
         let mut queue = self.queue.lock();
         if queue.is_empty() {

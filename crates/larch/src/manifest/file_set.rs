@@ -432,7 +432,7 @@ fn not_there(table: TableId, level: u8, number: u64) -> EditRefusal {
     format!("file {number} is not in level {level} of table {}", table.0).into()
 }
 
-/// `number`, unless it is the greatest possible one.
+/// Returns `number`; an error if it is the greatest possible one.
 fn not_last<T: PartialEq + Display>(number: T, last: T, what: &str) -> Result<T, String> {
     if number != last { Ok(number) } else { Err(format!("{what} {number} is the last there can be")) }
 }

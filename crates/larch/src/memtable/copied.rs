@@ -59,7 +59,7 @@ impl CopiedRows {
                 break;
             }
             copies.copy(cursor.row(), erased);
-            // No row is looked for that is not copied: a snapshot that is old may see one in many.
+            // The search ends with the last row that is copied: an old snapshot may see one row in many.
             if copies.rows.len() >= most.min(MAX_ROWS) || copies.bytes.len() >= ENOUGH_BYTES || copies.ends_elsewhere()
             {
                 break;

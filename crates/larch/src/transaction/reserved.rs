@@ -237,7 +237,7 @@ impl Holders {
 /// How long a thread will still wait.
 struct Patience<'c> {
     clock: Option<&'c dyn Clock>,
-    /// When it waits no longer; `None` before it waits first.
+    /// Until when it waits; `None` before its first wait.
     end: Option<Duration>,
 }
 

@@ -69,7 +69,7 @@ impl RangeEnds {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
 
-    /// Takes both places, of which no reader waits for one any more.
+    /// Takes both places. No reader waits for either of them any more.
     pub fn take_both(&mut self) -> [Option<End>; 2] {
         self.is_asked = false;
         [self.front.take(), self.back.take()]

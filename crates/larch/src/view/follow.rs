@@ -39,7 +39,7 @@ pub struct Following {
     is_over: bool,
     /// The row given last: its source, and its place in the page.
     given: Option<(usize, usize)>,
-    /// The row passed last said nothing about its key, which older sources may show.
+    /// Whether the row passed last said nothing about its key, so that older sources may show the key.
     is_key_open: bool,
 }
 

@@ -281,7 +281,8 @@ fn log<'c>(
     mut validation: Option<&mut Validation<'_>>,
     (stalled, patience): (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Logged<'c>, NotCommitted> {
-    // No transaction that begins later asks for it: this commit is visible by then, or its keys count as unknown.
+    // A transaction that begins later does not ask for the signature: this commit is visible by then, or its keys count
+    // as unknown.
     let is_asked_for = core.writes.recent.running() > 0;
     let written = if is_asked_for { Signature::of_ops(ops) } else { Signature::ANY };
     let depends_on = validation.as_ref().map_or(Signature::NONE, |validation| validation.keys(ops));

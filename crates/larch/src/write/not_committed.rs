@@ -19,7 +19,7 @@ pub enum NotCommitted {
 pub enum Later {
     /// Another thread holds the lock of the writer.
     Unlocked,
-    /// Background work has to make progress since this.
+    /// Background work has to make progress beyond this number.
     Progress(u64),
 }
 

@@ -182,8 +182,8 @@ impl Journal {
         std::iter::once(first).chain(others.take_while(Sheet::is_of_guest)).collect()
     }
 
-    /// The sheet `bytes`, which was to have the number of the first of some sheets of guests, as the one after the last
-    /// of them. Bytes of files are found in it from now on.
+    /// Gives the sheet `bytes` the number after the last of some sheets of guests, the first of which has the number
+    /// that it was to have. Bytes of files are found in it from now on.
     pub(super) fn make_room(&self, bytes: &[u8], guests: &[Sheet]) -> (u64, Arc<Vec<u8>>) {
         let own = decode(bytes).expect("it was written here");
         let (number, next) = (own.number, guests.last().map_or(own.number, |guest| guest.number + 1));
@@ -261,7 +261,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// The store's; this process is not the writer.
+    /// An error of the store; that this process is not the writer.
     pub fn remove_sheets_before_begin(&self) -> io::Result<()> {
         let (fences, begin) = {
             let state = self.state.lock();

@@ -146,7 +146,7 @@ impl Journal {
         if receiver.recv().is_ok_and(is_there) {
             return Ok(listed);
         }
-        // It may have been the first; then it is there now.
+        // The probe may have been missing before: then it is there now.
         for _ in 0..2 {
             match self.again().ask(|| self.store.put_if_absent(&probe_name(), PROBE)) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(listed),

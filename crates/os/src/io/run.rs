@@ -152,7 +152,8 @@ impl ReadRun {
 
     /// After all parts were read: copies what reads share. The buffers are of whole blocks.
     pub(crate) fn copy_shared(&mut self) {
-        // The read that reaches farthest so far has all that the next shares with those before.
+        // The next read shares bytes with earlier ones: the one of these that reaches farthest has all of the shared
+        // bytes.
         let mut farthest = 0;
         for to in 1..self.len() {
             let (source, read) = (self.get(farthest), self.get(to));

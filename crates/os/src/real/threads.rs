@@ -323,7 +323,7 @@ enum TakenWork {
 }
 
 impl TakenWork {
-    /// Does it; nothing if it panicked, which the panic hook has reported.
+    /// Does the work. `None` if it panicked, which the panic hook has reported.
     fn run(self) -> Option<Polled> {
         let run = || match self {
             TakenWork::Job(job) => job.poll(),

@@ -139,7 +139,7 @@ fn position(bytes: u64) -> io::Result<usize> {
 pub(super) struct SimLock {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// Which start of the machine it was taken in: a crash released it.
+    /// The start of the machine in which the lock was taken: a later start has released it.
     start: u64,
     /// For messages: the file may have been removed since.
     path: PathBuf,

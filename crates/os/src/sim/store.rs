@@ -237,7 +237,7 @@ impl SimStore {
 }
 
 impl SimStoreState {
-    /// Whether something that happens so often in a thousand times happens now.
+    /// Whether something that happens `in_a_thousand` times in a thousand happens now.
     fn happens(&mut self, in_a_thousand: u32) -> bool {
         in_a_thousand > 0 && self.rng.random_range(0..1000) < in_a_thousand
     }

@@ -28,7 +28,7 @@ impl Latency {
     /// Notes that a read of `bytes` bytes took `time`.
     pub fn note(&mut self, time: Duration, bytes: usize) {
         let transfer = Duration::from_nanos((bytes as u64).saturating_mul(1_000_000_000 / BYTES_PER_SECOND));
-        // All of it is not transfer: a connection may be faster than assumed.
+        // At least a quarter counts as latency: a connection may be faster than assumed.
         self.sum += time.saturating_sub(transfer).max(time / 4);
         self.count += 1;
         if self.count == GROUP {

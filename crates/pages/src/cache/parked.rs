@@ -63,7 +63,7 @@ struct Lot {
 pub(crate) enum Holder {
     /// It runs, or its pages are on their way: it will wake the tasks in the queue.
     Busy,
-    /// It has only to be polled, and still has time to be.
+    /// Its pages have landed, and it still has time to be polled.
     Due,
     /// It was not polled for too long: this is to be stripped.
     Late(Arc<dyn ParkedSession>),

@@ -220,7 +220,7 @@ impl Shard {
     }
 }
 
-/// Readings that a shard with none has room for.
+/// A shard without flights keeps room for this many.
 const MAX_IDLE_FLIGHTS: usize = 64;
 
 /// What a page is worth.

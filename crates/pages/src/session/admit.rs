@@ -6,7 +6,7 @@ use crate::PageKind;
 /// Whether the cache keeps the pages a session reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admit {
-    /// It does, and a hit makes a page stay longer. The default.
+    /// The cache keeps all of them, and a hit makes a page stay longer. The default.
     #[default]
     Keep,
     /// Those that lead to rows: index nodes, filters and range erases. The others pass through as with [`Admit::Pass`].

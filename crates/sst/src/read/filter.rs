@@ -157,8 +157,8 @@ impl Sst {
         self.denies(source, filter, self.filter_use.summary(), prefix, hash_prefix(prefix))
     }
 
-    /// Notes how a seek for keys with `prefix` went, which has come to `row` in the page at `page`, or is beyond the
-    /// last: whether it `found` one, or faulted.
+    /// Notes how a seek for keys with `prefix` went: whether it `found` one, or faulted. The seek has come to `row` in
+    /// the page at `page`, or is beyond the last row.
     pub(super) fn note_seek<S: PageSource + ?Sized>(
         &self,
         source: &S,

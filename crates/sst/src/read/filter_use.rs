@@ -76,7 +76,7 @@ impl Summary {
         self.0 & 0xffff != 0
     }
 
-    /// Whether a key that is denied changes nothing in any zone of `filter`.
+    /// Whether a denied key would change no count, in whatever zone of `filter` it is.
     #[inline]
     pub fn is_all_denied(self, filter: &FilterTree) -> bool {
         let zones = (1 << filter.tree.data_pages.min(ZONES as u64)) - 1;

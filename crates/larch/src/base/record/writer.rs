@@ -221,7 +221,7 @@ impl RecordWriter {
         *self.file.syncing.lock() = Some(before);
     }
 
-    /// Makes it durable that an append which failed has left nothing, if one has.
+    /// If an append has failed, makes it durable that it has left nothing.
     ///
     /// # Errors
     ///

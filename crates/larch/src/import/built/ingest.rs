@@ -74,7 +74,7 @@ pub struct IngestReport {
 ///
 /// # Errors
 ///
-/// As [`Table::ingest`](crate::Table::ingest); the error of the limit.
+/// As [`Table::ingest`](crate::Table::ingest); that the work was cancelled.
 pub fn ingest(
     table: &TableHandle,
     directories: &[&Path],
@@ -171,7 +171,7 @@ impl Placing<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; the error of the limit.
+    /// [`Error::BadBuiltFiles`]; that the work was cancelled.
     fn verify(&mut self, shard: &BuiltFiles) -> Result<()> {
         let env = &self.core.env;
         for file in &shard.list.files {
@@ -196,7 +196,7 @@ impl Placing<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; what the disk refuses; the error of the limit.
+    /// [`Error::BadBuiltFiles`]; what the disk refuses; that the work was cancelled.
     fn bring(&mut self, shard: &BuiltFiles) -> Result<(SortedRun, u64)> {
         let (mut run, mut copied_bytes) = (SortedRun::none(self.core), 0);
         for file in &shard.list.files {

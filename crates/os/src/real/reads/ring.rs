@@ -81,7 +81,7 @@ impl Ring {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
 
-    /// As [`Ring::new`], for a ring that is entered so.
+    /// As [`Ring::new`], with the function `enter` that enters the ring.
     pub(super) fn entering(limits: QueueLimits, by_hands: QueueLimits, enter: Enter) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
@@ -313,7 +313,7 @@ impl Reactor {
         let poll =
             opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits() as u32);
         let entry = poll.multi(true).build().user_data(BELL);
-        // SAFETY: the entry names no memory. The bell is open as long as the ring: `shared` is kept here.
+        // SAFETY: the entry names no memory. The bell is open as long as the ring, because the ring keeps `shared`.
         unsafe { self.push(&entry) }
         while !self.ring.submission().is_empty() && self.enter(0) {}
     }
