@@ -43,7 +43,7 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
     // The row is read as of the moment at which it had the number.
     let snapshot = database.snapshot();
     let key = match range(&args.range, &layout)? {
-        Some(range) => table.statistics().at(&snapshot)?.nth_key(range, args.number)?,
+        Some(range) => table.at(&snapshot)?.nth_key(range, args.number)?,
         None => None,
     };
     let key = key.ok_or_else(|| {
@@ -65,7 +65,7 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
         let seed = args.seed.unwrap_or_else(|| Machine::real().random.next_u64());
         // The rows are read as of the moment at which their keys were chosen.
         let snapshot = database.snapshot();
-        for key in table.statistics().at(&snapshot)?.sample(range, args.rows, seed)? {
+        for key in table.at(&snapshot)?.sample(range, args.rows, seed)? {
             view.print_row_of(&snapshot, &key, &mut output)?;
         }
     }

@@ -37,7 +37,7 @@ impl Outline {
     ///
     /// # Errors
     ///
-    /// As [`larch::Statistics::count`].
+    /// As [`Reader::count`](larch::Reader::count).
     pub fn of(
         source: &TableSource,
         keys: KeySet,
@@ -46,7 +46,7 @@ impl Outline {
         partitions: usize,
     ) -> larch::Result<Self> {
         let groups = source.columns.groups_of(projection);
-        let statistics = source.table.statistics().at(&source.snapshot)?;
+        let statistics = source.table.at(&source.snapshot)?;
         let ranges = keys.ranges();
         if ranges.len() > MAX_COUNTED_RANGES {
             let unknown = Statistics::new_unknown(&source.schema);

@@ -16,7 +16,6 @@ pub mod index_build;
 pub mod indexes;
 pub mod own_thread;
 pub mod readable;
-pub mod selected;
 pub mod selection;
 pub mod snapshot;
 pub mod statistics;

@@ -29,12 +29,13 @@
 //!
 //! A read whose pages are all in memory never waits. If a page is missing, the form of the read decides what happens:
 //!
-//! * [`Table::get`], [`Table::multi_get`] and [`Table::range`] wait for the disk.
-//! * [`Table::try_get`] and [`Range::try_next`] read nothing from disk and answer that they would fault.
-//! * [`Table::get_async`], [`Table::multi_get_async`] and [`Table::scan_async`] are futures for any executor, so that one
-//!   thread can have thousands of reads under way. A future can be dropped at any time.
+//! * [`get`](Reader::get), [`multi_get`](Reader::multi_get) and [`range`](Reader::range) wait for the disk.
+//! * [`try_get`](Reader::try_get) and [`Range::try_next`] read nothing from disk and answer that they would fault.
+//! * [`get_async`](Reader::get_async), [`multi_get_async`](Reader::multi_get_async) and [`scan_async`](Reader::scan_async) are futures
+//!   for any executor, so that one thread can have thousands of reads under way. A future can be dropped at any time.
 //!
-//! Snapshots and [selections](Selection) have all three forms, and so have the moves of a [`Cursor`].
+//! These are verbs of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection) have all of them, and
+//! the moves of a [`Cursor`] have all three forms.
 //!
 //! # Transactions
 //!
@@ -141,10 +142,8 @@ pub use handle::index::Index;
 pub use handle::index_build::BuildProgress;
 pub use handle::indexes::IndexOptions;
 pub use handle::readable::Readable;
-pub use handle::selected::Selected;
 pub use handle::selection::Selection;
 pub use handle::snapshot::Snapshot;
-pub use handle::statistics::Statistics;
 pub use handle::table::Table;
 pub use handle::transaction::{Isolation, Savepoint, Transaction, TransactionOptions};
 pub use handle::until::Until;

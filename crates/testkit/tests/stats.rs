@@ -4,8 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 
 use larch::{
-    Compression, Database, IndexKind, Key, LevelOptions, Metric, PageKind, Reason, Resolution, Snapshot, Statistics,
-    Table, TableOptions,
+    Compression, Database, IndexKind, Key, LevelOptions, Metric, PageKind, Reader, Reason, Resolution, Snapshot, Table,
+    TableOptions,
 };
 use os::Machine;
 use os::sim::SimDisk;
@@ -126,8 +126,8 @@ impl History {
 
     fn check_at(&mut self, snapshot: Option<&Snapshot>) {
         let statistics = match snapshot {
-            Some(snapshot) => self.table.statistics().at(snapshot).expect("it is of this database"),
-            None => self.table.statistics(),
+            Some(snapshot) => self.table.at(snapshot).expect("it is of this database"),
+            None => (*self.table).clone(),
         };
         let selection = self.table.select([""; 0]).expect("no group is named");
         let selection = match snapshot {
@@ -148,7 +148,7 @@ impl History {
         }
     }
 
-    fn check_range(&mut self, statistics: &Statistics, range: &Keys, keys: &[Key]) {
+    fn check_range(&mut self, statistics: &Reader<'static>, range: &Keys, keys: &[Key]) {
         let count = keys.len() as u64;
         let estimate = statistics.count(range.clone()).expect("the disk works");
         assert!(estimate.contains(count), "{count} rows between {range:?} are not in {estimate:?}");
@@ -306,7 +306,7 @@ fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
         assert!(touched.of(PageKind::Data).reads <= 5, "{touched:?}");
     }
     let (_, others) = asked(&db, || {
-        let (low, high) = table.statistics().nth_between(.., 7_000).expect("the disk works");
+        let (low, high) = table.nth_between(.., 7_000).expect("the disk works");
         let (low, high) = (low.expect("far from the start"), high.expect("far from the end"));
         assert!(*low.at <= *key(7_000) && *key(6_600) < *low.at, "{low:?}");
         assert!(*key(7_000) < *high.at && *high.at < *key(7_400), "{high:?}");

@@ -125,6 +125,12 @@ pub enum Error {
         /// The newest version that the database has.
         newest: Version,
     },
+    /// Statistics of a table in a transaction that has written to it: they would not count its own rows.
+    #[error(
+        "the transaction has written to table {0:?}, and statistics do not count its own rows; ask before the first write, or after \
+         the commit"
+    )]
+    OwnWrites(String),
     /// A table has this name already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),

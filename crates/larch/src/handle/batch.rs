@@ -249,7 +249,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// As [`Batch::commit`] and [`Table::get`].
+    /// As [`Batch::commit`] and [`Table::get`](crate::Reader::get).
     pub fn commit_if(self) -> Result<Result<Version, Unmet>> {
         if let Some(error) = self.bad {
             return Err(error);

@@ -25,7 +25,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`].
+    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
     pub fn insert_new(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
         let (is_new, _) = transact(&self.inner().handle, &TransactionOptions::with_durability(None), |tx| {
@@ -57,7 +57,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`].
+    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
     pub fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -97,7 +97,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`].
+    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
     pub fn fetch_update(
         &self,
         key: impl AsRef<[u8]>,
@@ -120,8 +120,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::get`], without [`Error::Grouped`].
+    /// As [`Table::get`](crate::Reader::get), without [`Error::Grouped`].
     pub fn version_of(&self, key: impl AsRef<[u8]>) -> Result<Option<Version>> {
-        self.reader().version_of(key.as_ref())
+        self.version_of_key(key.as_ref())
     }
 }

@@ -5,6 +5,7 @@ use super::batch::Batch;
 use super::cache::Cache;
 use super::compaction::flush_and_compact;
 use super::readable::Readable;
+use super::selection::Selection;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::base::bounds::IntoKeyRange;
@@ -28,6 +29,7 @@ use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::metrics::Metrics;
 use crate::manifest::db_file::sst_name;
 use crate::read::Reader;
+use crate::view::value::Parts;
 use crate::workers::worker::CompactionWorker;
 use crate::write::define::check_name;
 use crate::write::{commit, define, flush};
@@ -187,7 +189,7 @@ impl Builder {
     ///
     /// Another process may write to the database meanwhile. As long as the files that this process shows exist, reads
     /// show them. When a writer has removed one, the read that misses it takes the newest files. A read that begins
-    /// there, such as [`Table::get`], shows them and succeeds. A snapshot or a range goes on if the newest files show
+    /// there, such as [`Table::get`](crate::Reader::get), shows them and succeeds. A snapshot or a range goes on if the newest files show
     /// the same version; otherwise it ends with [`Error::Outdated`]. No read ever shows a part of one version and a
     /// part of another.
     pub fn read_only(mut self, read_only: bool) -> Self {
@@ -257,7 +259,7 @@ impl Builder {
     /// Whether the thread that polls a future reads a page itself if the future misses only this page and no other future of
     /// the database waits for the disk. Default false: other threads read it, and no poll waits.
     ///
-    /// A future that is alone then takes the time of [`Table::get`], where it otherwise takes two changes of threads more. But
+    /// A future that is alone then takes the time of [`Table::get`](crate::Reader::get), where it otherwise takes two changes of threads more. But
     /// its poll blocks for one read of the disk, so this is for a program that awaits one read after the other, and whose
     /// executor has nothing else to do on that thread. Many futures that are polled in turn are read one by one.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
@@ -441,7 +443,12 @@ impl Builder {
 impl Readable for Database {
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
         self.check_table(table)?;
-        Ok(table.reader())
+        Ok(table.seen_at(None))
+    }
+
+    fn select<'r>(&'r self, selection: &'r Selection) -> Result<Reader<'r, Parts>> {
+        selection.handle().check_handle(&self.handle)?;
+        Ok(selection.seen_at(None))
     }
 }
 

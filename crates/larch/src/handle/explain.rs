@@ -1,22 +1,18 @@
 //! Explains a read: which files it visited and why, which pages it found in memory, which it read, and how often it waited. It
 //! does not know how a read works.
 //!
-//! A read is explained by doing it: the code of [`Table::get`] and [`Table::range`] runs on a session that takes notes. This
+//! A read is explained by doing it: the code of [`Reader::get`] and [`Reader::range`] runs on a session that takes notes. This
 //! file adds to the notes which files were left out because of their bounds.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
-use crate::core::snapshots::PinnedVersion;
 use crate::handle::index::Index;
-use crate::handle::selection::Selection;
-use crate::handle::snapshot::Snapshot;
-use crate::handle::table::Table;
 use crate::indexes::entry::{self, IndexEntry};
 use crate::indexes::read::MOST_IN_ROUND;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::multi::AnswerBytes;
 use crate::read::range::RangeRows;
-use crate::read::{Reader, multi};
+use crate::read::{Content, Reader, multi};
 use crate::view::found::FoundRow;
 use crate::view::level::files_between;
 use crate::view::part_list::PartList;
@@ -38,7 +34,7 @@ mod text;
 pub use pages::notes::PageFound;
 pub use store::ExplainedStore;
 
-/// What a read did, from [`Table::explain_get`] and [`Table::explain_scan`]. It can be printed as a table for people.
+/// What a read did, from [`Table::explain_get`](crate::Reader::explain_get) and [`Table::explain_scan`](crate::Reader::explain_scan). It can be printed as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -221,8 +217,9 @@ impl Explanation {
     }
 }
 
-impl Table {
-    /// Gets `key` as [`Table::get`] does, and returns what this took instead of the value.
+impl<V: Content> Reader<'_, V> {
+    /// Gets `key` as [`Reader::get`] does, and returns what this took instead of what was found. What a transaction has written itself
+    /// is not looked at.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -241,36 +238,32 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::get`].
+    /// As [`Reader::get`].
     pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
-        self.inner().check_whole()?;
-        self.explain_get_of(key.as_ref(), &PartList::whole(), None)
+        V::check(self.handle())?;
+        self.look(|table| self.explain_get_in(table, key.as_ref()))
     }
 
-    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See [`Table::range`]
+    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See [`Reader::range`]
     /// and [`Range::limit`](crate::Range::limit).
     ///
     /// # Errors
     ///
-    /// As the rows of [`Table::range`].
+    /// As the rows of [`Reader::range`].
     pub fn explain_scan(
         &self,
         range: impl IntoKeyRange,
         limit: Option<u64>,
         direction: Direction,
     ) -> Result<Explanation> {
-        self.inner().check_whole()?;
-        let scan = (bounds::owned(&range), limit, direction);
-        self.explain_scan_of(scan, PartList::whole(), self.inner().pin(), |_, _| {})
+        V::check(self.handle())?;
+        self.explain_scan_with((bounds::owned(&range), limit, direction), |_, _| {})
     }
 
-    fn explain_get_of(&self, key: &[u8], wanted: &PartList, pin: Option<&Arc<PinnedVersion>>) -> Result<Explanation> {
-        Reader::new(self.inner(), pin, *wanted).look(|table| self.explain_get_in(table, key, wanted))
-    }
-
-    fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &PartList) -> Result<Explanation> {
-        let (cache, at) = (&self.core().env.cache, table.at);
-        let watch = StoreWatch::begin(&*self.core().env.machine.disk);
+    fn explain_get_in(&self, table: TableView<'_>, key: &[u8]) -> Result<Explanation> {
+        let env = &self.handle().core().env;
+        let (cache, at) = (&env.cache, table.at);
+        let watch = StoreWatch::begin(&*env.machine.disk);
         let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
         let mut read = PointRead::new(table, key);
         let (answer, memory_rows, decided) = match retry(&session, || read.answer(&session))? {
@@ -278,7 +271,7 @@ impl Table {
             Answer::Gone => (Explained::Erased, 0, Verdict::Erased),
             Answer::Row(found) => {
                 let is_memory = matches!(found, FoundRow::Memory(_));
-                let parts = point::load(&session, cache, found, wanted)?;
+                let parts = point::load(&session, cache, found, self.wanted())?;
                 let value_bytes = parts.iter().map(|part| part.len() as u64).sum();
                 (Explained::Found { value_bytes }, u64::from(is_memory), Verdict::Row)
             }
@@ -299,10 +292,11 @@ impl Table {
     }
 
     /// Looks `keys` up together, as a read by an index does, and returns what this took.
-    fn explain_rows_of(&self, keys: &[Vec<u8>], wanted: &PartList, pin: &Arc<PinnedVersion>) -> Result<Explanation> {
-        Reader::new(self.inner(), Some(pin), *wanted).look(|table| {
-            let (cache, at) = (&self.core().env.cache, table.at);
-            let watch = StoreWatch::begin(&*self.core().env.machine.disk);
+    fn explain_rows(&self, keys: &[Vec<u8>]) -> Result<Explanation> {
+        self.look(|table| {
+            let env = &self.handle().core().env;
+            let (cache, at) = (&env.cache, table.at);
+            let watch = StoreWatch::begin(&*env.machine.disk);
             let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
             let candidates = |files: &TableFiles| {
                 let files = keys.iter().flat_map(|key| files.files_with_key(key));
@@ -313,7 +307,7 @@ impl Table {
             let mut rest = keys;
             while !rest.is_empty() {
                 let next = &rest[..rest.len().min(MOST_IN_ROUND)];
-                let found = multi::get::<Parts, _>(&session, cache, table, next, (wanted, AnswerBytes::ROUND))?;
+                let found = multi::get::<Parts, _>(&session, cache, table, next, (self.wanted(), AnswerBytes::ROUND))?;
                 rest = &rest[found.len()..];
                 for row in found.into_iter().flatten() {
                     rows += 1;
@@ -334,25 +328,24 @@ impl Table {
     }
 
     /// `each` receives the key and the first part of each row.
-    fn explain_scan_of(
+    fn explain_scan_with(
         &self,
         (range, limit, direction): (bounds::Owned, Option<u64>, Direction),
-        wanted: PartList,
-        pin: Arc<PinnedVersion>,
         mut each: impl FnMut(&[u8], &[u8]),
     ) -> Result<Explanation> {
+        let (core, identity, pin) = (self.handle().core(), &self.handle().identity, self.pin());
         let version = pin.version();
         // Like a range it holds no view. It notes what it has to know of each.
         let (memtables, mut generation, mut known) = {
-            let view = self.core().views.of_pin(&pin);
-            let table = view.table(self.identity(), version)?;
+            let view = core.views.of_pin(&pin);
+            let table = view.table(identity, version)?;
             let (low, high) = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
             let known = Known::new(table, |files| numbers_between(files, low, high));
             (table.memtables().count() as u64, view.generation, known)
         };
-        let watch = StoreWatch::begin(&*self.core().env.machine.disk);
-        let session = Session::new(&self.core().env.cache, Reason::Scan, Admit::Keep).with_notes();
-        let rows = RangeRows::new(session, self.inner(), wanted, pin, range);
+        let watch = StoreWatch::begin(&*core.env.machine.disk);
+        let session = Session::new(&core.env.cache, Reason::Scan, Admit::Keep).with_notes();
+        let rows = RangeRows::new(session, self.handle(), *self.wanted(), pin, range);
         let mut scan = rows.limit(limit.unwrap_or(u64::MAX));
         let (mut rows, mut memory_rows, mut value_bytes) = (0, 0, 0);
         while let Some(row) = scan.next(direction)? {
@@ -361,10 +354,10 @@ impl Table {
             let parts = row.parts()?;
             value_bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
             each(row.key(), parts.first().map_or(&[], |part| &part[..]));
-            if self.core().views.generation() != generation {
-                let view = self.core().views.newest();
+            if core.views.generation() != generation {
+                let view = core.views.newest();
                 generation = view.generation;
-                known.learn(view.table(self.identity(), version)?);
+                known.learn(view.table(identity, version)?);
             }
         }
         let answer = Explained::Rows { rows, value_bytes };
@@ -395,8 +388,9 @@ impl Index {
             keys.extend(IndexEntry::of(key, value).map(|entry| entry.row_key().to_vec()));
         };
         let entries = (entry::bounds_of(&bounds::owned(&range)), limit, direction);
-        let entries = self.entry_table().explain_scan_of(entries, PartList::whole(), pin.clone(), each)?;
-        Ok(ExplainedByIndex { entries, rows: table.explain_rows_of(&keys, &all, &pin)? })
+        let index: Reader<'_> = Reader::new(self.entry_table().inner(), Some(&pin), PartList::whole());
+        let rows: Reader<'_, Parts> = Reader::new(table.inner(), Some(&pin), all);
+        Ok(ExplainedByIndex { entries: index.explain_scan_with(entries, each)?, rows: rows.explain_rows(&keys)? })
     }
 }
 
@@ -405,63 +399,6 @@ fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) ->
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let runs = level0.chunks(1).chain(deeper.iter().map(|level| level.as_slice()));
     runs.flat_map(|run: &[Arc<DbFile>]| &run[files_between(run, low, high)]).map(|file| file.number).collect()
-}
-
-impl Selection {
-    /// Gets parts of the row `key` as [`Selection::get`] does, and returns what this took instead of the parts.
-    ///
-    /// # Errors
-    ///
-    /// As [`Selection::get`].
-    pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
-        self.table().explain_get_of(key.as_ref(), self.wanted(), self.pinned())
-    }
-
-    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See
-    /// [`Selection::range`].
-    ///
-    /// # Errors
-    ///
-    /// As the rows of [`Selection::range`].
-    pub fn explain_scan(
-        &self,
-        range: impl IntoKeyRange,
-        limit: Option<u64>,
-        direction: Direction,
-    ) -> Result<Explanation> {
-        let scan = (bounds::owned(&range), limit, direction);
-        self.table().explain_scan_of(scan, *self.wanted(), self.reader().pin(), |_, _| {})
-    }
-}
-
-impl Snapshot {
-    /// As [`Table::explain_get`], at this snapshot. For column groups see [`Selection::at`].
-    ///
-    /// # Errors
-    ///
-    /// As a get at this snapshot.
-    pub fn explain_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Explanation> {
-        let pin = self.pin_of(table)?;
-        table.inner().check_whole()?;
-        table.explain_get_of(key.as_ref(), &PartList::whole(), Some(pin))
-    }
-
-    /// As [`Table::explain_scan`], at this snapshot. For column groups see [`Selection::at`].
-    ///
-    /// # Errors
-    ///
-    /// As the rows of a range at this snapshot.
-    pub fn explain_scan(
-        &self,
-        table: &Table,
-        range: impl IntoKeyRange,
-        limit: Option<u64>,
-        direction: Direction,
-    ) -> Result<Explanation> {
-        let pin = self.pin_of(table)?.clone();
-        table.inner().check_whole()?;
-        table.explain_scan_of((bounds::owned(&range), limit, direction), PartList::whole(), pin, |_, _| {})
-    }
 }
 
 /// What a read found, besides its pages.

@@ -66,9 +66,9 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// As [`Table::get`]; [`Error::TableDropped`] also if the index was dropped.
+    /// As [`Table::get`](crate::Reader::get); [`Error::TableDropped`] also if the index was dropped.
     pub fn get_by(&self, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
-        self.get_in(&self.table.reader(), index_key.as_ref())
+        self.table.get_by(self, index_key)
     }
 
     /// As [`Index::get_by`], as a future.
@@ -87,7 +87,7 @@ impl Index {
     ///
     /// Making it never fails. It answers with the errors of [`Index::get_by`], and goes on answering with its first error.
     pub fn range_by(&self, range: impl IntoKeyRange) -> RangeBy {
-        self.range_in(&self.table.reader(), &range)
+        self.table.range_by(self, range)
     }
 
     /// As [`Index::range_by`], for futures.
@@ -98,37 +98,13 @@ impl Index {
     /// The entries of the index whose keys are in `range`, in order, from either end. No row is read, so this is the way to count, and
     /// to read what the index has by itself.
     pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
-        self.entries_in(&self.table.reader(), &range)
-    }
-
-    /// As [`Index::get_by`], as `rows` reads the table.
-    pub(super) fn get_in<V: Content>(&self, rows: &Reader<'_>, index_key: &[u8]) -> Result<Vec<(Key, V)>> {
-        let rows = self.range_in(rows, &key_range(index_key));
-        rows.map(|row| row.map(|(entry, content)| (entry.row_key().into(), content))).collect()
-    }
-
-    /// As [`Index::range_by`], as `rows` reads the table.
-    pub(super) fn range_in<V: Content>(&self, rows: &Reader<'_>, range: &impl IntoKeyRange) -> RangeBy<V> {
-        let by_index = RangeBy::new(rows, self.entries.inner(), bounds::owned(range));
-        match self.check_reader(rows) {
-            Ok(()) => by_index,
-            Err(error) => by_index.failed(error),
-        }
-    }
-
-    /// As [`Index::entries`], as `rows` reads the table.
-    pub(super) fn entries_in(&self, rows: &Reader<'_>, range: &impl IntoKeyRange) -> Entries {
-        let entries = Entries::new(rows, self.entries.inner(), bounds::owned(range));
-        match self.check_reader(rows) {
-            Ok(()) => entries,
-            Err(error) => entries.failed(error),
-        }
+        self.table.entries(self, range)
     }
 
     /// Refuses to give rows of another table, and those of a version at which the index did not have all entries yet.
-    fn check_reader(&self, rows: &Reader<'_>) -> Result<()> {
-        rows.table().check_handle(&self.table.inner().handle)?;
-        let table = &rows.table().identity;
+    fn check_reader<V>(&self, rows: &Reader<'_, V>) -> Result<()> {
+        rows.handle().check_handle(&self.table.inner().handle)?;
+        let table = &rows.handle().identity;
         let names = || (table.name.as_str().into(), self.name().into());
         if table.id != self.table.id() {
             let (table, index) = names();
@@ -146,7 +122,7 @@ impl Index {
     /// # Errors
     ///
     /// A difference is no error: it is in the result. [`Error::NoExtractor`] if nothing makes the keys of the index; otherwise as
-    /// [`Table::get`].
+    /// [`Table::get`](crate::Reader::get).
     pub fn check(&self, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
         self.check_until(&Limit::none(&self.table.core().env.machine.clock), progress)
     }
@@ -159,6 +135,37 @@ impl Index {
     pub(super) fn check_until(&self, limit: &Limit, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
         let live = LiveIndex::new(self.entries.identity().clone(), &self.table.core().env.options.extractors);
         check::check(self.table.inner(), &live, limit, progress)
+    }
+}
+
+impl<V: Content> Reader<'_, V> {
+    /// The rows that have this key in `index`, which is one of the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::get_by`].
+    pub fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, V)>> {
+        let rows = self.range_by(index, key_range(index_key.as_ref()));
+        rows.map(|row| row.map(|(entry, content)| (entry.row_key().into(), content))).collect()
+    }
+
+    /// The rows whose keys in `index`, which is one of the table, are in `range`, in the order of the index, from either end. See
+    /// [`Index::range_by`].
+    pub fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy<V> {
+        let rows = RangeBy::new(self, index.entries.inner(), bounds::owned(&range));
+        match index.check_reader(self) {
+            Ok(()) => rows,
+            Err(error) => rows.failed(error),
+        }
+    }
+
+    /// The entries of `index`, which is one of the table, whose keys are in `range`, without their rows. See [`Index::entries`].
+    pub fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries {
+        let entries = Entries::new(self, index.entries.inner(), bounds::owned(&range));
+        match index.check_reader(self) {
+            Ok(()) => entries,
+            Err(error) => entries.failed(error),
+        }
     }
 }
 

@@ -185,7 +185,7 @@ fn fill(
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
     let keys_alone = PartList::nothing(table.options.groups.len().max(1));
-    let mut rows = Reader::new(&reader, None, keys_alone).range::<Parts>((Bound::Unbounded, Bound::Unbounded));
+    let mut rows = Reader::<Parts>::new(&reader, None, keys_alone).range_within((Bound::Unbounded, Bound::Unbounded));
     let Some(last) = rows.next_back() else { return Ok(()) };
     let (through, _) = last?;
     let most_bytes = (core.env.options.write_buffer_bytes / BUFFER_SHARE) as usize;

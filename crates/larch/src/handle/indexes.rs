@@ -75,7 +75,7 @@ impl Table {
     /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing makes its keys.
     /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] for a row that the index cannot have.
     /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without indexes.
-    /// * The errors of [`Table::get`] and [`Table::insert`].
+    /// * The errors of [`Table::get`](crate::Reader::get) and [`Table::insert`].
     pub fn create_index(
         &self,
         name: &str,

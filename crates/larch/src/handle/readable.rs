@@ -1,7 +1,6 @@
 //! What rows can be read from: the database as it is now, a snapshot of it, or a transaction. Reading is `read/`.
 
 use super::index::{Index, key_range};
-use super::selected::Selected;
 use super::selection::Selection;
 use super::snapshot::Snapshot;
 use super::table::Table;
@@ -10,14 +9,14 @@ use crate::base::error::Result;
 use crate::indexes::read::{Entries, RangeBy, ScanBy};
 use crate::read::{Cursor, Range, Reader, Scan, Tried};
 use crate::view::precharge::Prefetched;
-use crate::view::value::{Key, Value};
-use sst::{Direction, Limits};
+use crate::view::value::{Key, Parts, Value};
+use sst::Limits;
 
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
-/// All functions but one are made of [`Readable::reader`]. They do what the functions of [`Table`] with the same names
-/// do.
+/// [`Readable::reader`] gives what reads a table there; all other functions are made of it and do what those of [`Reader`] with the same
+/// names do. Behind `dyn Readable` there are [`Readable::reader`] and [`Readable::select`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,150 +45,7 @@ pub trait Readable: Sync {
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table is one of another database.
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
 
-    /// The value of `key` in `table`, or `None` if the key has no value. See [`Table::get`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Table::get`].
-    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.reader(table)?.get(key.as_ref())
-    }
-
-    /// As [`Readable::get`], but only with what is in memory. See [`Table::try_get`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Table::get`].
-    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
-        self.reader(table)?.try_get(key.as_ref())
-    }
-
-    /// As [`Readable::get`], as a future. See [`Table::get_async`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Table::get`].
-    fn get_async<K: AsRef<[u8]> + Send>(
-        &self,
-        table: &Table,
-        key: K,
-    ) -> impl Future<Output = Result<Option<Value>>> + Send {
-        async move { self.reader(table)?.get_async(key.as_ref()).await }
-    }
-
-    /// Whether `key` has a value. See [`Table::contains_key`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Table::contains_key`].
-    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.reader(table)?.contains_key(key.as_ref())
-    }
-
-    /// The values of `keys` in `table`, in the order of the keys. See [`Table::multi_get`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Table::get`].
-    fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Value>>> {
-        self.reader(table)?.multi_get(&Vec::from_iter(keys))
-    }
-
-    /// As [`Readable::multi_get`], as a future. See [`Table::multi_get_async`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Table::get`].
-    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
-        let keys = Vec::from_iter(keys);
-        async move { self.reader(table)?.multi_get_async(&keys).await }
-    }
-
-    /// Loads the pages that reading `range` of `table` from its start will need, see [`Table::prefetch`]. A transaction does not depend
-    /// on what it has only loaded.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Table::prefetch`].
-    fn prefetch(&self, table: &Table, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
-        self.reader(table)?.prefetch(bounds::owned(&range), limits, Direction::Forward, table.all_groups())
-    }
-
-    /// The rows of `table` with keys in `range`, in the order of the keys, from either end. See [`Table::range`]. If
-    /// the table belongs to another database, the range answers with
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable).
-    fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range {
-        match self.reader(table) {
-            Ok(reader) => reader.range(bounds::owned(&range)),
-            Err(error) => table.reader().range(bounds::owned(&range)).failed(error),
-        }
-    }
-
-    /// As [`Readable::range`], for futures. See [`Table::scan_async`].
-    fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan {
-        self.range(table, range).into()
-    }
-
-    /// The rows that have this key in `index`. See [`Index::get_by`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the index belongs to another database; otherwise as [`Index::get_by`].
-    fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
-        index.get_in(&self.reader(index.table())?, index_key.as_ref())
-    }
-
-    /// As [`Readable::get_by`], as a future. See [`Index::get_by_async`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Readable::get_by`].
-    fn get_by_async<K: AsRef<[u8]> + Send>(
-        &self,
-        index: &Index,
-        index_key: K,
-    ) -> impl Future<Output = Result<Vec<(Key, Value)>>> + Send {
-        let rows = self.range_by(index, key_range(index_key.as_ref()));
-        rows.all_async()
-    }
-
-    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See [`Index::range_by`].
-    fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy {
-        match self.reader(index.table()) {
-            Ok(reader) => index.range_in(&reader, &range),
-            Err(error) => index.range_by(range).failed(error),
-        }
-    }
-
-    /// As [`Readable::range_by`], for futures. See [`Index::scan_by_async`].
-    fn scan_by_async(&self, index: &Index, range: impl IntoKeyRange) -> ScanBy {
-        self.range_by(index, range).into()
-    }
-
-    /// The entries of `index` whose keys are in `range`, without their rows. See [`Index::entries`].
-    fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries {
-        match self.reader(index.table()) {
-            Ok(reader) => index.entries_in(&reader, &range),
-            Err(error) => index.entries(range).failed(error),
-        }
-    }
-
-    /// What `selection` shows of its table here, in place of the rows of now.
+    /// What reads the parts that `selection` gives of its table here, in place of the rows of now.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -211,32 +67,288 @@ pub trait Readable: Sync {
     /// # Errors
     ///
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
-    fn select<'r>(&'r self, selection: &'r Selection) -> Result<Selected<'r>> {
-        Ok(Selected::new(self.reader(selection.table())?.parts(*selection.wanted())))
+    fn select<'r>(&'r self, selection: &'r Selection) -> Result<Reader<'r, Parts>>;
+
+    /// The value of `key` in `table`, or `None` if the key has no value. See [`Reader::get`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::get`].
+    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.get(key)
+    }
+
+    /// As [`Readable::get`], but only with what is in memory. See [`Reader::try_get`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::get`].
+    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.try_get(key)
+    }
+
+    /// As [`Readable::get`], as a future. See [`Reader::get_async`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::get`].
+    fn get_async<K: AsRef<[u8]> + Send>(
+        &self,
+        table: &Table,
+        key: K,
+    ) -> impl Future<Output = Result<Option<Value>>> + Send
+    where
+        Self: Sized,
+    {
+        async move { self.reader(table)?.get_async(key.as_ref()).await }
+    }
+
+    /// Whether `key` has a value. See [`Reader::contains_key`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::contains_key`].
+    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.contains_key(key)
+    }
+
+    /// As [`Readable::contains_key`], but only with what is in memory. See [`Reader::try_contains_key`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::contains_key`].
+    fn try_contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<bool>>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.try_contains_key(key)
+    }
+
+    /// As [`Readable::contains_key`], as a future. See [`Reader::contains_key_async`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::contains_key`].
+    fn contains_key_async<K: AsRef<[u8]> + Send>(
+        &self,
+        table: &Table,
+        key: K,
+    ) -> impl Future<Output = Result<bool>> + Send
+    where
+        Self: Sized,
+    {
+        async move { self.reader(table)?.contains_key_async(key.as_ref()).await }
+    }
+
+    /// The values of `keys` in `table`, in the order of the keys. See [`Reader::multi_get`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::get`].
+    fn multi_get<K: AsRef<[u8]>>(&self, table: &Table, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.multi_get(keys)
+    }
+
+    /// As [`Readable::multi_get`], as a future. See [`Reader::multi_get_async`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::get`].
+    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send
+    where
+        Self: Sized,
+    {
+        let keys = Vec::from_iter(keys);
+        async move { self.reader(table)?.multi_get_async(&keys).await }
+    }
+
+    /// Loads the pages that reading `range` of `table` from its start will need, see [`Reader::prefetch`]. A transaction does not depend
+    /// on what it has only loaded.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::prefetch`].
+    fn prefetch(&self, table: &Table, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.prefetch(range, limits)
+    }
+
+    /// The rows of `table` with keys in `range`, in the order of the keys, from either end. See [`Reader::range`]. If
+    /// the table belongs to another database, the range answers with
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable).
+    fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range
+    where
+        Self: Sized,
+    {
+        match self.reader(table) {
+            Ok(reader) => reader.range(range),
+            Err(error) => table.range(range).failed(error),
+        }
+    }
+
+    /// As [`Readable::range`], for futures. See [`Reader::scan_async`].
+    fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan
+    where
+        Self: Sized,
+    {
+        self.range(table, range).into()
+    }
+
+    /// The rows of `table` whose keys begin with `prefix`, see [`Reader::prefix`] and [`Readable::range`].
+    fn prefix(&self, table: &Table, prefix: impl AsRef<[u8]>) -> Range
+    where
+        Self: Sized,
+    {
+        self.range(table, bounds::of_prefix(prefix.as_ref()))
     }
 
     /// All rows of `table`, see [`Readable::range`].
-    fn iter(&self, table: &Table) -> Range {
+    fn iter(&self, table: &Table) -> Range
+    where
+        Self: Sized,
+    {
         self.range(table, ..)
     }
 
-    /// A cursor over all rows of `table`. See [`Table::cursor`]. If the table belongs to another database, the cursor answers
+    /// The row of `table` with the least key, or `None` if it is empty. See [`Reader::first_key_value`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::get`].
+    fn first_key_value(&self, table: &Table) -> Result<Option<(Key, Value)>>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.first_key_value()
+    }
+
+    /// The row of `table` with the greatest key, or `None` if it is empty. See [`Reader::last_key_value`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Reader::get`].
+    fn last_key_value(&self, table: &Table) -> Result<Option<(Key, Value)>>
+    where
+        Self: Sized,
+    {
+        self.reader(table)?.last_key_value()
+    }
+
+    /// A cursor over all rows of `table`. See [`Reader::cursor`]. If the table belongs to another database, the cursor answers
     /// with [`Error::ForeignTable`](crate::Error::ForeignTable).
-    fn cursor(&self, table: &Table) -> Cursor {
+    fn cursor(&self, table: &Table) -> Cursor
+    where
+        Self: Sized,
+    {
         self.cursor_in(table, ..)
     }
 
     /// A cursor over the rows of `table` with keys in `range`, see [`Readable::cursor`].
-    fn cursor_in(&self, table: &Table, range: impl IntoKeyRange) -> Cursor {
+    fn cursor_in(&self, table: &Table, range: impl IntoKeyRange) -> Cursor
+    where
+        Self: Sized,
+    {
         match self.reader(table) {
-            Ok(reader) => reader.cursor(bounds::owned(&range)),
-            Err(error) => table.reader().cursor(bounds::owned(&range)).failed(error),
+            Ok(reader) => reader.cursor_in(range),
+            Err(error) => table.cursor_in(range).failed(error),
+        }
+    }
+
+    /// The rows that have this key in `index`. See [`Index::get_by`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the index belongs to another database; otherwise as [`Index::get_by`].
+    fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>>
+    where
+        Self: Sized,
+    {
+        self.reader(index.table())?.get_by(index, index_key)
+    }
+
+    /// As [`Readable::get_by`], as a future. See [`Index::get_by_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Readable::get_by`].
+    fn get_by_async<K: AsRef<[u8]> + Send>(
+        &self,
+        index: &Index,
+        index_key: K,
+    ) -> impl Future<Output = Result<Vec<(Key, Value)>>> + Send
+    where
+        Self: Sized,
+    {
+        let rows = self.range_by(index, key_range(index_key.as_ref()));
+        rows.all_async()
+    }
+
+    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See [`Index::range_by`].
+    fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy
+    where
+        Self: Sized,
+    {
+        match self.reader(index.table()) {
+            Ok(reader) => reader.range_by(index, range),
+            Err(error) => index.range_by(range).failed(error),
+        }
+    }
+
+    /// As [`Readable::range_by`], for futures. See [`Index::scan_by_async`].
+    fn scan_by_async(&self, index: &Index, range: impl IntoKeyRange) -> ScanBy
+    where
+        Self: Sized,
+    {
+        self.range_by(index, range).into()
+    }
+
+    /// The entries of `index` whose keys are in `range`, without their rows. See [`Index::entries`].
+    fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries
+    where
+        Self: Sized,
+    {
+        match self.reader(index.table()) {
+            Ok(reader) => reader.entries(index, range),
+            Err(error) => index.entries(range).failed(error),
         }
     }
 }
 
 impl Readable for Snapshot {
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
-        Ok(table.reader_at(Some(self.pin_of(table)?)))
+        Ok(table.seen_at(Some(self.pin_of(table)?)))
+    }
+
+    fn select<'r>(&'r self, selection: &'r Selection) -> Result<Reader<'r, Parts>> {
+        Ok(selection.seen_at(Some(self.pin_of(selection)?)))
     }
 }

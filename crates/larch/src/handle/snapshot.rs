@@ -1,9 +1,9 @@
 //! The database as it was at one version. Reads of it are in `readable`.
 
-use super::table::Table;
 use crate::base::error::Result;
 use crate::core::handle::DatabaseHandle;
 use crate::core::snapshots::PinnedVersion;
+use crate::read::Reader;
 use os::sync::Arc;
 use sst::Version;
 
@@ -43,13 +43,13 @@ impl Snapshot {
         self.pin.version()
     }
 
-    /// What keeps the version of the snapshot, for a read of `table`.
+    /// What keeps the version of the snapshot, for a read of these rows.
     ///
     /// # Errors
     ///
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
-    pub(crate) fn pin_of(&self, table: &Table) -> Result<&Arc<PinnedVersion>> {
-        table.inner().check_handle(&self.handle)?;
+    pub(crate) fn pin_of<V>(&self, rows: &Reader<'_, V>) -> Result<&Arc<PinnedVersion>> {
+        rows.handle().check_handle(&self.handle)?;
         Ok(&self.pin)
     }
 }

@@ -1,24 +1,22 @@
 //! Statistics of a table, as its users ask for them. `stats/` does the work.
 
-use super::snapshot::Snapshot;
-use super::table::Table;
 use crate::base::bounds::{self, IntoKeyRange};
-use crate::base::error::Result;
-use crate::core::snapshots::PinnedVersion;
+use crate::base::error::{Error, Result};
+use crate::read::{Content, Reader};
 use crate::stats::shape::Resolution;
 use crate::stats::types::RangeStats;
 use crate::stats::{estimate, exact, shape};
 use crate::view::point::PointRead;
-use crate::view::value::{Key, Value};
+use crate::view::value::Key;
 use crate::view::{TableView, ahead};
-use os::sync::Arc;
 use pages::{Reason, Session, retry};
 use sst::KeyRange;
 use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
-/// The statistics of a table, as of now or of a snapshot. Made by [`Table::statistics`]; cloning is cheap. [`Table`]
-/// has the most common ones, too.
+/// Statistics of a table, as of now or of a snapshot. In a transaction a statistic counts as a read of its range. It does not count rows
+/// that the transaction has written itself, so it is refused with [`Error::OwnWrites`](crate::Error::OwnWrites) after the first write to
+/// the table.
 ///
 /// Estimates read index nodes and no data pages. Only a data page knows which of its rows lie before an end of the
 /// range, so an estimate is an interval, which always contains the true number. What the manifest says is enough for
@@ -36,28 +34,12 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 /// fruit.remove("banana")?;
 /// assert!(fruit.count("a".."c")?.contains(1));
 /// assert_eq!(fruit.count_exact("a".."c")?, 1);
-/// assert_eq!(fruit.statistics().at(&before)?.count_exact("a".."c")?, 2);
+/// assert_eq!(fruit.at(&before)?.count_exact("a".."c")?, 2);
 /// assert_eq!(fruit.nth(.., 1)?.expect("two are left").0[..], *b"cherry");
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
-pub struct Statistics {
-    table: Table,
-    /// Keeps the version of the snapshot. `None`: each question sees the newest version.
-    pin: Option<Arc<PinnedVersion>>,
-}
-
-impl Statistics {
-    /// The same statistics as of `snapshot`, which is kept as long as the result lives.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the snapshot is of another database than the table.
-    pub fn at(&self, snapshot: &Snapshot) -> Result<Self> {
-        Ok(Self { pin: Some(snapshot.pin_of(&self.table)?.clone()), ..self.clone() })
-    }
-
+impl<V: Content> Reader<'_, V> {
     /// Asks what lies in `range`; the answer is `otherwise` if no key can be in it.
     fn ask<T>(
         &self,
@@ -66,15 +48,29 @@ impl Statistics {
         ask: impl Fn(&Session, TableView<'_>, &KeyRange) -> Result<T>,
     ) -> Result<T> {
         let span = bounds::keys(&range);
-        let found = self.table.reader_at(self.pin.as_ref()).look(|table| {
-            let session = self.table.inner().session(Reason::Statistics);
+        self.note_counted(&bounds::owned(&range))?;
+        let found = self.look(|table| {
+            let session = self.handle().session(Reason::Statistics);
             span.as_ref().map(|span| ask(&session, table, span)).transpose()
         })?;
         Ok(found.unwrap_or(otherwise))
     }
 
+    /// Notes that a transaction depends on the rows in a range, and refuses to count rows that it has written itself.
+    fn note_counted(&self, range: &bounds::Owned) -> Result<()> {
+        let Some(work) = self.work() else { return Ok(()) };
+        let (own, read) = work.read_range(self.handle().id(), range);
+        if let Some(read) = read {
+            read.close(None);
+        }
+        match own {
+            Some(_) => Err(Error::OwnWrites(self.handle().identity.name.clone())),
+            None => Ok(()),
+        }
+    }
+
     fn readahead(&self) -> Readahead {
-        let env = &self.table.core().env;
+        let env = &self.handle().core().env;
         ahead::readahead(&env.cache, &*env.machine.reads)
     }
 
@@ -83,7 +79,21 @@ impl Statistics {
     ///
     /// Where only one source has keys (a file, a level below the first, or the memtables), the interval is as wide as
     /// what is not known of the data pages at its ends. Where several sources have keys, it reaches from the rows of
-    /// the largest one to the rows of all of them together. [`Statistics::count_exact`] is for an exact number.
+    /// the largest one to the rows of all of them together. [`Reader::count_exact`] is for an exact number.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, b"ripe")?;
+    /// }
+    /// let estimate = fruit.count("a".."c")?;
+    /// assert!(estimate.low <= 2 && 2 <= estimate.high);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -99,10 +109,9 @@ impl Statistics {
     /// pages. Where several files have keys, or range erases hide some rows, it merges their keys, which reads all data
     /// pages there.
     ///
-    ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn count_exact(&self, range: impl IntoKeyRange) -> Result<u64> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
@@ -111,16 +120,16 @@ impl Statistics {
     ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn size(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.ask(range, Estimate::default(), estimate::size)
     }
 
-    /// What lies in `range`, and where. It is as cheap as [`Statistics::count`].
+    /// What lies in `range`, and where. It is as cheap as [`Reader::count`].
     ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn range_stats(&self, range: impl IntoKeyRange) -> Result<RangeStats> {
         self.ask(range, RangeStats::default(), estimate::range_stats)
     }
@@ -150,7 +159,7 @@ impl Statistics {
     ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn histogram(&self, range: impl IntoKeyRange, metric: Metric, resolution: Resolution) -> Result<Histogram> {
         let total = Estimate::default();
         let buckets = vec![Bucket { end: None, through: total, value: 0 }];
@@ -162,10 +171,9 @@ impl Statistics {
     /// ascending order. There are fewer if there are too few data pages. A cut point belongs to the part after it, and
     /// need not be the key of a row.
     ///
-    ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn split_points(&self, range: impl IntoKeyRange, parts: u64) -> Result<Vec<CutPoint>> {
         self.ask(range, Vec::new(), |session, table, span| shape::split_points(session, table, span, parts))
     }
@@ -176,22 +184,22 @@ impl Statistics {
     /// # Errors
     ///
     /// [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups;
-    /// otherwise as [`Statistics::count`].
-    pub fn nth(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<(Key, Value)>> {
-        self.table.inner().check_whole()?;
+    /// otherwise as [`Reader::count`].
+    pub fn nth(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<(Key, V)>> {
+        V::check(self.handle())?;
         self.ask(range, None, |session, table, span| {
             let Some(key) = exact::nth_key(session, table, span, n, self.readahead())? else { return Ok(None) };
             let mut read = PointRead::new(table, &key);
-            let value = retry(session, || read.get(session, session.cache()))?;
+            let value = retry(session, || V::get(&mut read, session, session.cache(), self.wanted()))?;
             Ok(value.map(|value| (key.into(), value)))
         })
     }
 
-    /// The key of row `n`, as in [`Statistics::nth`]. It works for tables with column groups, too.
+    /// The key of row `n`, as in [`Reader::nth`]. It works for tables with column groups, too.
     ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn nth_key(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<Key>> {
         let nth = |session: &Session, table: TableView<'_>, span: &KeyRange| {
             exact::nth_key(session, table, span, n, self.readahead())
@@ -203,10 +211,9 @@ impl Statistics {
     /// `n` rows, it is at or after the first cut point and before the second. `None` on a side: the end of the range is
     /// the best bound that is known. About 64 points are tried, and for each of them the rows in memory are walked.
     ///
-    ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn nth_between(&self, range: impl IntoKeyRange, n: u64) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
         self.ask(range, (None, None), |session, table, span| shape::nth_between(session, table, span, n))
     }
@@ -219,104 +226,13 @@ impl Statistics {
     /// from each piece. So a key that is stored in several places is drawn more often, and there may be fewer than
     /// `count` keys where many rows are erased or stored twice.
     ///
-    ///
     /// # Errors
     ///
-    /// As [`Statistics::count`].
+    /// As [`Reader::count`].
     pub fn sample(&self, range: impl IntoKeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
         self.ask(range, Vec::new(), |session, table, span| shape::sample(session, table, span, count, seed))
     }
 }
 
-impl Table {
-    /// The statistics of the table. They can be asked as of a snapshot, too: see [`Statistics::at`].
-    pub fn statistics(&self) -> Statistics {
-        Statistics { table: self.clone(), pin: None }
-    }
-
-    /// About how many rows there are in `range`, from index nodes alone: see [`Statistics::count`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let db = larch::Database::open(&directory)?;
-    /// # let fruit = db.table("fruit")?;
-    /// for name in ["apple", "banana", "cherry"] {
-    ///     fruit.insert(name, b"ripe")?;
-    /// }
-    /// let estimate = fruit.count("a".."c")?;
-    /// assert!(estimate.low <= 2 && 2 <= estimate.high);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::count`].
-    pub fn count(&self, range: impl IntoKeyRange) -> Result<Estimate> {
-        self.statistics().count(range)
-    }
-
-    /// How many rows there are in `range`, exactly: see [`Statistics::count_exact`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::count`].
-    pub fn count_exact(&self, range: impl IntoKeyRange) -> Result<u64> {
-        self.statistics().count_exact(range)
-    }
-
-    /// About how many bytes `range` takes: see [`Statistics::size`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::count`].
-    pub fn size(&self, range: impl IntoKeyRange) -> Result<Estimate> {
-        self.statistics().size(range)
-    }
-
-    /// What lies in `range`, and where: see [`Statistics::range_stats`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::count`].
-    pub fn range_stats(&self, range: impl IntoKeyRange) -> Result<RangeStats> {
-        self.statistics().range_stats(range)
-    }
-
-    /// How rows or bytes are spread over the keys of `range`: see [`Statistics::histogram`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::count`].
-    pub fn histogram(&self, range: impl IntoKeyRange, metric: Metric, resolution: Resolution) -> Result<Histogram> {
-        self.statistics().histogram(range, metric, resolution)
-    }
-
-    /// Where to cut `range` into parts of about equal bytes: see [`Statistics::split_points`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::count`].
-    pub fn split_points(&self, range: impl IntoKeyRange, parts: u64) -> Result<Vec<CutPoint>> {
-        self.statistics().split_points(range, parts)
-    }
-
-    /// Row `n` of `range`, counted from 0: see [`Statistics::nth`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::nth`].
-    pub fn nth(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<(Key, Value)>> {
-        self.statistics().nth(range, n)
-    }
-
-    /// Keys of some rows of `range`: see [`Statistics::sample`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Statistics::count`].
-    pub fn sample(&self, range: impl IntoKeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
-        self.statistics().sample(range, count, seed)
-    }
-}
+#[cfg(test)]
+mod tests;

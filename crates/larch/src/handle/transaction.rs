@@ -5,6 +5,7 @@ use super::expected::Expected;
 use super::give_way::give_way_until;
 use super::own_thread::in_thread;
 use super::readable::Readable;
+use super::selection::Selection;
 use super::table::Table;
 use crate::base::bounds::IntoKeyRange;
 use crate::base::conflict::Conflict;
@@ -285,7 +286,7 @@ impl Transaction {
         Ok(match expected {
             Expected::Absent => !self.contains_key(table, key)?,
             Expected::Value(value) => self.get(table, key)?.as_deref() == Some(value),
-            Expected::Version(version) => self.reader(table)?.version_of(key)? == Some(*version),
+            Expected::Version(version) => self.reader(table)?.version_of_key(key)? == Some(*version),
         })
     }
 
@@ -700,6 +701,12 @@ impl Transaction {
         std::mem::take(&mut self.reservation)
     }
 
+    /// What reads the same rows in the transaction.
+    fn read<'r, V>(&'r self, rows: &'r Reader<'static, V>) -> Result<Reader<'r, V>> {
+        rows.handle().check_handle(&self.handle)?;
+        Ok(rows.seen_at(Some(&self.pin)).within(&self.work))
+    }
+
     /// The tables that it has read or written.
     pub(super) fn tables(&self) -> Tables {
         self.work.running.tables()
@@ -717,8 +724,11 @@ impl Drop for Transaction {
 
 impl Readable for Transaction {
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
-        table.inner().check_handle(&self.handle)?;
-        Ok(table.reader_at(Some(&self.pin)).within(&self.work))
+        self.read(table)
+    }
+
+    fn select<'r>(&'r self, selection: &'r Selection) -> Result<Reader<'r, Parts>> {
+        self.read(selection)
     }
 }
 

@@ -11,9 +11,8 @@ use crate::core::handle::TableHandle;
 use crate::core::registry::LiveIndex;
 use crate::read::Reader;
 use crate::view::part_list::PartList;
-use crate::view::value::{Key, Parts, Value};
+use crate::view::value::{Key, Parts};
 use std::fmt;
-use std::ops::Bound;
 
 /// What the check of an index found, see [`Index::check`](crate::Index::check).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,8 +115,8 @@ pub fn check(
     let pin = table.pin();
     let entries = TableHandle::new(table.handle.clone(), index.entries.clone());
     let parts = index.parts(&table.identity);
-    let (rows, entries) = (Reader::new(table, Some(&pin), parts), Reader::new(&entries, Some(&pin), PartList::whole()));
-    let all = || (Bound::Unbounded, Bound::Unbounded);
+    let rows: Reader<'_, Parts> = Reader::new(table, Some(&pin), parts);
+    let entries: Reader<'_> = Reader::new(&entries, Some(&pin), PartList::whole());
     let mut found = IndexCheck::default();
     let keys_of =
         |key: &[u8], row: &Parts, found: &mut IndexCheck| match index
@@ -135,7 +134,7 @@ pub fn check(
     let mut compare = |pending: &mut Vec<(Vec<u8>, Key)>, found: &mut IndexCheck| {
         expected += pending.len() as u64;
         let keys: Vec<Vec<u8>> = pending.iter().map(|(index_key, row)| entry::key(index_key, row)).collect();
-        for ((index_key, row), value) in pending.drain(..).zip(entries.multi_get::<Value, _>(&keys)?) {
+        for ((index_key, row), value) in pending.drain(..).zip(entries.multi_get(&keys)?) {
             if value.is_none_or(|value| !value.is_empty()) {
                 found.report(IndexProblem::Missing { row, index_key: index_key.into() });
             }
@@ -143,7 +142,7 @@ pub fn check(
         limit.check(WORK)
     };
     let mut pending_bytes = 0;
-    for row in rows.range::<Parts>(all()) {
+    for row in rows.iter() {
         let (key, row) = row?;
         found.rows += 1;
         for index_key in keys_of(&key, &row, &mut found)? {
@@ -157,7 +156,7 @@ pub fn check(
         }
     }
     compare(&mut pending, &mut found)?;
-    for (i, entry) in entries.range::<Value>(all()).enumerate() {
+    for (i, entry) in entries.iter().enumerate() {
         entry?;
         found.entries += 1;
         if i % TOGETHER == 0 {
@@ -169,7 +168,7 @@ pub fn check(
         return Ok(found);
     }
 
-    let mut all_entries = entries.range::<Value>(all());
+    let mut all_entries = entries.iter();
     loop {
         let (mut some, mut bytes, mut is_end) = (Vec::new(), 0, true);
         while some.len() < TOGETHER && bytes < MOST_PENDING_BYTES {
@@ -189,7 +188,7 @@ pub fn check(
         let mut some = some.as_slice();
         while !some.is_empty() {
             let keys: Vec<&[u8]> = some.iter().map(IndexEntry::row_key).collect();
-            let found_rows = rows.multi_get_some::<Parts, _>(&keys)?;
+            let found_rows = rows.multi_get_some(&keys)?;
             let (looked_up, rest) = some.split_at(found_rows.len());
             some = rest;
             for (entry, row) in looked_up.iter().zip(found_rows) {

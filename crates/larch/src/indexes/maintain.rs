@@ -168,7 +168,7 @@ impl IndexedWrites<'_> {
         let high = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(end) };
         self.work.depend_on_read_range(table.id, KeyRange::between(Bound::Included(start), high));
         let range = (Bound::Included(start.to_vec()), high.map(<[u8]>::to_vec));
-        Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range(range))
+        Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range_within(range))
     }
 
     /// Erases the entries of the next of the `rows` of [`IndexedWrites::begin_erase`]. Returns whether there may be
@@ -222,8 +222,8 @@ impl IndexedWrites<'_> {
         let keys = KeyRange::between(same.0.as_ref().map(Vec::as_slice), same.1.as_ref().map(Vec::as_slice));
         self.work.depend_on_read_range(index.entries.id, keys.clone());
         let handle = TableHandle::new(self.handle.clone(), index.entries.clone());
-        let entries = Reader::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
-        for entry in entries.range::<Value>(same) {
+        let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
+        for entry in entries.range_within(same) {
             let (entry, value) = match entry {
                 // The index was dropped meanwhile. The commit sees that, too, and runs again without it.
                 Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(None),
@@ -243,7 +243,7 @@ impl IndexedWrites<'_> {
             let info = self.handle.core().views.table_info(*id)?;
             let handle = TableHandle::new(self.handle.clone(), info.clone());
             let high = keys.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
-            let entries = Reader::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
+            let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
             Some((info, entries.range((Bound::Included(keys.start.clone()), high))))
         };
         doubtful.ranges().filter_map(entries).collect()
@@ -306,7 +306,7 @@ impl IndexedWrites<'_> {
         let index = info.index.as_ref().expect("only unique indexes are doubted");
         let table = core.views.table_info(index.table).map_or_else(|| "?".into(), |table| table.name.as_str().into());
         let handle = TableHandle::new(self.handle.clone(), info.clone());
-        let before = Reader::new(&handle, Some(self.pin), PartList::whole());
+        let before = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole());
         let has_second = before.contains_key(&entry::key(second.index_key(), second.row_key()))?;
         let row = if has_second { second } else { first };
         let (key, row) = (row.index_key().into(), row.row_key().into());
@@ -335,7 +335,8 @@ impl IndexedWrites<'_> {
         let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
         // The rows count as read one by one: a row that comes between them has its entries from the commit that writes
         // it.
-        let rows = Reader::new(&handle, Some(self.pin), parts).range::<Parts>((low, Bound::Included(through.to_vec())));
+        let rows =
+            Reader::<Parts>::new(&handle, Some(self.pin), parts).range_within((low, Bound::Included(through.to_vec())));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
         for row in rows.limit(most_rows as u64) {
             let (key, row) = row?;

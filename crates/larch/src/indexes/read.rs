@@ -78,9 +78,9 @@ pub struct Entries {
 
 impl Entries {
     /// The entries of `index` whose keys are within `keys`, as `rows` reads the table of the index.
-    pub(crate) fn new(rows: &Reader<'_>, index: &TableHandle, keys: bounds::Owned) -> Self {
-        let entry_table = EntryTable::new(rows.table(), index);
-        Self { range: rows.of(index).range(entry::bounds_of(&keys)), entry_table }
+    pub(crate) fn new<V>(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
+        let entry_table = EntryTable::new(rows.handle(), index);
+        Self { range: rows.of(index).range_within(entry::bounds_of(&keys)), entry_table }
     }
 
     /// Entries that answer with `error`.
@@ -269,10 +269,10 @@ pub struct RangeBy<V = Value> {
 
 impl<V: Content> RangeBy<V> {
     /// The rows that `rows` reads and that have a key within `keys` in `index`.
-    pub(crate) fn new(rows: &Reader<'_>, index: &TableHandle, keys: bounds::Owned) -> Self {
+    pub(crate) fn new(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let pin = rows.pin();
-        let entry_table = EntryTable::new(rows.table(), index);
-        let entries = rows.pinned(&pin).of(index).range(entry::bounds_of(&keys));
+        let entry_table = EntryTable::new(rows.handle(), index);
+        let entries = rows.pinned(&pin).of(index).range_within(entry::bounds_of(&keys));
         Self { entries, rounds: Rounds::new(rows.later(&pin), entry_table) }
     }
 

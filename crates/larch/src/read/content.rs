@@ -10,6 +10,7 @@ use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
 use crate::view::value::{Key, Parts, Value};
 use pages::{PageCache, PageRef, PageSource, Stop};
+use sst::Groups;
 use std::ops::Range;
 
 /// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can
@@ -27,6 +28,9 @@ pub trait GivesRows: Sized + Send + 'static {
     ///
     /// [`Error::Grouped`](crate::Error::Grouped) for whole values of a table with several column groups.
     fn check(table: &TableHandle) -> Result<()>;
+
+    /// The column groups that it is made of, where `wanted` is read.
+    fn groups(table: &TableHandle, wanted: &PartList) -> Groups;
 
     /// What `read` finds for its key. A step.
     fn get<S: PageSource + ?Sized>(
@@ -58,6 +62,10 @@ pub trait GivesRows: Sized + Send + 'static {
 impl GivesRows for Value {
     fn check(table: &TableHandle) -> Result<()> {
         table.check_whole()
+    }
+
+    fn groups(table: &TableHandle, _: &PartList) -> Groups {
+        Groups::first(table.identity.options.groups.len().max(1))
     }
 
     fn get<S: PageSource + ?Sized>(
@@ -102,6 +110,10 @@ impl GivesRows for Value {
 impl GivesRows for Parts {
     fn check(_: &TableHandle) -> Result<()> {
         Ok(())
+    }
+
+    fn groups(_: &TableHandle, wanted: &PartList) -> Groups {
+        wanted.set()
     }
 
     fn get<S: PageSource + ?Sized>(

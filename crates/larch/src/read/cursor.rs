@@ -40,7 +40,7 @@ use std::ops::Bound;
 /// at one of the two.
 ///
 /// The cursor shows the rows of the moment at which it was made, or of its snapshot, whatever is written while it lives. What it
-/// keeps is described at [`Table::range`](crate::Table::range), of which a cursor is another form. A move in the same direction
+/// keeps is described at [`Table::range`](crate::Reader::range), of which a cursor is another form. A move in the same direction
 /// as the one before costs what a range takes for a row. A seek and a change of direction cost what a new range takes for its
 /// first row, and allocate less.
 ///
@@ -317,7 +317,7 @@ impl<V: Content> Cursor<V> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Table::get`](crate::Table::get), and
+    /// The errors of [`Table::get`](crate::Reader::get), and
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the cursor was made for a table of another database. The cursor
     /// has failed then.
     #[expect(clippy::should_implement_trait, reason = "an iterator could not lend its rows")]

@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 /// `V` is [`Value`] in a range of a [`Table`](crate::Table), and [`Parts`](crate::Parts) in one of a
 /// [`Selection`](crate::Selection), which is called [`PartRange`](crate::PartRange). After an error the range has
 /// failed: it answers every call with this error. What a range keeps while it lives is described at
-/// [`Table::range`](crate::Table::range).
+/// [`Table::range`](crate::Reader::range).
 #[must_use = "a range reads nothing until it is iterated"]
 pub struct Range<V = Value> {
     rows: RangeRows,
@@ -108,7 +108,7 @@ impl<V: Content> Range<V> {
     /// # Errors
     ///
     /// [`Error::Page`] if a page cannot be read, or if its bytes are not those that were written; otherwise as
-    /// [`Table::range`](crate::Table::range). The range has failed then.
+    /// [`Table::range`](crate::Reader::range). The range has failed then.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.rows.next(Direction::Forward)
     }

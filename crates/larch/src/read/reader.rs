@@ -1,4 +1,4 @@
-//! One table as one reader sees it: as of now or at a pinned version, whole values or some parts of them. Every read of
+//! One table as one reader sees it: as of now, at a pinned version or in a transaction, whole values or some parts of them. Every read of
 //! rows goes through it, in the form that the caller chose: it waits for pages, it never waits, or it is a future.
 
 use super::again::Again;
@@ -6,9 +6,10 @@ use super::content::Content;
 use super::cursor::Cursor;
 use super::multi::{AnswerBytes, MultiRead};
 use super::range::{Range, RangeRows};
+use super::scan::Scan;
 use super::work::Work;
 use super::{Tried, multi};
-use crate::base::bounds;
+use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
@@ -17,21 +18,70 @@ use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
 use crate::view::precharge::Prefetched;
+use crate::view::value::{Key, Value};
 use crate::view::{TableView, precharge};
 use os::sync::{Arc, Mutex};
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::ReadPlan;
-use sst::{Direction, Groups, Limits, Version};
+use sst::{Direction, Limits, Version};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
 
-/// Reads one table, see [`Readable::reader`](crate::Readable::reader).
-#[derive(Clone, Debug)]
-pub struct Reader<'r> {
-    table: &'r TableHandle,
+/// Reads one table: the verbs of all reads. A [`Table`](crate::Table) is read by one that sees the rows of now, and lends its verbs:
+/// `table.get(…)`. [`Reader::at`] gives one that sees what a snapshot shows, [`Readable::reader`](crate::Readable::reader) one that
+/// sees what a snapshot or a transaction shows, for as long as these are borrowed. `V` is what a read gives of a row: its
+/// [`Value`], or [`Parts`](crate::Parts) of it where column groups were [selected](crate::Table::select).
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// # let fruit = db.table("fruit")?;
+/// use larch::{Readable, Reader};
+///
+/// fn colours(fruit: &Reader<'_>) -> larch::Result<usize> {
+///     Ok(fruit.prefix("apple").count() + usize::from(fruit.contains_key("banana")?))
+/// }
+///
+/// fruit.insert("apple", "red")?;
+/// let snapshot = db.snapshot();
+/// fruit.insert("banana", "yellow")?;
+/// assert_eq!(colours(&fruit)?, 2);
+/// assert_eq!(colours(&fruit.at(&snapshot)?)?, 1);
+/// let mut tx = db.begin()?;
+/// tx.insert(&fruit, "apple/green", "Granny Smith")?;
+/// assert_eq!(colours(&tx.reader(&fruit)?)?, 3);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Reader<'r, V = Value> {
+    table: Lent<'r, TableHandle>,
     /// Keeps the version that is read; `None` to read the newest version when a read begins.
-    pin: Option<&'r Arc<PinnedVersion>>,
+    pin: Option<Lent<'r, Arc<PinnedVersion>>>,
     wanted: PartList,
     /// The transaction that reads.
     work: Option<&'r Work>,
+    content: PhantomData<fn() -> V>,
+}
+
+/// A value that a reader has, or that it has borrowed.
+#[derive(Clone, Debug)]
+enum Lent<'r, T> {
+    Own(T),
+    Of(&'r T),
+}
+
+impl<T> Deref for Lent<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        match self {
+            Self::Own(value) => value,
+            Self::Of(value) => value,
+        }
+    }
 }
 
 /// Reads rows of one table later, for a read that finds their keys little by little: at the version of that read, and as the
@@ -66,14 +116,35 @@ impl LaterReader {
         }
     }
 
-    fn reader(&self) -> Reader<'_> {
+    fn reader<V: Content>(&self) -> Reader<'_, V> {
         Reader::new(&self.table, Some(&self.pin), self.wanted)
     }
 }
 
-impl<'r> Reader<'r> {
+impl<V> Clone for Reader<'_, V> {
+    fn clone(&self) -> Self {
+        Self { table: self.table.clone(), pin: self.pin.clone(), content: PhantomData, ..*self }
+    }
+}
+
+impl<V> fmt::Debug for Reader<'_, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (table, version) = (&self.table.identity.name, self.version());
+        f.debug_struct("Reader").field("table", table).field("version", &version).finish_non_exhaustive()
+    }
+}
+
+impl<V> Reader<'static, V> {
+    /// Reads parts of the rows of a table that it keeps, at the version that `pin` keeps, or now.
+    pub(crate) fn keeping(table: TableHandle, pin: Option<Arc<PinnedVersion>>, wanted: PartList) -> Self {
+        Self { table: Lent::Own(table), pin: pin.map(Lent::Own), wanted, work: None, content: PhantomData }
+    }
+}
+
+impl<'r, V> Reader<'r, V> {
+    /// Reads parts of the rows of a borrowed table, at the version that `pin` keeps, or now.
     pub(crate) fn new(table: &'r TableHandle, pin: Option<&'r Arc<PinnedVersion>>, wanted: PartList) -> Self {
-        Self { table, pin, wanted, work: None }
+        Self { table: Lent::Of(table), pin: pin.map(Lent::Of), wanted, work: None, content: PhantomData }
     }
 
     /// Reads in a transaction, which reads at the pinned version.
@@ -82,30 +153,39 @@ impl<'r> Reader<'r> {
     }
 
     /// The table.
-    pub(crate) fn table(&self) -> &'r TableHandle {
-        self.table
+    pub(crate) fn handle(&self) -> &TableHandle {
+        &self.table
+    }
+
+    /// The parts of rows that it reads.
+    pub(crate) fn wanted(&self) -> &PartList {
+        &self.wanted
+    }
+
+    /// The transaction that reads.
+    pub(crate) fn work(&self) -> Option<&'r Work> {
+        self.work
     }
 
     /// What reads the whole rows of another table at the same version, and in the same transaction.
-    pub(crate) fn of<'t>(&self, table: &'t TableHandle) -> Reader<'t>
-    where
-        'r: 't,
-    {
-        Reader { table, pin: self.pin, wanted: PartList::whole(), work: self.work }
+    pub(crate) fn of<'t>(&'t self, table: &'t TableHandle) -> Reader<'t> {
+        Reader { work: self.work, ..Reader::new(table, self.pinned_at(), PartList::whole()) }
     }
 
-    /// The same at the version of `pin`.
-    pub(crate) fn pinned<'p>(&self, pin: &'p Arc<PinnedVersion>) -> Reader<'p>
-    where
-        'r: 'p,
-    {
-        Reader { table: self.table, pin: Some(pin), wanted: self.wanted, work: self.work }
+    /// What reads the same at the version of `pin`, if there is one, and in no transaction.
+    pub(crate) fn seen_at<'p>(&'p self, pin: Option<&'p Arc<PinnedVersion>>) -> Reader<'p, V> {
+        Reader::new(&self.table, pin, self.wanted)
+    }
+
+    /// What reads the same at the version of `pin`.
+    pub(crate) fn pinned<'p>(&'p self, pin: &'p Arc<PinnedVersion>) -> Reader<'p, V> {
+        Reader { work: self.work, ..self.seen_at(Some(pin)) }
     }
 
     /// What reads the same rows later, at the version of `pin`.
     pub(crate) fn later(&self, pin: &Arc<PinnedVersion>) -> LaterReader {
         LaterReader {
-            table: self.table.clone(),
+            table: (*self.table).clone(),
             pin: pin.clone(),
             wanted: self.wanted,
             own: self.work.and_then(|work| work.writes.rows(self.table.id())),
@@ -113,9 +193,19 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reads some parts of the rows.
-    pub(crate) fn parts(self, wanted: PartList) -> Self {
-        Self { wanted, ..self }
+    /// The version at which it reads; `None`: the newest one.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.pinned_at().map(|pin| pin.version())
+    }
+
+    /// What keeps the version at which it reads; `None`: it reads the newest one.
+    pub(crate) fn pinned_at(&self) -> Option<&Arc<PinnedVersion>> {
+        self.pin.as_deref()
+    }
+
+    /// Keeps the version that a range sees.
+    pub(crate) fn pin(&self) -> Arc<PinnedVersion> {
+        self.pinned_at().cloned().unwrap_or_else(|| self.table.pin())
     }
 
     /// A read of `key` begins. What a transaction has written there.
@@ -126,10 +216,11 @@ impl<'r> Reader<'r> {
 
     /// Runs `read` on the table as it is now, or as it was at the pinned version.
     pub(crate) fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
-        let mut again = Again::new(self.table.core(), self.pin);
+        let table = &*self.table;
+        let mut again = Again::new(table.core(), self.pinned_at());
         loop {
             let (view, at) = again.view();
-            match read(view.table(&self.table.identity, at)?) {
+            match read(view.table(&table.identity, at)?) {
                 Err(error) => again.after(error, at)?,
                 done => return done,
             }
@@ -167,7 +258,7 @@ impl<'r> Reader<'r> {
         step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
     ) -> Result<T> {
         let own = self.own_rows(key);
-        let mut again = Again::new(self.table.core(), self.pin);
+        let mut again = Again::new(self.table.core(), self.pinned_at());
         loop {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
@@ -179,83 +270,416 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// What was asked for of the row `key`, if there is one.
-    pub(crate) fn get<V: Content>(&self, key: &[u8]) -> Result<Option<V>> {
-        V::check(self.table)?;
-        self.find(key, |read, session| V::get(read, session, session.cache(), &self.wanted))
-    }
-
-    /// As [`Reader::get`], only with pages that are in memory.
-    pub(crate) fn try_get<V: Content>(&self, key: &[u8]) -> Result<Tried<Option<V>>> {
-        V::check(self.table)?;
-        self.try_find(key, |read, session| V::get(read, session, session.cache(), &self.wanted))
-    }
-
-    /// As [`Reader::get`], as a future.
-    pub(crate) async fn get_async<V: Content>(&self, key: &[u8]) -> Result<Option<V>> {
-        V::check(self.table)?;
-        self.find_async(key, |read, session| V::get(read, session, session.cache(), &self.wanted)).await
-    }
-
     /// The version of the row `key`, if there is one.
-    pub(crate) fn version_of(&self, key: &[u8]) -> Result<Option<Version>> {
+    pub(crate) fn version_of_key(&self, key: &[u8]) -> Result<Option<Version>> {
         self.find(key, |read, session| Ok(read.find(session)?.map(|row| row.version())))
     }
+}
 
-    /// Whether there is a row `key`.
-    pub(crate) fn contains_key(&self, key: &[u8]) -> Result<bool> {
-        self.find(key, |read, session| Ok(read.find(session)?.is_some()))
+/// The verbs of reads.
+impl<V: Content> Reader<'_, V> {
+    /// The value of `key`, or `None` if the key has no value.
+    ///
+    /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies nothing:
+    /// the [`Value`] refers to its page. Otherwise the call waits for the disk. It reads at most one page of each level
+    /// of the index and one data page in each file that may have the key, and one more page if the value is large.
+    /// Filters spare most files that do not have the key.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.get("apple")?.as_deref(), Some(&b"red"[..]));
+    /// assert!(fruit.get("banana")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups.
+    ///   Read them with [`Table::select`](crate::Table::select).
+    /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
+    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or if its bytes are not those that were written.
+    ///   The error names the file. A read that does not need this page still succeeds.
+    ///   [`Database::check`](crate::Database::check) finds all damage.
+    /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated) only in a database that was
+    ///   opened [read-only](crate::Builder::read_only), while a writer replaces its files. The read can be tried again.
+    #[inline]
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
+        V::check(&self.table)?;
+        self.find(key.as_ref(), |read, session| V::get(read, session, session.cache(), &self.wanted))
     }
 
-    /// As [`Reader::contains_key`], only with pages that are in memory.
-    pub(crate) fn try_contains_key(&self, key: &[u8]) -> Result<Tried<bool>> {
-        self.try_find(key, |read, session| Ok(read.find(session)?.is_some()))
+    /// As [`Reader::get`], but only with what is in memory: it reads nothing from disk and waits for nothing. If a page
+    /// is missing, the answer is [`Tried::WouldFault`]. Pages that it finds count as used, as with [`Reader::get`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::Tried;
+    ///
+    /// fruit.insert("apple", "red")?;
+    /// match fruit.try_get("apple")? {
+    ///     Tried::Ready(Some(colour)) => assert_eq!(colour[..], *b"red"),
+    ///     Tried::Ready(None) => println!("there is no such fruit"),
+    ///     Tried::WouldFault => println!("ask the disk, with `get` or `get_async`"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<V>>> {
+        V::check(&self.table)?;
+        self.try_find(key.as_ref(), |read, session| V::get(read, session, session.cache(), &self.wanted))
     }
 
-    /// As [`Reader::contains_key`], as a future.
-    pub(crate) async fn contains_key_async(&self, key: &[u8]) -> Result<bool> {
-        self.find_async(key, |read, session| Ok(read.find(session)?.is_some())).await
+    /// As [`Reader::get`], as a future for any executor. While pages are read from disk no thread waits, so one thread
+    /// can have thousands of such reads under way. The read sees the rows of the moment at which it is first polled,
+    /// and keeps the memory and the files of that moment until it is done or dropped. It can be dropped at any time.
+    ///
+    /// A value that is in memory is ready at the first poll, and nothing is allocated.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.get_async("apple").await?.as_deref(), Some(&b"red"[..]));
+    /// # Ok(()) }) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
+        V::check(&self.table)?;
+        self.find_async(key.as_ref(), |read, session| V::get(read, session, session.cache(), &self.wanted)).await
     }
 
-    /// What was asked for of the rows `keys`, in the order of the keys.
-    pub(crate) fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+    /// Whether `key` has a value. It costs what [`Reader::get`] costs, without loading the value. It works for tables
+    /// with column groups, too.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert!(fruit.contains_key("apple")?);
+    /// assert!(!fruit.contains_key("banana")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped).
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.find(key.as_ref(), |read, session| Ok(read.find(session)?.is_some()))
+    }
+
+    /// As [`Reader::contains_key`], but only with what is in memory, see [`Reader::try_get`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::contains_key`].
+    pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
+        self.try_find(key.as_ref(), |read, session| Ok(read.find(session)?.is_some()))
+    }
+
+    /// As [`Reader::contains_key`], as a future, see [`Reader::get_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::contains_key`].
+    pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.find_async(key.as_ref(), |read, session| Ok(read.find(session)?.is_some())).await
+    }
+
+    /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: the pages
+    /// that they miss are read from disk at the same time, level by level of the index, and a page that several keys
+    /// need is read once. At most 256 keys are looked up at once, and fewer if their pages would take more than a
+    /// quarter of the cache.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let colours = fruit.multi_get(["banana", "cherry", "apple"])?;
+    /// assert_eq!(colours[0].as_deref(), Some(&b"yellow"[..]));
+    /// assert!(colours[1].is_none());
+    /// assert_eq!(colours[2].as_deref(), Some(&b"red"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<V>>> {
+        self.multi_get_within(&Vec::from_iter(keys), AnswerBytes::ALL)
+    }
+
+    /// As [`Reader::multi_get`], as a future, see [`Reader::get_async`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let colours = fruit.multi_get_async(["banana", "apple"]).await?;
+    /// assert!(colours[0].is_none());
+    /// assert_eq!(colours[1].as_deref(), Some(&b"red"[..]));
+    /// # Ok(()) }) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn multi_get_async<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> impl Future<Output = Result<Vec<Option<V>>>> {
+        let keys = Vec::from_iter(keys);
+        async move {
+            let own = self.work.and_then(|work| work.read_keys(self.table.id(), &keys));
+            self.multi_get_under_async(&keys, AnswerBytes::ALL, own.as_ref()).await
+        }
+    }
+
+    /// The rows with keys in `range` as of now, in the order of the keys. The range can be read from both ends.
+    ///
+    /// A range sees the rows of the moment at which it was made. It keeps this version until it is dropped, so
+    /// compactions do not remove older versions that it needs: do not keep a range open for long while much is
+    /// overwritten. Between two rows it holds neither files nor memtables that were replaced. The first row costs about
+    /// what a [`Reader::get`] costs. After that the range reads ahead, up to an eighth of the cache and 128 MiB.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, "ripe")?;
+    /// }
+    /// for row in fruit.range("b"..) {
+    ///     let (key, value) = row?;
+    ///     println!("{} is {}", key.escape_ascii(), value.escape_ascii());
+    /// }
+    /// assert_eq!(fruit.range("a"..="banana").rev().count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Making a range never fails. The range answers with the errors of [`Reader::get`], and goes on answering with its
+    /// first error.
+    pub fn range(&self, range: impl IntoKeyRange) -> Range<V> {
+        self.range_within(bounds::owned(&range))
+    }
+
+    /// As [`Reader::range`], for futures. The version is kept from now on; files and memory are held only while a future
+    /// waits for a row.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let mut rows = fruit.scan_async("a".."c").limit(10);
+    /// while let Some(row) = rows.next().await {
+    ///     let (key, value) = row?;
+    ///     println!("{} is {}", key.escape_ascii(), value.escape_ascii());
+    /// }
+    /// # Ok(()) }) }
+    /// ```
+    pub fn scan_async(&self, range: impl IntoKeyRange) -> Scan<V> {
+        self.range(range).into()
+    }
+
+    /// The rows whose keys begin with `prefix`, see [`Reader::range`]. If the table has [filters over
+    /// prefixes](crate::TableOptions::filter_prefix_bytes), files without such keys are not read.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple/red", "Gala")?;
+    /// fruit.insert("apple/green", "Granny Smith")?;
+    /// fruit.insert("banana", "Cavendish")?;
+    /// assert_eq!(fruit.prefix("apple/").count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Range<V> {
+        self.range_within(bounds::of_prefix(prefix.as_ref()))
+    }
+
+    /// All rows, see [`Reader::range`].
+    pub fn iter(&self) -> Range<V> {
+        self.range(..)
+    }
+
+    /// The row with the least key, or `None` if the table is empty.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// fruit.insert("apple", "red")?;
+    /// let (key, value) = fruit.first_key_value()?.expect("there are two rows");
+    /// assert_eq!((&key[..], &value[..]), (&b"apple"[..], &b"red"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn first_key_value(&self) -> Result<Option<(Key, V)>> {
+        self.iter().next().transpose()
+    }
+
+    /// The row with the greatest key, or `None` if the table is empty.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let (key, _) = fruit.last_key_value()?.expect("there are two rows");
+    /// assert_eq!(key[..], *b"banana");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn last_key_value(&self) -> Result<Option<(Key, V)>> {
+        self.iter().next_back().transpose()
+    }
+
+    /// A cursor over all rows, which seeks and moves both ways. It shows the rows of this moment.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, "ripe")?;
+    /// }
+    /// let mut cursor = fruit.cursor();
+    /// assert!(cursor.seek("b")? && cursor.next()?);
+    /// assert_eq!(cursor.key(), Some(&b"cherry"[..]));
+    /// assert!(cursor.prev()? && cursor.prev()?);
+    /// assert_eq!(cursor.key(), Some(&b"apple"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Making a cursor never fails. Its moves answer with the errors of [`Reader::get`].
+    pub fn cursor(&self) -> Cursor<V> {
+        self.cursor_in(..)
+    }
+
+    /// As [`Reader::cursor`], over the rows with keys in `range`. A seek to a key outside of the range goes to the first or the
+    /// last row in it, or finds no row. Nothing is read ahead beyond the range.
+    pub fn cursor_in(&self, range: impl IntoKeyRange) -> Cursor<V> {
+        let bounds = bounds::owned(&range);
+        Cursor::new(self.rows(bounds.clone()), bounds)
+    }
+
+    /// Loads what reading `range` from its start will need, up to `limits`: index nodes, pages of all column groups,
+    /// and large values. It needs one round of reads from disk for each level of the index. Of a large range it loads
+    /// at most what a quarter of the cache holds. The pages are not pinned.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// db.flush()?;
+    /// fruit.prefetch("a".., larch::Limits::rows(100))?;
+    /// assert!(fruit.try_get("apple")?.ready().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn prefetch(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
+        self.prefetch_in(&range, limits, Direction::Forward)
+    }
+
+    /// As [`Reader::prefetch`], for reading from the end of `range`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`].
+    pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
+        self.prefetch_in(&range, limits, Direction::Backward)
+    }
+}
+
+impl<V: Content> Reader<'_, V> {
+    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one at least.
+    pub(crate) fn multi_get_some<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+        self.multi_get_within(keys, AnswerBytes::ROUND)
+    }
+
+    fn multi_get_within<K: AsRef<[u8]>>(&self, keys: &[K], most: AnswerBytes) -> Result<Vec<Option<V>>> {
         let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
-        self.multi_get_under(keys, AnswerBytes::ALL, own.as_ref())
+        self.multi_get_under(keys, most, own.as_ref())
     }
 
-    /// As [`Reader::multi_get`], of the first of the keys: as many as a round holds, and one at least.
-    pub(crate) fn multi_get_some<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
-        let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
-        self.multi_get_under(keys, AnswerBytes::ROUND, own.as_ref())
-    }
-
-    fn multi_get_under<V: Content, K: AsRef<[u8]>>(
+    fn multi_get_under<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
         most: AnswerBytes,
         own: Option<&OwnRows>,
     ) -> Result<Vec<Option<V>>> {
-        V::check(self.table)?;
+        V::check(&self.table)?;
         self.look(|table| {
             let session = self.table.session(Reason::Point);
             multi::get(&session, session.cache(), table.under(own), keys, (&self.wanted, most))
         })
     }
 
-    /// As [`Reader::multi_get`], as a future.
-    pub(crate) async fn multi_get_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
-        let own = self.work.and_then(|work| work.read_keys(self.table.id(), keys));
-        self.multi_get_under_async(keys, AnswerBytes::ALL, own.as_ref()).await
-    }
-
-    async fn multi_get_under_async<V: Content, K: AsRef<[u8]>>(
+    async fn multi_get_under_async<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
         most: AnswerBytes,
         own: Option<&OwnRows>,
     ) -> Result<Vec<Option<V>>> {
-        V::check(self.table)?;
-        let mut again = Again::new(self.table.core(), self.pin);
+        V::check(&self.table)?;
+        let mut again = Again::new(self.table.core(), self.pinned_at());
         loop {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
@@ -269,45 +693,25 @@ impl<'r> Reader<'r> {
     }
 
     /// The rows with keys in `bounds`, in order, from either end.
-    pub(crate) fn range<V: Content>(&self, bounds: bounds::Owned) -> Range<V> {
-        Range::new(self.rows::<V>(bounds))
-    }
-
-    /// A cursor over the rows with keys in `bounds`.
-    pub(crate) fn cursor<V: Content>(&self, bounds: bounds::Owned) -> Cursor<V> {
-        Cursor::new(self.rows::<V>(bounds.clone()), bounds)
+    pub(crate) fn range_within(&self, bounds: bounds::Owned) -> Range<V> {
+        Range::new(self.rows(bounds))
     }
 
     /// What gives the rows with keys in `bounds`.
-    fn rows<V: Content>(&self, bounds: bounds::Owned) -> RangeRows {
+    fn rows(&self, bounds: bounds::Owned) -> RangeRows {
         let (own, read) = self.work.map_or((None, None), |work| work.read_range(self.table.id(), &bounds));
         let session = self.table.session(Reason::Scan);
-        let rows = RangeRows::new(session, self.table, self.wanted, self.pin(), bounds).within(own, read);
-        match V::check(self.table) {
+        let rows = RangeRows::new(session, &self.table, self.wanted, self.pin(), bounds).within(own, read);
+        match V::check(&self.table) {
             Ok(()) => rows,
             Err(error) => rows.failed(error),
         }
     }
 
-    /// The version at which it reads; `None`: the newest one.
-    pub(crate) fn version(&self) -> Option<Version> {
-        self.pin.map(|pin| pin.version())
-    }
-
-    /// Keeps the version that a range sees.
-    pub(crate) fn pin(&self) -> Arc<PinnedVersion> {
-        self.pin.cloned().unwrap_or_else(|| self.table.pin())
-    }
-
-    /// Loads the pages that reading a range in `direction` will need, in `groups` only.
-    pub(crate) fn prefetch(
-        &self,
-        (low, high): bounds::Owned,
-        limits: Limits,
-        direction: Direction,
-        groups: Groups,
-    ) -> Result<Prefetched> {
-        let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+    /// Loads the pages that reading a range in `direction` will need, in the groups that are read.
+    fn prefetch_in(&self, range: &impl IntoKeyRange, limits: Limits, direction: Direction) -> Result<Prefetched> {
+        let (low, high) = range.bounds();
+        let groups = V::groups(&self.table, &self.wanted);
         self.look(|table| {
             let reading = ReadPlan { low, high, direction, limits, groups, at: table.at, ..ReadPlan::ALL };
             precharge::precharge(&self.table.session(Reason::Precharge), table, &reading)

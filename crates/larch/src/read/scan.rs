@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Rows of a key range in order, as of one version, for futures; made by
-/// [`Table::scan_async`](crate::Table::scan_async), or from any [`Range`]. It reads ahead as a range does, and gives
+/// [`Table::scan_async`](crate::Reader::scan_async), or from any [`Range`]. It reads ahead as a range does, and gives
 /// rows from both ends. After an error the scan has failed: it answers every call with this error.
 ///
 /// It is also a [`Stream`] of the rows from the front.
@@ -55,7 +55,7 @@ impl<V: Content> Scan<V> {
     ///
     /// # Errors
     ///
-    /// As [`Table::range`](crate::Table::range).
+    /// As [`Table::range`](crate::Reader::range).
     pub async fn next(&mut self) -> Option<Result<(Key, V)>> {
         self.next_with(Direction::Forward, content::owned).await
     }

@@ -309,7 +309,7 @@ fn parts_are_found_whatever_pages_are_refused() {
         let cache = &table.core().env.cache;
         let session = || Session::new(cache, Reason::Point, Admit::Keep);
         for source in [Flaky::once(session()), Flaky::forgetful(session(), 1), Flaky::forgetful(session(), 2)] {
-            let found = table.reader().look(|table| {
+            let found = table.look(|table| {
                 let one_by_one = keys.iter().map(|key| {
                     let mut read = PointRead::new(table, key);
                     retry(&source, || read.get_parts(&source, cache, &wanted))
@@ -627,9 +627,8 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let source = Watched { session, most_pinned: Cell::new(0) };
         let wanted = [2, 0].into_iter().try_fold(PartList::nothing(3), PartList::with).expect("each once");
         let cache = &table.core().env.cache;
-        let watched = table
-            .reader()
-            .look(|table| multi::get::<Parts, _>(&source, cache, table, &keys, (&wanted, AnswerBytes::ALL)));
+        let watched =
+            table.look(|table| multi::get::<Parts, _>(&source, cache, table, &keys, (&wanted, AnswerBytes::ALL)));
         for rows in [watched, selection.multi_get(&keys)] {
             for (i, row) in rows.expect("the disk works").iter().enumerate() {
                 let large = if (i as u32 * 19 % ROWS).is_multiple_of(1000) { 3000 } else { 10 };

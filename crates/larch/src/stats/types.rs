@@ -2,7 +2,7 @@
 
 use sst::stats::Estimate;
 
-/// What a range of a table contains, see [`Statistics::range_stats`](crate::Statistics::range_stats).
+/// What a range of a table contains, see [`Statistics::range_stats`](crate::Reader::range_stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RangeStats {

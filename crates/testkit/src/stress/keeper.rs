@@ -35,10 +35,7 @@ pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 round.expect("warm", table.warm(..).map(drop));
             }
             7 => {
-                round.expect(
-                    "histogram",
-                    table.statistics().histogram(.., larch::Metric::Rows, Resolution::Buckets(10)).map(drop),
-                );
+                round.expect("histogram", table.histogram(.., larch::Metric::Rows, Resolution::Buckets(10)).map(drop));
             }
             8 => {
                 round.expect("sync", db.sync());
@@ -48,7 +45,7 @@ pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 round.expect("dump", table.dump(DumpDetail::Loaded, &mut std::io::sink()));
             }
             10 => {
-                round.expect("split points", table.statistics().split_points(.., 8).map(drop));
+                round.expect("split points", table.split_points(.., 8).map(drop));
             }
             _ => {
                 let metrics = db.metrics();

@@ -121,7 +121,7 @@ fn multi_get(snapshot: &Snapshot, round: &Round, rng: &mut impl Rng) -> Result<(
 
 /// The interval holds the exact number, which is that of both tables.
 fn count(snapshot: &Snapshot, round: &Round, from: &str) -> Result<()> {
-    let (left, right) = (round.left.statistics().at(snapshot)?, round.right.statistics().at(snapshot)?);
+    let (left, right) = (round.left.at(snapshot)?, round.right.at(snapshot)?);
     let (a, b) = (left.count_exact(from..)?, right.count_exact(from..)?);
     assert_eq!(a, b, "rows from {from} at {:?}", snapshot.version());
     let estimate = left.count(from..)?;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
-use crate::{Database, IndexKind, Limits};
+use crate::{Database, IndexKind, Limits, Selection, Snapshot, Table};
 use os::Machine;
 use pages::counters;
 use rand::rngs::StdRng;
@@ -248,9 +248,13 @@ fn files_say_what_their_visit_came_to() {
     assert_eq!(levels(&explain("0140")), [[0, 1, 0, 1], [6, 0, 0, 1]]);
     assert_eq!(explain("0131").answer, Explained::Absent);
     assert_eq!(verdicts(&explain("0131")), [(0, Verdict::Nothing), (0, Verdict::Nothing), (6, Verdict::Nothing)]);
-    let then = before.explain_get(&table, "0140").expect("the disk works");
+    let then = table.at(&before).expect("it is of this database").explain_get("0140").expect("the disk works");
     assert_eq!((then.answer, then.version), (Explained::Found { value_bytes: 4 }, before.version()));
-    let scan = before.explain_scan(&table, .."0104", Some(9), Direction::Backward).expect("the disk works");
+    let scan = table
+        .at(&before)
+        .expect("it is of this database")
+        .explain_scan(.."0104", Some(9), Direction::Backward)
+        .expect("the disk works");
     assert_eq!(scan.answer, Explained::Rows { rows: 2, value_bytes: 8 });
     assert!(verdicts(&scan).iter().all(|(_, verdict)| *verdict == Verdict::Walked));
 

@@ -251,7 +251,7 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                     let keys: Vec<Vec<u8>> = (0..20).map(|_| key(rng)).collect();
                     let expected: Vec<Option<Row>> =
                         keys.iter().map(|key| model.get(key).map(|row| picked(row, groups))).collect();
-                    let (view, at) = Again::new(table.core(), selection.pinned()).view();
+                    let (view, at) = Again::new(table.core(), selection.pinned_at()).view();
                     let seen = view.table(table.identity(), at).expect("it is there");
                     let cache = &table.core().env.cache;
                     for (key, expected) in keys.iter().zip(&expected) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::handle::snapshot::Snapshot;
 use crate::read::{PartRange, Tried};
-use crate::{Error, Metric, Readable, Resolution, Selection, Statistics};
+use crate::{Direction, Error, Limits, Metric, Readable, Reader, Resolution, Selection};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -15,7 +15,7 @@ struct Made {
     selection: Selection,
     /// The selection as the snapshot shows it.
     then: Selection,
-    statistics: Statistics,
+    statistics: Reader<'static>,
 }
 
 /// Rows in a file and in memory.
@@ -32,7 +32,7 @@ fn made() -> Made {
     let snapshot = db.snapshot();
     let selection = table.select(None::<&str>).expect("of no group");
     let then = selection.at(&snapshot).expect("it is of this database");
-    let statistics = table.statistics().at(&snapshot).expect("it is of this database");
+    let statistics = table.at(&snapshot).expect("it is of this database");
     Made { db, table, snapshot, selection, then, statistics }
 }
 
@@ -126,8 +126,8 @@ fn forms() -> Vec<Form> {
         |m| m.table.dump(DumpDetail::Loaded, &mut Vec::new()),
         |m| m.table.explain_get("f001"),
         |m| m.table.explain_scan("a".., None, Direction::Forward),
-        |m| m.snapshot.explain_get(&m.table, "f001"),
-        |m| m.snapshot.explain_scan(&m.table, "a".., Some(2), Direction::Backward),
+        |m| m.table.at(&m.snapshot)?.explain_get("f001"),
+        |m| m.table.at(&m.snapshot)?.explain_scan("a".., Some(2), Direction::Backward),
         |m| m.selection.explain_get("m001"),
     ];
     let writes: [Form; _] = forms![
