@@ -12,6 +12,7 @@ use crate::base::options::Durability;
 use crate::base::table::TableInfo;
 use crate::core::handle::DatabaseHandle;
 use crate::view::value::Key;
+use crate::write::not_committed::outcome;
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::KeyRange;
@@ -225,7 +226,8 @@ impl Batch {
     /// Commits writes that were checked. Writes to tables with indexes depend on the rows of before, so a transaction commits them.
     fn commit_valid(mut self) -> Result<Version> {
         if !self.is_indexed()
-            && let Some(version) = commit::commit(self.handle.core(), &mut self.ops, &self.tables, self.durability)?
+            && let Ok(version) =
+                outcome(commit::commit(self.handle.core(), &mut self.ops, &self.tables, self.durability))?
         {
             return Ok(version);
         }
@@ -297,7 +299,7 @@ impl Batch {
             return Err(error);
         }
         if !self.is_indexed()
-            && let Some(version) = commit::submit(self.handle.core(), &mut self.ops, &self.tables)?
+            && let Ok(version) = outcome(commit::submit(self.handle.core(), &mut self.ops, &self.tables))?
         {
             return Ok(Commit::new(self.handle, version));
         }

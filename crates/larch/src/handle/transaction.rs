@@ -25,6 +25,7 @@ use crate::transaction::reserved::Reservation;
 use crate::view::own_writes::WriteMark;
 use crate::view::value::{Parts, Value};
 use crate::write::indexed::Indexed;
+use crate::write::not_committed::outcome;
 use crate::write::room::memory_bytes;
 use crate::write::validation::Validation;
 use crate::write::{commit, limits, spill};
@@ -637,12 +638,12 @@ impl Transaction {
         let validation = Validation::new(began, tables, [Some(keys), ranges.as_ref()], guards_writes);
         core.check_writable()?;
         core.writes.reserved.wait_for(writes.ops(), Some(&self.reservation), core.patient_clock());
-        let applied = if has_runs {
-            spill::commit(core, writes, self.indexed, validation)?
+        let applied = outcome(if has_runs {
+            spill::commit(core, writes, self.indexed, validation)
         } else {
             let (ops, tables) = writes.parts_mut();
-            commit::submit_valid(core, ops, (tables, self.indexed), validation)?
-        };
+            commit::submit_valid(core, ops, (tables, self.indexed), validation)
+        })?;
         self.applied(&applied);
         Ok(applied)
     }
@@ -657,7 +658,7 @@ impl Transaction {
         let (writes, keys, ranges) = self.work.finish();
         let validation = Validation::new(began, tables, [Some(keys), ranges.as_ref()], guards_writes);
         let (ops, tables) = writes.parts_mut();
-        let applied = commit::submit_valid_async(core, ops, (tables, self.indexed), validation).await?;
+        let applied = outcome(commit::submit_valid_async(core, ops, (tables, self.indexed), validation).await)?;
         self.applied(&applied);
         Ok(applied)
     }

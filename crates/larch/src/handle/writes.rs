@@ -7,6 +7,7 @@ use super::transaction::TransactionOptions;
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
 use crate::base::ops::BatchOps;
+use crate::write::not_committed::outcome;
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::KeyRange;
@@ -17,12 +18,17 @@ impl Table {
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
+        self.commit_ops(ops)
+    }
+
+    fn commit_ops(&self, mut ops: BatchOps) -> Result<()> {
         let (core, tables) = (self.core(), std::slice::from_ref(self.identity()));
-        if core.indexes.has(self.id()) || commit::commit(core, &mut ops, tables, core.env.options.durability)?.is_none()
+        if !core.indexes.has(self.id())
+            && outcome(commit::commit(core, &mut ops, tables, core.env.options.durability))?.is_ok()
         {
-            self.write_indexed(&ops)?;
+            return Ok(());
         }
-        Ok(())
+        self.write_indexed(&ops)
     }
 
     #[cold]
@@ -167,4 +173,47 @@ impl Table {
         limits::check_key(&end)?;
         self.write(|ops| ops.range_erase(self.id().0, &start, &end))
     }
+
+    /// Removes all rows. This is one commit, which takes the same short time for a table of any size.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::remove_range`].
+    pub fn clear(&self) -> Result<()> {
+        self.remove_range(..)
+    }
+
+    /// Inserts all `rows`, in commits of about a megabyte each, in their order. After an error the rows of the commits before stay. Rows
+    /// that have to become visible together go into one [`Batch`](crate::Batch), and [`Table::import`] is faster for very many rows.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.extend([("apple", "red"), ("banana", "yellow")])?;
+    /// assert_eq!(fruit.iter().count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`].
+    pub fn extend<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, rows: impl IntoIterator<Item = (K, V)>) -> Result<()> {
+        let mut ops = BatchOps::new();
+        for (key, value) in rows {
+            let (key, value) = (key.as_ref(), value.as_ref());
+            let checked = self.check_row(key, value);
+            if checked.is_err() || ops.bytes().len() + key.len() + value.len() > EXTEND_BYTES {
+                self.commit_ops(std::mem::take(&mut ops))?;
+            }
+            checked?;
+            ops.put(self.id().0, key, value);
+        }
+        self.commit_ops(ops)
+    }
 }
+
+/// The bytes of a commit of [`Table::extend`].
+const EXTEND_BYTES: usize = 1 << 20;

@@ -11,11 +11,10 @@
 //! Any thread may call it.
 
 use super::indexed::Indexed;
-use super::not_committed::{Later, NotCommitted, outcome};
+use super::not_committed::{Later, NotCommitted};
 use super::room::{Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::validation::Validation;
 use super::{large, log_job, room};
-use crate::base::conflict::Conflict;
 use crate::base::error::{Error, Result};
 use crate::base::event::StallReason;
 use crate::base::ops::BatchOps;
@@ -54,24 +53,24 @@ fn newest(core: &Core) -> Result<Version> {
 }
 
 /// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without ops
-/// it is a [`sync`]. If one of the tables has an index, nothing is committed, and no version is returned: such ops are
-/// committed by a transaction.
+/// it is a [`sync`]. If one of the tables has an index, that is a conflict: such ops are committed by a transaction.
 ///
 /// # Errors
 ///
-/// [`Error::Full`] with the cause, if no room is left and background work fails; that a table was dropped; as [`sync`].
+/// [`Conflict::Indexes`](crate::base::conflict::Conflict::Indexes); [`Error::Full`] with the cause, if no room is left
+/// and background work fails; that a table was dropped; as [`sync`].
 pub fn commit(
     core: &Arc<Core>,
     ops: &mut BatchOps,
     tables: &[Arc<TableInfo>],
     durability: Durability,
-) -> Result<Option<Version>> {
-    let Some(version) = apply_ops(core, ops, tables)? else { return Ok(None) };
+) -> Result<Version, NotCommitted> {
+    let version = apply_ops(core, ops, tables)?;
     if durability == Durability::Synced {
         core.make_durable(version)?;
     }
     work_if_simulated(core);
-    Ok(Some(version))
+    Ok(version)
 }
 
 /// As [`commit`]: the version is one that reads see and that need not be durable. Without ops it is the newest version.
@@ -79,7 +78,7 @@ pub fn commit(
 /// # Errors
 ///
 /// As [`commit`], except those of a sync.
-pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Option<Version>> {
+pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
     let version = apply_ops(core, ops, tables)?;
     work_if_simulated(core);
     Ok(version)
@@ -92,27 +91,26 @@ pub fn work_if_simulated(core: &Core) {
     }
 }
 
-fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Option<Version>> {
+fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
     if ops.is_empty() {
-        return sync(core, Durability::Buffered).map(Some);
+        return Ok(sync(core, Durability::Buffered)?);
     }
     core.check_writable()?;
     core.writes.reserved.wait_for(ops, None, core.patient_clock());
-    // Without a transaction nothing but an index is in the way.
-    Ok(apply_valid(core, ops, (tables, Indexed::Not), None)?.ok())
+    apply_valid(core, ops, (tables, Indexed::Not), None)
 }
 
 /// As [`submit`], of `ops` that are not empty, if no commit contradicts `validation`.
 ///
 /// # Errors
 ///
-/// As [`submit`].
+/// The conflict; as [`submit`].
 pub fn submit_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
     tables: (&[Arc<TableInfo>], Indexed),
     validation: Validation<'_>,
-) -> Result<Result<Version, Conflict>> {
+) -> Result<Version, NotCommitted> {
     let applied = apply_valid(core, ops, tables, Some(validation))?;
     work_if_simulated(core);
     Ok(applied)
@@ -134,10 +132,8 @@ pub async fn submit_valid_async(
     ops: &mut BatchOps,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Validation<'_>,
-) -> Result<Result<Version, Conflict>> {
-    if let Err(conflict) = begin_valid(core, ops, Some(&mut validation))? {
-        return Ok(Err(conflict));
-    }
+) -> Result<Version, NotCommitted> {
+    begin_valid(core, ops, Some(&mut validation))?;
     if let Some(wait) = slowed(core, memory_bytes(ops)) {
         waiting::pause(core, wait).await;
     }
@@ -146,11 +142,11 @@ pub async fn submit_valid_async(
         match append(core, ops, tables, Some(&mut validation), &mut stalled, Patience::OfTask) {
             Err(NotCommitted::Later(Later::Progress(seen))) => waiting::progress(core, seen).await,
             Err(NotCommitted::Later(Later::Unlocked)) => waiting::pause(core, LOCKED_PAUSE).await,
-            committed => break committed,
+            committed => break committed?,
         }
     };
     work_if_simulated(core);
-    outcome(committed)
+    Ok(committed)
 }
 
 /// A task that finds the writer locked looks again after so long. Most commits hold the lock for some microseconds, an
@@ -171,32 +167,26 @@ fn apply_valid(
     ops: &mut BatchOps,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<Validation<'_>>,
-) -> Result<Result<Version, Conflict>> {
-    if let Err(conflict) = begin_valid(core, ops, validation.as_mut())? {
-        return Ok(Err(conflict));
-    }
+) -> Result<Version, NotCommitted> {
+    begin_valid(core, ops, validation.as_mut())?;
     if is_large(core, ops) {
-        return outcome(large::commit(core, ops, tables, validation.as_mut()));
+        return large::commit(core, ops, tables, validation.as_mut());
     }
     if let Some(wait) = slowed(core, memory_bytes(ops)) {
         core.env.machine.clock.pause(wait);
     }
-    outcome(append(core, ops, tables, validation.as_mut(), &mut None, Patience::OfThread))
+    append(core, ops, tables, validation.as_mut(), &mut None, Patience::OfThread)
 }
 
 /// Prepares `ops`, and compares a transaction with the commits that are visible by now.
 #[inline]
-fn begin_valid(
-    core: &Core,
-    ops: &mut BatchOps,
-    validation: Option<&mut Validation<'_>>,
-) -> Result<Result<(), Conflict>> {
+fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validation<'_>>) -> Result<(), NotCommitted> {
     core.check_writable()?;
     if core.env.options.read_only {
-        return Err(Error::ReadOnly);
+        return Err(Error::ReadOnly.into());
     }
     ops.resolve();
-    Ok(validation.map_or(Ok(()), |validation| compare(core, validation, ops)))
+    validation.map_or(Ok(()), |validation| compare(core, validation, ops))
 }
 
 /// Compares a transaction with the commits that are visible by now.
@@ -204,11 +194,11 @@ fn begin_valid(
 /// # Errors
 ///
 /// The conflict.
-pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), Conflict> {
+pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), NotCommitted> {
     // The version is read before the view, so that memory in the view, or files, have every commit up to it.
     let visible = core.views.visible();
     let view = core.views.newest();
-    validation.compare(&view, &core.writes.recent, ops, visible)
+    Ok(validation.compare(&view, &core.writes.recent, ops, visible)?)
 }
 
 /// How long a commit of `bytes` is to wait because background work is behind.
@@ -301,7 +291,7 @@ fn log<'c>(
         if view.generation != core.views.generation() {
             view = core.views.newest();
         }
-        indexed.check(&core.indexes, tables).map_err(NotCommitted::Conflict)?;
+        indexed.check(&core.indexes, tables)?;
         check_tables(core, &view, tables)?;
         if !core.writes.reserve.is_full() && !ops.is_erases_only() {
             // Otherwise puts would take the space that erases have freed.
@@ -351,8 +341,7 @@ fn log<'c>(
         {
             // What is in the log by now is applied soon, and nothing comes after it before the lock is released.
             core.wait_for_commits(writer)?;
-            let compared = validation.compare(&view, &core.writes.recent, ops, writer.last_version());
-            compared.map_err(NotCommitted::Conflict)?;
+            validation.compare(&view, &core.writes.recent, ops, writer.last_version())?;
         }
         let visible = core.views.visible_versions();
         visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;

@@ -84,14 +84,12 @@ pub fn install(
     validation: Option<&mut Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
     let changed: Vec<&TableInfo> = tables.iter().map(|table| &**table).collect();
-    let mut change = TableChange::begin_with_levels(core, &changed, &changed, |last| {
-        indexed.check(&core.indexes, tables).map_err(NotCommitted::Conflict)?;
+    let mut change = TableChange::begin_with_levels(core, &changed, &changed, |last| -> Result<(), NotCommitted> {
+        indexed.check(&core.indexes, tables)?;
         let view = core.views.newest();
         changed.iter().try_for_each(|table| view.files_of(table).map(drop))?;
         match validation {
-            Some(validation) => {
-                validation.compare(&view, &core.writes.recent, ops, last).map_err(NotCommitted::Conflict)
-            }
+            Some(validation) => Ok(validation.compare(&view, &core.writes.recent, ops, last)?),
             None => Ok(()),
         }
     })?;

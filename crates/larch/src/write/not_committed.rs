@@ -5,6 +5,7 @@ use crate::base::error::Error;
 use sst::Version;
 
 /// Why a commit was not made. Nothing of it has taken effect.
+#[derive(Debug)]
 pub enum NotCommitted {
     /// Another commit contradicts it.
     Conflict(Conflict),
@@ -23,7 +24,7 @@ pub enum Later {
     Progress(u64),
 }
 
-/// The result of a commit: its version, or the conflict. It was not to be made later.
+/// A commit as programs see it: the inner result is its version, or the conflict.
 ///
 /// # Errors
 ///
@@ -34,6 +35,12 @@ pub fn outcome(committed: Result<Version, NotCommitted>) -> Result<Result<Versio
         Err(NotCommitted::Conflict(conflict)) => Ok(Err(conflict)),
         Err(NotCommitted::Failed(error)) => Err(error),
         Err(NotCommitted::Later(_)) => unreachable!("a thread waits"),
+    }
+}
+
+impl From<Conflict> for NotCommitted {
+    fn from(conflict: Conflict) -> Self {
+        Self::Conflict(conflict)
     }
 }
 

@@ -18,9 +18,8 @@ use super::commit::{compare, work_if_simulated};
 use super::flush::write_run;
 use super::indexed::Indexed;
 use super::large;
-use super::not_committed::{NotCommitted, outcome};
+use super::not_committed::NotCommitted;
 use super::validation::Validation;
-use crate::base::conflict::Conflict;
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
 use crate::core::Core;
@@ -153,16 +152,14 @@ pub fn rewind(core: &Arc<Core>, writes: &mut OwnWrites, mark: &WriteMark, savepo
 ///
 /// # Errors
 ///
-/// As [`large::install`].
+/// The conflict; as [`large::install`].
 pub fn commit(
     core: &Arc<Core>,
     writes: &mut OwnWrites,
     indexed: Indexed,
     mut validation: Validation<'_>,
-) -> Result<Result<Version, Conflict>> {
-    if let Err(conflict) = compare(core, &mut validation, writes.ops()) {
-        return Ok(Err(conflict));
-    }
+) -> Result<Version, NotCommitted> {
+    compare(core, &mut validation, writes.ops())?;
     move_into_run(core, writes, &[])?;
     let through = writes.version(writes.count());
     let rewrite = Rewrite { through, into: Some(large::FILE_VERSION) };
@@ -178,11 +175,11 @@ pub fn commit(
         match installed {
             Err(NotCommitted::Failed(error))
                 if error.is_disk_full() && is_erases_only && core.writes.reserve.give_back() => {}
-            installed => break installed,
+            installed => break installed?,
         }
     };
     work_if_simulated(core);
-    outcome(installed)
+    Ok(installed)
 }
 
 /// The versions at which a run with writes up to number `through` may be read.

@@ -1,7 +1,8 @@
 //! What becomes of indexes when a database is opened again, by another program or another release, and when tables change.
 
 use super::*;
-use crate::Release;
+use crate::write::not_committed::NotCommitted;
+use crate::{Conflict, Release};
 
 #[test]
 fn without_its_extractor_an_index_is_read_and_its_table_refuses_writes() {
@@ -186,7 +187,7 @@ fn a_commit_that_knows_nothing_of_a_new_index_is_not_made() {
     ops.put(table.id().0, b"1", b"red");
     let tables = [table.identity().clone()];
     let committed = commit::commit(table.core(), &mut ops, &tables, crate::Durability::Synced);
-    assert_eq!(committed.expect("the disk works"), None);
+    assert!(matches!(committed, Err(NotCommitted::Conflict(Conflict::Indexes { .. }))), "{committed:?}");
     assert_eq!(table.iter().count(), 0);
     is_clean(&index);
 }
