@@ -405,6 +405,12 @@ impl HeldPage {
     pub fn page(&self) -> &PageRef {
         &self.page
     }
+
+    /// The same page, kept for one more value; `None` if values keep as much of the cache as they may.
+    pub fn again(&self) -> Option<Self> {
+        let Self { page, bytes, budget } = self;
+        budget.try_hold(*bytes).then(|| Self { page: page.clone(), bytes: *bytes, budget: Arc::clone(budget) })
+    }
 }
 
 impl Deref for HeldPage {

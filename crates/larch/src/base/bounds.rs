@@ -23,6 +23,12 @@ pub trait IntoKeyRange {
     fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
 }
 
+impl<R: IntoKeyRange + ?Sized> IntoKeyRange for &R {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (**self).bounds()
+    }
+}
+
 impl IntoKeyRange for RangeFull {
     fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         (Bound::Unbounded, Bound::Unbounded)

@@ -534,6 +534,41 @@ impl Error {
         }
     }
 
+    /// Whether the same call may succeed later, without a change of the program and without a new open: there was no room, other
+    /// transactions were in the way, something is in use by another process, or the files of a read were replaced.
+    pub fn is_retryable(&self) -> bool {
+        self.is_disk_full()
+            || matches!(
+                self,
+                Self::Full { .. }
+                    | Self::TooManyConflicts { .. }
+                    | Self::Locked(_)
+                    | Self::BackupsLocked(_)
+                    | Self::Outdated { .. }
+                    | Self::NoThreads(_)
+            )
+    }
+
+    /// What `std::io` calls such an error; [`ErrorKind::Other`] where it has no word for it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => source.kind(),
+            Self::Full { cause, .. } => cause.kind(),
+            Self::NotADatabase(_) | Self::NoSuchTable(_) | Self::NoSuchIndex { .. } | Self::NoSuchBackup { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::TableExists(_) | Self::IndexExists { .. } | Self::Duplicate { .. } => ErrorKind::AlreadyExists,
+            Self::Locked(_) | Self::BackupsLocked(_) => ErrorKind::ResourceBusy,
+            Self::ReadOnly => ErrorKind::ReadOnlyFilesystem,
+            Self::Cancelled(_) => ErrorKind::Interrupted,
+            Self::BadOptions(_) | Self::BadTableName(_) | Self::KeyTooLong { .. } | Self::ValueTooLong { .. } => {
+                ErrorKind::InvalidInput
+            }
+            error if error.is_corruption() => ErrorKind::InvalidData,
+            _ => ErrorKind::Other,
+        }
+    }
+
     /// Whether bytes on disk are not those that were written.
     pub fn is_corruption(&self) -> bool {
         matches!(
@@ -545,6 +580,12 @@ impl Error {
                 | Self::BadBackup { .. }
                 | Self::BadBuiltFiles { .. }
         )
+    }
+}
+
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        Self::new(error.kind(), error)
     }
 }
 

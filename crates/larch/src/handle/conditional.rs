@@ -3,9 +3,9 @@
 use super::attempts::transact;
 use super::readable::Readable;
 use super::table::Table;
-use super::transaction::TransactionOptions;
+use super::transaction::{Transaction, TransactionOptions};
 use crate::base::error::{Error, Result};
-use crate::view::value::Value;
+use crate::view::value::{Key, Value};
 use sst::Version;
 
 impl Table {
@@ -114,6 +114,91 @@ impl Table {
             Ok::<_, Error>(now)
         })?;
         Ok(before)
+    }
+
+    /// Sets `key` to `value`, and returns the value that the key had.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// assert!(fruit.replace("apple", "green")?.is_none());
+    /// assert_eq!(fruit.replace("apple", "red")?.expect("it was green"), "green");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.fetch_update(key, |_| Some(value.as_ref().to_vec()))
+    }
+
+    /// Removes `key`, and returns the value that it had.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.take("apple")?.expect("it was there"), "red");
+    /// assert!(fruit.take("apple")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.fetch_update(key, |_| None)
+    }
+
+    /// Removes the row with the least key, and returns it; `None` if the table is empty. No two callers get the same row, so a table can
+    /// be a queue.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// fruit.insert("apple", "red")?;
+    /// let (key, value) = fruit.pop_first()?.expect("there are two rows");
+    /// assert_eq!((&key[..], &value[..]), (&b"apple"[..], &b"red"[..]));
+    /// assert!(!fruit.contains_key("apple")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    pub fn pop_first(&self) -> Result<Option<(Key, Value)>> {
+        self.pop(|tx| tx.first_key_value(self))
+    }
+
+    /// As [`Table::pop_first`], of the row with the greatest key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::pop_first`].
+    pub fn pop_last(&self) -> Result<Option<(Key, Value)>> {
+        self.pop(|tx| tx.last_key_value(self))
+    }
+
+    fn pop(&self, find: impl Fn(&Transaction) -> Result<Option<(Key, Value)>>) -> Result<Option<(Key, Value)>> {
+        let (row, _) = transact(&self.inner().handle, &TransactionOptions::with_durability(None), |tx| {
+            let row = find(tx)?;
+            if let Some((key, _)) = &row {
+                tx.remove(self, key)?;
+            }
+            Ok::<_, Error>(row)
+        })?;
+        Ok(row)
     }
 
     /// The version of the commit that wrote the value of `key`, or `None` if the key has no value.

@@ -116,6 +116,16 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
 
+    /// How many rows a reader sees, exactly: [`Reader::count_exact`] of all keys. It costs what that costs, unlike the length of a
+    /// collection in memory; [`Reader::count`] is fast.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::count`].
+    pub fn len(&self) -> Result<u64> {
+        self.count_exact(..)
+    }
+
     /// About how many bytes `range` takes: in files as in [`RangeStats::file_bytes`], and in memory.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
 use crate::view::precharge::Prefetched;
-use crate::view::value::{Key, Value};
+use crate::view::value::{Key, Parts, Value};
 use crate::view::{TableView, precharge};
 use os::sync::{Arc, Mutex};
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
@@ -535,6 +535,17 @@ impl<V: Content> Reader<'_, V> {
     /// All rows, see [`Reader::range`].
     pub fn iter(&self) -> Range<V> {
         self.range(..)
+    }
+
+    /// Whether no row is seen. It costs what finding the first row costs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped).
+    pub fn is_empty(&self) -> Result<bool> {
+        let nothing = PartList::nothing(self.table.identity.options.groups.len());
+        let keys: Reader<'_, Parts> = Reader { work: self.work, ..Reader::new(&self.table, self.pinned_at(), nothing) };
+        Ok(keys.iter().next_row()?.is_none())
     }
 
     /// The row with the least key, or `None` if the table is empty.

@@ -5,7 +5,10 @@ use os::sync::Arc;
 use pages::cache::HeldPage;
 use pages::{PageCache, PageRef};
 use sst::LoadedValue;
+use std::borrow::{Borrow, Cow};
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::{Deref, Range};
 
 /// A key, owned.
@@ -103,8 +106,71 @@ impl AsRef<[u8]> for Value {
     }
 }
 
-impl PartialEq<[u8]> for Value {
-    fn eq(&self, other: &[u8]) -> bool {
+impl Borrow<[u8]> for Value {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+/// A clone keeps the same page or the same memory. If values keep as much of the cache as they may, it is a copy.
+impl Clone for Value {
+    fn clone(&self) -> Self {
+        match &self.0 {
+            ValueBytes::Short(bytes, copy) => Self(ValueBytes::Short(*bytes, *copy)),
+            ValueBytes::Page(held, range) => match held.again() {
+                Some(held) => Self(ValueBytes::Page(held, range.clone())),
+                None => Self::owned(held[range.clone()].into()),
+            },
+            ValueBytes::Memory(row, range) => Self(ValueBytes::Memory(row.clone(), range.clone())),
+            ValueBytes::Owned(bytes) => Self(ValueBytes::Owned(bytes.clone())),
+        }
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// In the order of bytes.
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+/// As its bytes are hashed, so that a map of values can be asked for bytes.
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+/// A value is equal to what has the same bytes.
+macro_rules! equal_to {
+    ($($other:ty),*) => {
+        $(impl PartialEq<$other> for Value {
+            fn eq(&self, other: &$other) -> bool {
+                let other: &[u8] = other.as_ref();
+                **self == *other
+            }
+        })*
+    };
+}
+
+equal_to!([u8], &[u8], str, &str, String, Vec<u8>, Box<[u8]>);
+
+impl<const N: usize> PartialEq<[u8; N]> for Value {
+    fn eq(&self, other: &[u8; N]) -> bool {
         **self == *other
     }
 }
@@ -112,6 +178,32 @@ impl PartialEq<[u8]> for Value {
 impl<const N: usize> PartialEq<&[u8; N]> for Value {
     fn eq(&self, other: &&[u8; N]) -> bool {
         **self == **other
+    }
+}
+
+impl From<Value> for Vec<u8> {
+    fn from(value: Value) -> Self {
+        value.to_vec()
+    }
+}
+
+impl From<Value> for Cow<'_, [u8]> {
+    fn from(value: Value) -> Self {
+        Cow::Owned(value.to_vec())
+    }
+}
+
+impl<'v> From<&'v Value> for Cow<'v, [u8]> {
+    fn from(value: &'v Value) -> Self {
+        Cow::Borrowed(value)
+    }
+}
+
+/// The bytes are not copied: they keep what the value keeps.
+#[cfg(feature = "bytes")]
+impl From<Value> for bytes::Bytes {
+    fn from(value: Value) -> Self {
+        Self::from_owner(value)
     }
 }
 
@@ -123,8 +215,10 @@ impl fmt::Debug for Value {
 
 /// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One or
 /// two parts need no allocation.
+#[derive(Clone)]
 pub struct Parts(Few);
 
+#[derive(Clone)]
 enum Few {
     None,
     One([Value; 1]),
@@ -181,5 +275,58 @@ impl IntoIterator for Parts {
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Database;
+    use os::Machine;
+    use std::collections::{BTreeSet, HashSet};
+
+    #[test]
+    fn a_value_is_used_as_its_bytes_are() {
+        let db = Database::builder("db").machine(Machine::simulated(1).0).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        let long = [b'x'; 1000];
+        table.insert("short", "red").expect("the disk works");
+        table.insert("long", long).expect("the disk works");
+        for is_flushed in [false, true] {
+            if is_flushed {
+                db.flush().expect("the disk works");
+            }
+            let get = |key: &str| table.get(key).expect("the disk works").expect("it is there");
+            let (short, other) = (get("short"), get("long"));
+            assert!(
+                short == "red"
+                    && short == *"red"
+                    && short == String::from("red")
+                    && short == *b"red"
+                    && short == b"red"
+            );
+            assert!(short == b"red"[..] && short == b"red".to_vec() && short == &b"red"[..] && short != other);
+            assert!(short < other && other == long && other.clone() == other);
+            assert!(HashSet::from([short.clone()]).contains(&b"red"[..]));
+            assert!(BTreeSet::from([short.clone(), other.clone()]).contains(&long[..]));
+            assert_eq!(Vec::from(other.clone()), long);
+            assert_eq!(
+                table.select([""; 0]).expect("of no group").get("short").expect("it works").map(|row| row.len()),
+                Some(0)
+            );
+        }
+    }
+
+    #[test]
+    fn clones_of_a_value_keep_its_bytes_when_the_table_is_gone() {
+        let db =
+            Database::builder("db").machine(Machine::simulated(1).0).cache_bytes(1 << 20).open().expect("it opens");
+        let table = db.table("t").expect("the disk works");
+        table.insert("k", [b'x'; 5000]).expect("the disk works");
+        db.flush().expect("the disk works");
+        let value = table.get("k").expect("the disk works").expect("it is there");
+        // Far more than a quarter of the cache: the later clones are copies.
+        let clones: Vec<_> = (0..1000).map(|_| value.clone()).collect();
+        drop((value, table, db));
+        assert!(clones.iter().all(|clone| *clone == [b'x'; 5000]));
     }
 }
