@@ -307,7 +307,7 @@ impl IndexedWrites<'_> {
         let table = core.views.table_info(index.table).map_or_else(|| "?".into(), |table| table.name.as_str().into());
         let handle = TableHandle::new(self.handle.clone(), info.clone());
         let before = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole());
-        let has_second = before.contains_key(&entry::key(second.index_key(), second.row_key()))?;
+        let has_second = before.contains_key(entry::key(second.index_key(), second.row_key()))?;
         let row = if has_second { second } else { first };
         let (key, row) = (row.index_key().into(), row.row_key().into());
         Ok(Error::Duplicate { table, index: index.name.as_str().into(), key, row })

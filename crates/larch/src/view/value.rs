@@ -296,15 +296,9 @@ mod tests {
                 db.flush().expect("the disk works");
             }
             let get = |key: &str| table.get(key).expect("the disk works").expect("it is there");
-            let (short, other) = (get("short"), get("long"));
-            assert!(
-                short == "red"
-                    && short == *"red"
-                    && short == String::from("red")
-                    && short == *b"red"
-                    && short == b"red"
-            );
-            assert!(short == b"red"[..] && short == b"red".to_vec() && short == &b"red"[..] && short != other);
+            let (short, other, text) = (get("short"), get("long"), "red".to_owned());
+            assert!(short == "red" && short == *"red" && short == text && short == *b"red" && short == b"red");
+            assert!(short == b"red"[..] && short == b"red".to_vec() && short != other);
             assert!(short < other && other == long && other.clone() == other);
             assert!(HashSet::from([short.clone()]).contains(&b"red"[..]));
             assert!(BTreeSet::from([short.clone(), other.clone()]).contains(&long[..]));
