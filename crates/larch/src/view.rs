@@ -43,7 +43,7 @@ impl View {
         memory && Arc::ptr_eq(&self.files, &other.files)
     }
 
-    /// The bytes of a write buffer of `buffer_bytes` that memory sets leave which are being flushed.
+    /// The bytes of a write buffer of `buffer_bytes` that are not taken by memory sets which are being flushed.
     pub fn left_bytes(&self, buffer_bytes: u64) -> u64 {
         let frozen = self.memory.iter().skip(1).map(|memory| memory.used_bytes());
         buffer_bytes.saturating_sub(frozen.sum())

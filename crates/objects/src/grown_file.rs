@@ -6,7 +6,7 @@ use os::sync::{Arc, Mutex};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 
-/// A reader that goes through the file takes so much at once, because each piece of it in a sheet is a request.
+/// A reader that goes through the file takes this much at once, because each piece of it in a sheet is a request.
 const AHEAD_BYTES: u64 = 8 << 20;
 
 /// It takes so much at first: it may only want to know what the file begins with.

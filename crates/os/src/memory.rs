@@ -170,7 +170,7 @@ struct ArenaState {
     slabs: Vec<Slab>,
     /// Numbers of slabs that are not mapped.
     vacant: Vec<u32>,
-    /// By length in blocks: runs that a buffer left, the last one last.
+    /// Runs that buffers have left, by their length in blocks; the one left last is the last.
     spare: Vec<Vec<RunStart>>,
     /// For each slab, the length of its longest run of free blocks;
     free_runs: Longest,

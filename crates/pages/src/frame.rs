@@ -479,8 +479,8 @@ impl PageRef {
 
     #[inline]
     fn frame(&self) -> &Frame {
-        // SAFETY: a pinned frame is not freed: one of a cache lives as long as its frames, which the page in it keeps;
-        // one that is alone is freed when its word is set to 0.
+        // SAFETY: a pinned frame is not freed. A frame of a cache lives as long as the `Frames`, which the page in it
+        // keeps; a frame outside of a cache is freed when its word is set to 0.
         unsafe { self.0.as_ref() }
     }
 

@@ -126,7 +126,7 @@ impl Round {
     }
 }
 
-/// Whether the disk was asked to fail, and this came of it.
+/// Whether the error comes from a failure that the disk was asked for.
 fn is_trouble(error: &Error) -> bool {
     !error.is_corruption() && !matches!(error, Error::WritesStopped(_)) && error.to_string().contains(disk::INJECTED)
 }

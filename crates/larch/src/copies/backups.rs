@@ -201,8 +201,8 @@ impl Backups {
         self.restore_on(&self.machine, number, directory, progress)
     }
 
-    /// As [`Backups::restore`], to a directory of another machine: a database in a store, or, of backups in a store,
-    /// one on this machine.
+    /// As [`Backups::restore`], to a directory of another machine: into a store, or from backups in a store to a
+    /// directory on this machine.
     ///
     /// # Errors
     ///

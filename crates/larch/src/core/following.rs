@@ -65,7 +65,7 @@ impl Following {
     ///
     /// The lease cannot be written. Then the writer keeps more files.
     pub fn renew_lease(&self, state: &mut State) -> Result<()> {
-        // The newest is that of `shown` or `next`, so one stays.
+        // The newest of these is `shown` or `next`, so at least one stays.
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {
             state.in_use.pop_front();
         }

@@ -27,7 +27,7 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// The entry in a row of the table of entries; `None` if it is none.
+    /// The entry in a row of the table of entries; `None` if the row is no entry.
     pub(crate) fn of(key: &[u8], value: &[u8]) -> Option<Self> {
         let mut keys = key.to_vec();
         let (row_at, end) = without_escapes(&mut keys).filter(|_| value.is_empty())?;

@@ -23,7 +23,7 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
-/// The number of the next sheet, of a journal that does not look for one.
+/// In place of the number of the next sheet, for a journal that does not look for one.
 pub const NO_NEXT: u64 = u64::MAX;
 
 /// The sheet, if a guest has put it as this number.

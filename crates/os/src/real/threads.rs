@@ -111,7 +111,8 @@ enum Status {
     },
 }
 
-/// The pool of the process, while it is in use. Outlives every model of a model checker, and is made in a constant.
+/// The pool of the process, while it is in use. It is a lock of std, because it outlives every model of a model checker
+/// and is made in a constant.
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {

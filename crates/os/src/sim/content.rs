@@ -114,7 +114,7 @@ impl SimContent {
         }
     }
 
-    /// Cuts the newest unsynced write to its first `keep` bytes on its way to the platter; whether there was one.
+    /// Cuts the newest unsynced write to its first `keep` bytes on its way to the platter; says whether one existed.
     pub(super) fn tear_last_write(&mut self, keep: usize) -> bool {
         let last = self.unsynced.iter_mut().rev().find_map(|operation| match operation {
             Operation::Write { bytes, .. } => Some(bytes),

@@ -339,7 +339,8 @@ impl<'a> Descent<'a> {
         self.corrupt_node(at, why)
     }
 
-    /// The totals of a node lead from those before it to those through it, as its parent has them.
+    /// Checks that the totals of a node begin at those that its parent has before it, and end at those that its parent
+    /// has through it.
     fn check_totals(&self, node: &IndexNode<'_>, subtree: &Subtree) -> Result<(), Error> {
         let Subtree { address, before, through, .. } = subtree;
         let first = node.child(0).totals;

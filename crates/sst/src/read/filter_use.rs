@@ -64,7 +64,7 @@ impl Summary {
         Self(self.0 & (1 | 1 << ZONES | 1 << (2 * ZONES)) << zone)
     }
 
-    /// Whether a key that is found changes nothing: as long as every key is, none is counted.
+    /// Whether a found key changes no count: nothing is counted as long as every key is found.
     #[inline]
     pub fn is_all_found(self) -> bool {
         self.0 >> ZONES & 0xffff == 0

@@ -199,8 +199,8 @@ impl GroupCursor {
         self.newest.iter().chain(&self.older).map(PartCursor::pinned_bytes).sum()
     }
 
-    /// The part found last, of the row at `place`, is going to be loaded, and those after it: asks for those that lie
-    /// outside their pages.
+    /// Asks for the parts that lie outside their pages, from the part found last, of the row at `place`, on: all of
+    /// them are going to be loaded.
     pub(super) fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) {
         let cursor = match place {
             RowPlace::Newest(_) => &mut self.newest,

@@ -155,7 +155,7 @@ impl History {
         }
     }
 
-    /// Makes a commit durable that was submitted, as one of those who can wait for it.
+    /// Makes a submitted commit durable, in one of the three ways to wait for it.
     fn wait_for_commit(&mut self) -> Result<()> {
         let way = self.rng.random_range(0..3);
         let count = self.opened().commits.len();

@@ -72,7 +72,7 @@ pub unsafe fn advise(start: NonNull<u8>, bytes: usize, huge_pages: HugePages) {
         HugePages::Wanted => rustix::mm::Advice::LinuxHugepage,
         HugePages::Refused => rustix::mm::Advice::LinuxNoHugepage,
     };
-    // It fails where the kernel was built without huge pages: the advice is then followed either way.
+    // The call fails if the kernel was built without huge pages. Then both kinds of advice are followed without it.
     // SAFETY: the range is mapped, as the caller promises; the advice changes no bytes.
     unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) }.ok();
 }

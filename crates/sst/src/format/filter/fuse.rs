@@ -31,7 +31,7 @@ const FINGERPRINTS_AT: usize = 48;
 
 /// Places of a hash.
 const PLACES: usize = 3;
-/// Largest segment: the bits of a hash that choose within one and those that choose another do not meet.
+/// Largest segment: the bits of a hash that choose a place in a segment do not overlap those that choose the segment.
 const MAX_SEGMENT_BITS: u8 = 18;
 
 /// What the head of a partition says of its fingerprints.
