@@ -35,7 +35,8 @@ names of the crate and the module that you change.
 
 Every day
   cargo x tidy    facts about the tree: dead files, upward dependencies, circles, leftovers, broken links, lock files
-                  that do not fit their manifests; warns of results of benchmarks that are old. Takes a second
+                  that do not fit their manifests; warns of old results of benchmarks and of words that are
+                  hard to read. Takes some seconds
   cargo x house   each crate in figures: rooms, floors, circles, lines, public names; cargo x house CRATE…: its
                   imports. docs/floors.md has the order of the engine's folders
   cargo x sim     random histories, crashes, faults, full disks and flipped bits on a simulated machine; a seed takes
