@@ -1,4 +1,5 @@
-//! `cargo x bank`: transfers of money by threads and tasks, while the process is killed, the disk fills up and syncs fail.
+//! `cargo x bank`: transfers of money by threads and tasks, while the process is killed, the disk fills up and syncs
+//! fail.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -1,7 +1,8 @@
 //! `cargo x bench`: the benchmarks, in release mode. They measure by themselves and say whether goals are reached.
 //!
-//! `index` is a program of its own; everything else is `larch bench …`. Other engines are not in the default build: what
-//! `--with` names is built from the workspace `bench/engines`, whose output goes to `engines` in the target folder.
+//! `index` is a program of its own; everything else is `larch bench …`. Other engines are not in the default build:
+//! what `--with` names is built from the workspace `bench/engines`, whose output goes to `engines` in the target
+//! folder.
 
 #[cfg(test)]
 mod tests;
@@ -198,8 +199,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Brings the packages that `engine` needs and runs its script `fetch`; returns the folder that has what was fetched. It is
-    /// the one that `variable` of the environment names, where that is set, and then nothing is fetched.
+    /// Brings the packages that `engine` needs and runs its script `fetch`; returns the folder that has what was
+    /// fetched. It is the one that `variable` of the environment names, where that is set, and then nothing is fetched.
     fn fetch(
         &self,
         root: &Path,

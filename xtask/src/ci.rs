@@ -47,8 +47,8 @@ const FUZZ: [Step; 2] = [
     },
 ];
 
-/// The stores of other engines are a workspace of their own, too. Their engines take minutes to build and one is fetched:
-/// `cargo x bench --with all --check` does that, with lints and tests.
+/// The stores of other engines are a workspace of their own, too. Their engines take minutes to build and one is
+/// fetched: `cargo x bench --with all --check` does that, with lints and tests.
 const ENGINES: [Step; 1] = [Step {
     name: "format of other engines",
     variable: None,
@@ -57,8 +57,8 @@ const ENGINES: [Step; 1] = [Step {
         --package larch-store-lmdb --package larch-store-sqlite --package larch-store-cassandra",
 }];
 
-/// So is the query engine, alone and in several processes: `cargo x sql --check` and `cargo x sql --ballista --check` have
-/// its lints and tests.
+/// So is the query engine, alone and in several processes: `cargo x sql --check` and `cargo x sql --ballista --check`
+/// have its lints and tests.
 const SQL: [Step; 2] = [
     Step {
         name: "format of the query engine",

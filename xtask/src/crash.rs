@@ -1,4 +1,5 @@
-//! `cargo x crash tpcc`: TPC-C on Larch, killed in the middle of a run again and again, and its consistency conditions after each time.
+//! `cargo x crash tpcc`: TPC-C on Larch, killed in the middle of a run again and again, and its consistency conditions
+//! after each time.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};

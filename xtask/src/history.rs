@@ -1,4 +1,5 @@
-//! Releases, as `CHANGELOG.md` names their commits, and their trees as git has them. It does not know what is done there.
+//! Releases, as `CHANGELOG.md` names their commits, and their trees as git has them. It does not know what is done
+//! there.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +21,7 @@ pub fn changes(root: &Path) -> Result<String, String> {
 ///
 /// # Errors
 ///
-/// There is no such release, or its part names no commit.
+/// The changelog has no such release, or its part names no commit.
 pub fn commit_of(changes: &str, release: &str) -> Result<String, String> {
     let heading = format!("## {release}");
     let is_heading = |line: &&str| {

@@ -1,5 +1,5 @@
-//! `cargo x instructions`: the instructions of hot paths beside those that are expected. The program that counts them is
-//! `bench/instructions`; here it is known what it needs.
+//! `cargo x instructions`: the instructions of hot paths beside those that are expected. The program that counts them
+//! is `bench/instructions`; here it is known what it needs.
 
 use crate::packages;
 use std::env;

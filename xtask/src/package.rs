@@ -1,8 +1,9 @@
-//! `cargo x package`: packs the libraries as they would be published, and checks that each builds from its package alone.
+//! `cargo x package`: packs the libraries as they would be published, and checks that each builds from its package
+//! alone.
 //!
-//! `cargo package` can build them itself, but takes each package that another one needs for one of the registry, which never
-//! changes: a second run with changed sources would build the old ones. So the packages are unpacked here and checked in a
-//! workspace of their own.
+//! `cargo package` can build them itself, but takes each package that another one needs for one of the registry, which
+//! never changes: a second run with changed sources would build the old ones. So the packages are unpacked here and
+//! checked in a workspace of their own.
 
 use crate::history::output;
 use std::fs;

@@ -1,5 +1,6 @@
-//! `cargo x remote`: builds and tests databases on object storage, which are a workspace of their own. `--check` needs moto
-//! (`pip install 'moto[server]'`), `--servers` also MinIO; a test whose server is missing fails and says how to install it.
+//! `cargo x remote`: builds and tests databases on object storage, which are a workspace of their own. `--check` needs
+//! moto (`pip install 'moto[server]'`), `--servers` also MinIO; a test whose server is missing fails and says how to
+//! install it.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

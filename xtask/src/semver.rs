@@ -1,5 +1,5 @@
-//! `cargo x semver`: which changes break programs that were written for the newest release, and whether the version of this
-//! tree may break them. Both interfaces are read as rustdoc writes them, so the package may have had another name.
+//! `cargo x semver`: which changes break programs that were written for the newest release, and whether the version of
+//! this tree may break them. Both interfaces are read as rustdoc writes them, so the package may have had another name.
 //!
 //! Only what `crates/larch` defines is compared. A type that it passes on from a crate below is not looked into.
 
@@ -118,7 +118,8 @@ fn version(manifest: &str) -> Option<&str> {
     Some(line.trim_matches('"'))
 }
 
-/// Whether a program for `release` may fail to build with `version`: another first number, or, before 1.0, another second.
+/// Whether a program for `release` may fail to build with `version`: another first number, or, before 1.0, another
+/// second.
 fn may_break(release: &str, version: &str) -> bool {
     let kept = |version: &str| {
         let mut numbers = version.split('.').map(str::to_owned);

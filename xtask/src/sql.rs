@@ -1,6 +1,6 @@
 //! `cargo x sql`: the query engine, a workspace of its own in `crates/datafusion`, and in several processes in
-//! `crates/ballista`. Their output goes to `sql` in the target folder. They take minutes to build, so the build server does
-//! not.
+//! `crates/ballista`. Their output goes to `sql` in the target folder. They take minutes to build, so the build server
+//! does not.
 
 use crate::tools::{cargo, ends_as, target_of};
 use beside::Beside;
@@ -13,7 +13,7 @@ mod tests;
 
 const MANIFEST: &str = "crates/datafusion/Cargo.toml";
 
-/// Of the query engine in several processes, a workspace of its own, too.
+/// The query engine in several processes, a workspace of its own, too.
 const BALLISTA: &str = "crates/ballista/Cargo.toml";
 
 /// What to do.

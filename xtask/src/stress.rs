@@ -1,5 +1,5 @@
-//! `cargo x stress` and `cargo x tsan`: the whole public API under threads and executors of the machine, in release mode or
-//! under ThreadSanitizer, which notices memory that threads use without order.
+//! `cargo x stress` and `cargo x tsan`: the whole public API under threads and executors of the machine, in release
+//! mode or under ThreadSanitizer, which notices memory that threads use without order.
 
 use crate::nightly;
 use std::path::Path;
@@ -30,8 +30,9 @@ pub fn tsan(root: &Path, arguments: &[&str]) -> ExitCode {
     };
     let words = ["run", "-Zbuild-std", "--target", &target, "--target-dir", "target/tsan"];
     let words: Vec<&str> = words.into_iter().chain(PROGRAM).chain(["--"]).chain(arguments.iter().copied()).collect();
-    // Relaxed counters and the like are atomics and cause no report; a report ends the process. What is mapped and unmapped is
-    // seen only where it goes through the C library: otherwise memory that another thread maps again would look like a race.
+    // Relaxed counters and the like are atomics and cause no report; a report ends the process. What is mapped and
+    // unmapped is seen only where it goes through the C library: otherwise memory that another thread maps again would
+    // look like a race.
     let flags = "-Zsanitizer=thread --cfg rustix_use_libc";
     let variables = [("RUSTFLAGS", flags), ("TSAN_OPTIONS", "halt_on_error=1")];
     if nightly::runs_with(root, &variables, &words) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

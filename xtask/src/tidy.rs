@@ -56,8 +56,8 @@ const RULES: [Rule; 15] = [
     measured::pages_name_their_commit,
 ];
 
-/// Applies every rule to the tree at `root`, prints the findings, and warns of results that are old and of words that are
-/// hard to read.
+/// Applies every rule to the tree at `root`, prints the findings, and warns of results that are old and of words that
+/// are hard to read.
 pub fn run(root: &Path) -> ExitCode {
     let tree = match Tree::read(root) {
         Ok(tree) => tree,

@@ -1,6 +1,6 @@
-//! Cargo's subcommands that the checks need, each at one version. They lie in `target/tools` and not in the user's cargo
-//! home, so that two trees with different versions do not take them from each other. Also cargo itself, for workspaces of
-//! their own. What they check is not known here.
+//! Cargo's subcommands that the checks need, each at one version. They lie in `target/tools` and not in the user's
+//! cargo home, so that two trees with different versions do not take them from each other. Also cargo itself, for
+//! workspaces of their own. What they check is not known here.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,5 +1,5 @@
-//! `cargo x sql --beside-tpcc`: TPC-C in one process, while another one asks queries of CH-benCHmark about its tables as a
-//! follower; and the same without queries. It compares what the terminals get done.
+//! `cargo x sql --beside-tpcc`: TPC-C in one process, while another one asks queries of CH-benCHmark about its tables
+//! as a follower; and the same without queries. It compares what the terminals get done.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,8 @@ impl<'a> Beside<'a> {
         Ok(beside)
     }
 
-    /// Runs both with the program `larch`, which has a query engine, and prints what they got done. `queries` has the statements.
+    /// Runs both with the program `larch`, which has a query engine, and prints what they got done. `queries` has the
+    /// statements.
     ///
     /// # Errors
     ///

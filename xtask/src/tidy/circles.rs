@@ -1,7 +1,9 @@
-//! Finds files and folders of a crate that import each other in a circle: none of them can be read or tested without the others.
+//! Finds files and folders of a crate that import each other in a circle: none of them can be read or tested without
+//! the others.
 //!
-//! A folder counts with the file of its name: `read/` with `read.rs`. Within the folder, in the engine's own crates, this file is one
-//! more of its files. Elsewhere it may hold what the files of its folder share, as may the root of a crate.
+//! A folder counts with the file of its name: `read/` with `read.rs`. Within the folder, in the engine's own crates,
+//! this file is one more of its files. Elsewhere it may hold what the files of its folder share, as may the root of a
+//! crate.
 
 use super::Finding;
 use super::imports::{Crate, Names};

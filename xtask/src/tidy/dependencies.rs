@@ -6,8 +6,8 @@ use super::tree::{Tree, join};
 use std::collections::BTreeMap;
 
 /// From the bottom up. A crate may depend on those before it, in its tests too: a test that needs more belongs higher.
-/// Benchmarks look at the engine from outside: they stand above it, and only the command line may run them. What they share
-/// with tests of every crate, `bench/kit`, knows no crate and stands below all.
+/// Benchmarks look at the engine from outside: they stand above it, and only the command line may run them. What they
+/// share with tests of every crate, `bench/kit`, knows no crate and stands below all.
 const ORDER: [&str; 34] = [
     "bench/kit",
     "bench/page",
@@ -45,7 +45,8 @@ const ORDER: [&str; 34] = [
     "ballista",
 ];
 
-/// Every crate of [`ORDER`] depends only on crates before it, and every crate in `crates` and `bench` has its place there.
+/// Every crate of [`ORDER`] depends only on crates before it, and every crate in `crates` and `bench` has its place
+/// there.
 pub fn point_downward(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let folders: BTreeMap<&str, &str> =

@@ -1,4 +1,5 @@
-//! Keeps the folders of a crate in the order that `docs/floors.md` writes down: imports go from higher floors to lower ones.
+//! Keeps the folders of a crate in the order that `docs/floors.md` writes down: imports go from higher floors to lower
+//! ones.
 
 use super::Finding;
 use super::imports::{Crate, Names};
@@ -74,7 +75,8 @@ fn findings(tree: &Tree, order: &Order<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The folder that a file lies in, or that it is the face of. The root of a crate, which puts its rooms together, is in none.
+/// The folder that a file lies in, or that it is the face of. The root of a crate, which puts its rooms together, is in
+/// none.
 fn room(file: &Names) -> Option<&str> {
     file.first().map(String::as_str).filter(|room| *room != "fuzz")
 }

@@ -30,7 +30,8 @@ pub struct Crate {
 }
 
 impl Crate {
-    /// Reads the files in and below the folder `src`, which ends with `/`. The error names a file that cannot be parsed.
+    /// Reads the files in and below the folder `src`, which ends with `/`. The error names a file that cannot be
+    /// parsed.
     pub fn read(tree: &Tree, src: &str) -> Result<Self, Finding> {
         let mut crate_ = Self::default();
         for (path, text) in tree.texts(".rs").filter(|(path, _)| path.starts_with(src) && !path.contains("/tests")) {

@@ -1,5 +1,5 @@
-//! Every `Cargo.lock` says what the manifests beside it say, so that a build of a clean clone changes no file. Cargo finds that
-//! out, too, but only for the workspace that it builds, and some of them are built seldom.
+//! Every `Cargo.lock` says what the manifests beside it say, so that a build of a clean clone changes no file. Cargo
+//! finds that out, too, but only for the workspace that it builds, and some of them are built seldom.
 
 use super::Finding;
 use super::manifest::{self, Entry};
@@ -26,8 +26,8 @@ struct Manifest<'t> {
     workspace: Vec<Entry<'t>>,
 }
 
-/// Every package of the tree is in the lock files with its version and the dependencies of its manifest, and what was fetched fits the
-/// versions that the manifest asks for.
+/// Every package of the tree is in the lock files with its version and the dependencies of its manifest, and what was
+/// fetched fits the versions that the manifest asks for.
 pub fn locks_fit_the_manifests(tree: &Tree) -> Vec<Finding> {
     let manifests: BTreeMap<&str, Manifest<'_>> = tree.packages().filter_map(|at| Manifest::named(tree, at)).collect();
     let mut findings = Vec::new();

@@ -1,5 +1,5 @@
-//! Results of benchmarks in `docs/benchmarks` say of which commit they are, and are old once the crates that they measured
-//! have changed.
+//! Results of benchmarks in `docs/benchmarks` say of which commit they are, and are old once the crates that they
+//! measured have changed.
 //!
 //! A page says so in a line of its own, once for each commit that it has results of:
 //!

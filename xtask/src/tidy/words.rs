@@ -122,10 +122,10 @@ fn of_source(text: &str) -> Vec<Prose<'_>> {
     found
 }
 
-/// Whether a line of text is too wide. Rows of tables, and lines that a tool reads, cannot be broken.
+/// Whether a line of text is too wide. Rows of tables, tags of HTML, and lines that a tool reads, cannot be broken.
 fn is_wide(prose: &Prose<'_>) -> bool {
     let is_text = prose.words.len() == prose.whole.trim().len() || prose.whole.trim_start().starts_with("//");
-    let is_whole = prose.words.starts_with('|') || prose.words.starts_with("Measured at commit ");
+    let is_whole = prose.words.starts_with(['|', '<']) || prose.words.starts_with("Measured at commit ");
     is_text && !is_whole && prose.whole.chars().count() > WIDEST && prose.words.contains(' ')
 }
 
