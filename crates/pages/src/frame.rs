@@ -21,7 +21,8 @@
 //!   frame again: the frames may be gone with the page.
 //! * Looking adds to an empty frame's word too, so a page comes into a frame by adding LIVE and the first pin.
 //! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). The
-//!   thread that set the word to 0 takes it out, after all holders of the page have released it (release, acquire).
+//!   thread that set the word to 0 takes the content out, after all holders of the page have released it (release,
+//!   acquire).
 //!
 //! A frame is one line of memory, which has all that a reader needs to recognize a page and to reach its bytes. The
 //! rest of what belongs to a page lies apart: only nodes, and pages that come and go, touch it. A node remembers of

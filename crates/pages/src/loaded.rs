@@ -7,7 +7,7 @@
 use crate::{PageAt, PageCache, PageRef, PageSource, Result, Stop};
 use os::sync::Arc;
 
-/// Never reads. A fault stays one however often the step is run again: its steps are run once, not by
+/// Never reads. A step that faults would fault each time: so steps over this source are run once, and not by
 /// [`retry`](crate::retry()).
 pub struct Loaded {
     cache: Arc<PageCache>,

@@ -156,7 +156,7 @@ fn packages(text: &str) -> Vec<Locked<'_>> {
             package.version = version.trim_matches('"');
         }
         package.is_fetched |= line.starts_with("source = ");
-        // A name, and a version if there are several packages of that name.
+        // A name, and a version if several packages have that name.
         if let Some(dependency) = line.strip_prefix(" \"") {
             package.dependencies.push(dependency.split(['"', ' ']).next().expect("split gives one part at least"));
         }

@@ -43,7 +43,7 @@ impl Tree {
         texts.filter(move |(path, _)| path.ends_with(ending))
     }
 
-    /// The text of a file; `None` if there is no such file or it is not text.
+    /// The text of a file; `None` if no such file exists or it is not text.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }

@@ -47,8 +47,8 @@ struct StoreReadsShared {
 
 struct StoreReadsState {
     queue: Queue<ReadRun>,
-    /// Whether a thread begins reads. Others leave theirs to it, so that a store whose reads end at once does not
-    /// recurse.
+    /// Whether a thread begins reads. Other threads leave their reads to this thread, so that a store whose reads end
+    /// at once does not recurse.
     is_beginning: bool,
     latency: Latency,
 }

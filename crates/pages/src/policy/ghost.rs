@@ -66,7 +66,8 @@ impl Ghost {
     fn insert(&mut self, entry: GhostEntry) {
         let now = self.departures;
         let bucket = self.bucket(entry.hash);
-        // One that was remembered before is not there twice; after that the free ones are the oldest.
+        // The best place is the one that has the page already, so that no page is remembered twice; then a free place,
+        // then the oldest page.
         let age = |known: &GhostEntry| match known.departure {
             0 => 1 << 32,
             _ if known.hash == entry.hash => u64::MAX,

@@ -28,7 +28,7 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
             PrechargeWalk::new(self.source, self.asked, descent, sides, direction, share).walk()
         };
         let mut sum = Pass::default();
-        // Going backward a walk ends with a look at the row before: going forward that is another walk.
+        // A backward walk ends with a look at the row before the range. Forward, this look is a walk of its own.
         if self.direction == Direction::Forward
             && let Bound::Included(low) | Bound::Excluded(low) = low
         {

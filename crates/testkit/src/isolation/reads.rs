@@ -144,7 +144,7 @@ impl Reads<'_, '_> {
     }
 
     /// Up to which version of `key` a wrong read saw, as a count of versions; `None` if it saw a value that is not a
-    /// version. A read that saw nothing, but should have, saw the newest version before that shows nothing.
+    /// version. A read that wrongly saw nothing counts as one of the newest earlier version that shows nothing.
     fn version_seen(&self, key: u32, saw: Option<Mark>, in_snapshot: usize) -> Option<usize> {
         let versions = self.order.versions(key);
         if saw.is_some() {

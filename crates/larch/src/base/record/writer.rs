@@ -126,7 +126,8 @@ impl EmptyLog {
     pub fn allocate_ahead(&mut self, bytes: u64) {
         self.is_allocated_ahead = true;
         if self.file.allocate_ahead(bytes).is_err() {
-            // What it got is of use elsewhere: a quota may be used up where the disk is not full.
+            // The part that was allocated is given back, because others can use it: a quota may be used up although the
+            // disk is not full.
             self.file.set_len(0).ok();
         }
     }

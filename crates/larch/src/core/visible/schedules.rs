@@ -1,5 +1,5 @@
-//! What is promised of visible versions whatever the order in which threads run: under shuttle several threads in
-//! random schedules, under loom two in all of them.
+//! The promises of visible versions under any order in which threads run: shuttle runs several threads in random
+//! schedules, loom two threads in all schedules.
 
 use super::*;
 use os::sync::Arc;
