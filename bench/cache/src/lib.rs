@@ -1,5 +1,5 @@
-//! The command `larch bench cache-trace`: how much each policy of the page cache reads, on traces of our own workloads. It
-//! measures no time.
+//! The command `larch bench cache-trace`: how much each policy of the page cache reads, on traces of our own workloads.
+//! It measures no time.
 //!
 //! ```text
 //!   YCSB ──> Larch on a disk in memory ──pages::Trace──> Recorded ──replay──> Policies ──> Report
@@ -7,8 +7,8 @@
 //!                                                          └──┘ --save, --trace
 //! ```
 //!
-//! The database lies on a simulated machine, so nothing is left behind and the same trace is made each time. A page has the
-//! identity that it has in the cache: when a compaction writes rows again, they are on new pages.
+//! The database lies on a simulated machine, so nothing is left behind and the same trace is made each time. A page has
+//! the identity that it has in the cache: when a compaction writes rows again, they are on new pages.
 
 pub mod options;
 pub mod policies;
@@ -40,8 +40,8 @@ pub enum Failed {
     Broken(String),
 }
 
-/// Does what `options` say. The exit code is 0 when all was replayed, 1 if a trace is empty, 2 if what was asked for makes
-/// no sense, 3 if something failed.
+/// Does what `options` say. The exit code is 0 when all was replayed, 1 if a trace is empty, 2 if what was asked for
+/// makes no sense, 3 if something failed.
 pub fn run(options: &CacheTrace) -> ExitCode {
     match report(options) {
         Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {

@@ -16,7 +16,8 @@ Exit codes: 0 all was replayed; 1 a trace is empty; 2 wrong arguments; 3 somethi
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CacheTrace {
-    /// Records of the table, 123 bytes each; a fifth as many operations are recorded for each workload [default: 500000]
+    /// Records of the table, 123 bytes each; a fifth as many operations are recorded for each workload [default:
+    /// 500000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=20_000_000))]
     pub records: Option<u64>,
     /// Sizes of the cache to try [default: 0.5 %, 1 %, 5 % and 20 % of the pages of each trace]

@@ -1,5 +1,5 @@
-//! The policies that are compared, in their simplest form. Pages of a trace have numbers, and a policy keeps what it knows of
-//! pages in tables with an entry for each page of the trace, which a real cache could not afford.
+//! The policies that are compared, in their simplest form. Pages of a trace have numbers, and a policy keeps what it
+//! knows of pages in tables with an entry for each page of the trace, which a real cache could not afford.
 
 mod clock;
 mod larch;

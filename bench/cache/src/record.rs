@@ -1,7 +1,7 @@
 //! Traces of YCSB on Larch: a table on a simulated machine for each, loaded in order, and one client.
 //!
-//! While a trace is recorded, the cache holds a twentieth of the data, so that scans read ahead and steps are run again as in
-//! real use. A replay with another size takes hits and misses alike as pages that were needed.
+//! While a trace is recorded, the cache holds a twentieth of the data, so that scans read ahead and steps are run again
+//! as in real use. A replay with another size takes hits and misses alike as pages that were needed.
 
 use crate::recorded::Trace;
 use crate::{CacheTrace, Failed};

@@ -1,7 +1,7 @@
 //! One policy on one trace: what it finds, what it reads.
 //!
-//! The first use of a page that was read ahead is not a hit, just as it would be a miss without readahead. So hits count what
-//! the cache kept, and policies can be compared with one that knows the future and reads nothing ahead.
+//! The first use of a page that was read ahead is not a hit, just as it would be a miss without readahead. So hits
+//! count what the cache kept, and policies can be compared with one that knows the future and reads nothing ahead.
 
 use crate::policies::Kind;
 use crate::recorded::{Recorded, What, index};
@@ -38,7 +38,7 @@ pub trait Policy {
 pub struct Tally {
     /// Pages needed, index and data.
     pub needed: [u64; 2],
-    /// Of these, those that had stayed in memory.
+    /// Those of these that had stayed in memory.
     pub hits: [u64; 2],
     /// Data pages needed for reads of one key, and of these those that had stayed.
     pub points: [u64; 2],

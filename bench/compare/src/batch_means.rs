@@ -1,9 +1,10 @@
 //! How sure the mean of a series is whose values depend on those before them, as the seconds of a run do.
 //!
-//! The method is that of batch means: means of neighbouring values depend on each other less than the values do, so the variance of
-//! the mean is estimated from batches of 1, 2, 4, … values, while there are enough batches. As long as the batches depend on each
-//! other the estimate grows with their length (Flyvbjerg and Petersen, 1989), so the largest one is taken. A run of a minute is too
-//! short for long batches, so each estimate is corrected as if a batch kept a part of the one before it (AR(1)).
+//! The method is that of batch means: means of neighbouring values depend on each other less than the values do, so the
+//! variance of the mean is estimated from batches of 1, 2, 4, … values, while batches are enough. As long as the
+//! batches depend on each other the estimate grows with their length (Flyvbjerg and Petersen, 1989), so the largest one
+//! is taken. A run of a minute is too short for long batches, so each estimate is corrected as if a batch kept a part
+//! of the one before it (AR(1)).
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,8 @@ pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     Some(best)
 }
 
-/// The uncertainty of a ratio of two sums over the same pieces of a run, `above` and `below`; its variance is that of the ratio.
+/// The uncertainty of a ratio of two sums over the same pieces of a run, `above` and `below`; its variance is that of
+/// the ratio.
 pub fn uncertainty_of_ratio(above: &[f64], below: &[f64]) -> Option<Uncertainty> {
     assert_eq!(above.len(), below.len(), "both are sums over the same pieces");
     let sum: f64 = below.iter().sum();

@@ -1,9 +1,9 @@
-//! The comparison of two sets of results: for each run of a name and each kind of request, the figures of both sides, how far they
-//! differ, and whether that means something.
+//! The comparison of two sets of results: for each run of a name and each kind of request, the figures of both sides,
+//! how far they differ, and whether that means something.
 //!
-//! **What decides.** A comparison of many figures at a level of 1 % would find a difference somewhere far more often than once in a
-//! hundred. So only some decide, the throughput of each run and the p99 of each kind of request, with Holm's correction over all of
-//! these together. The other figures are shown with their intervals and decide nothing.
+//! **What decides.** A comparison of many figures at a level of 1 % would find a difference somewhere far more often
+//! than once in a hundred. So only some decide, the throughput of each run and the p99 of each kind of request, with
+//! Holm's correction over all of these together. The other figures are shown with their intervals and decide nothing.
 
 use crate::batch_means::{mean, variance};
 use crate::configuration::{self, Difference};
@@ -27,8 +27,8 @@ pub struct Options {
     pub spread: f64,
     /// The same for percentiles above the median.
     pub tail_spread: f64,
-    /// Where no difference is shown and a worsening by more than this part may be hidden by how far the runs differ, the comparison cannot
-    /// tell: times may be so much longer, or a rate what it is in so much longer times.
+    /// Where no difference is shown and a worsening by more than this part may be hidden by how far the runs differ,
+    /// the comparison cannot tell: times may be so much longer, or a rate what it is in so much longer times.
     pub tell: f64,
 }
 
@@ -69,7 +69,7 @@ pub struct Row {
     pub base: f64,
     /// The mean of the new runs.
     pub new: f64,
-    /// Standard deviation between the runs of the base, as a part of the mean, where there are several.
+    /// Standard deviation between the runs of the base, as a part of the mean, where it has several.
     pub base_spread: Option<f64>,
     /// The same of the new runs.
     pub new_spread: Option<f64>,
@@ -79,7 +79,7 @@ pub struct Row {
     pub interval: Option<(f64, f64)>,
     /// By how much it may be worse: the end of the interval on that side, as a part by which times are longer.
     pub may_be_worse_by: Option<f64>,
-    /// How likely such a difference is where there is none, by itself.
+    /// How likely such a difference is where none exists, by itself.
     pub p: Option<f64>,
     /// The same after Holm's correction, for a row that decides.
     pub adjusted_p: Option<f64>,
@@ -136,8 +136,8 @@ type Side<'r> = Vec<(&'r Environment, &'r Run)>;
 ///
 /// # Errors
 ///
-/// A sentence that names a run which cannot be compared, or says that there is none on both sides, or that nothing tells how sure a
-/// difference is.
+/// A sentence that names a run which cannot be compared, or says that both sides have none, or that nothing tells how
+/// sure a difference is.
 pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Options) -> Result<Comparison, String> {
     for (file, run) in base.iter().chain(new).flat_map(|(file, report)| report.runs.iter().map(move |run| (file, run)))
     {
@@ -313,7 +313,7 @@ fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, opti
     })
 }
 
-/// The mean of ratios, where there are such.
+/// The mean of ratios, where any exist.
 fn middle(figures: &[Figure]) -> f64 {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     match values.iter().all(|value| *value > 0.0) {

@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-/// Each of `p`, raised so that it may be compared with the level: the chance that any of them falls below it where nothing differs is
-/// at most the level, however they depend on each other.
+/// Each of `p`, raised so that it may be compared with the level: the chance that any of them falls below it where
+/// nothing differs is at most the level, however they depend on each other.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -90,7 +90,7 @@ impl Metric {
                 value: measured.per_second(),
                 within: pieces.of(|it| it.operations as f64, length, measured.per_second() / 1e9),
             }),
-            // Of the process only the client threads are known for each interval; what is behind them varies alike.
+            // Only the client threads of the process are known for each interval; what is behind them varies alike.
             Self::Processor => Some(Figure {
                 value: each(measured.cost.process_nanos()) / 1e3,
                 within: pieces.of(
@@ -144,8 +144,8 @@ fn slower(times: &Times, nanos: u64) -> u64 {
     times.iter().filter(|(least, ..)| *least > nanos).map(|(_, _, count)| count).sum()
 }
 
-/// The share of requests above a quantile is known so well; so well is the quantile known, by the times between the quantiles one
-/// standard error away on both sides.
+/// The share of requests above a quantile is known so well; so well is the quantile known, by the times between the
+/// quantiles one standard error away on both sides.
 fn of_quantile(times: &Times, share: f64, above: Uncertainty) -> Uncertainty {
     let error = above.variance.sqrt();
     let log = |share: f64| (times.quantile(share).max(1) as f64).ln();

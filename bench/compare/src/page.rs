@@ -62,7 +62,8 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
 /// A figure of an interval, if it has it.
 type Figure<'f> = &'f dyn Fn(&Interval) -> Option<f64>;
 
-/// The differences that decide: a line for each from the one end of its interval to the other, with the difference in between.
+/// The differences that decide: a line for each from the one end of its interval to the other, with the difference in
+/// between.
 fn intervals(comparison: &Comparison) -> Chart {
     let rows = comparison.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
     let rows = rows.filter(|(_, row)| row.decides);

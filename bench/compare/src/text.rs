@@ -39,7 +39,7 @@ pub fn differences(comparison: &Comparison) -> Vec<String> {
     comparison.differences.iter().map(line).collect()
 }
 
-/// What runs of one name there are.
+/// The runs of one name.
 pub fn title(run: &RunRows) -> String {
     let runs = |count: usize| if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
     format!(

@@ -1,12 +1,13 @@
 //! Whether two sets of runs differ in one figure, and by how much.
 //!
-//! Figures are compared by their logarithms, so that a difference is a ratio. Runs of one build differ by more than the seconds
-//! within a run do: memory lies elsewhere, files grew in another order, the machine has another neighbour. So a run counts as one
-//! value, and Welch's test compares the means of both sides by the variance between their runs. This variance is not taken to be
-//! less than what the seconds within the runs say, below which it falls by chance where there are few runs.
+//! Figures are compared by their logarithms, so that a difference is a ratio. Runs of one build differ by more than the
+//! seconds within a run do: memory lies elsewhere, files grew in another order, the machine has another neighbour. So a
+//! run counts as one value, and Welch's test compares the means of both sides by the variance between their runs. This
+//! variance is not taken to be less than what the seconds within the runs say, below which it falls by chance with few
+//! runs.
 //!
-//! A side with a single run does not show how its runs would differ. It takes the variance between runs of the other side, and
-//! where this has a single run too, one that the caller assumes, beside that within the runs.
+//! A side with a single run does not show how its runs would differ. It takes the variance between runs of the other
+//! side, and where this has a single run too, one that the caller assumes, beside that within the runs.
 
 use crate::batch_means::{Uncertainty, mean, variance};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -33,7 +34,7 @@ pub struct Difference {
     pub ratio: f64,
     /// Where it begins and ends at the level that was asked for; `None` where nothing says how sure it is.
     pub interval: Option<(f64, f64)>,
-    /// How likely a difference as large is where there is none.
+    /// How likely a difference as large is where none exists.
     pub p: Option<f64>,
 }
 
@@ -66,8 +67,8 @@ impl Side {
     }
 }
 
-/// Compares two sides. `level` is how often a difference may be seen where there is none; `spread` the standard deviation between
-/// runs, as a part of the figure, that is assumed where neither side has a second run.
+/// Compares two sides. `level` is how often a difference may be seen where none exists; `spread` the standard deviation
+/// between runs, as a part of the figure, that is assumed where neither side has a second run.
 pub fn difference(base: &[Figure], new: &[Figure], level: f64, spread: f64) -> Difference {
     let (base, new) = (Side::new(base), Side::new(new));
     let log = new.mean - base.mean;

@@ -1,8 +1,8 @@
 //! Clients: state machines that give the next request and receive its result.
 //!
-//! A client holds what it needs to go on and nothing else (no thread, no stack), so that one thread can drive thousands. It
-//! draws everything from its own generator: the same seed and number make the same operations, for any store and any number
-//! of threads.
+//! A client holds what it needs to go on and nothing else (no thread, no stack), so that one thread can drive
+//! thousands. It draws everything from its own generator: the same seed and number make the same operations, for any
+//! store and any number of threads.
 
 use crate::reply::Reply;
 use crate::request::Request;
@@ -31,18 +31,18 @@ pub trait Workload: Sync {
 
 /// One simulated user. An operation is one request, or several that follow each other.
 pub trait Client: Send {
-    /// Goes on to the next operation. `false`: there is none left.
+    /// Goes on to the next operation. `false`: none is left.
     fn begin(&mut self) -> bool;
 
-    /// How long it waits before the first request of the operation that it has just begun: the time that a user thinks and
-    /// types. Asked once after each [`Client::begin`] that returned `true`. In an open loop the schedule decides, and it is
-    /// not asked.
+    /// How long it waits before the first request of the operation that it has just begun: the time that a user thinks
+    /// and types. Asked once after each [`Client::begin`] that returned `true`. In an open loop the schedule decides,
+    /// and it is not asked.
     fn wait(&mut self) -> Wait {
         Wait::NONE
     }
 
-    /// The request at hand, and what its time counts for. Asked once for each request; what it draws is drawn here or in
-    /// [`Client::begin`].
+    /// The request at hand, and what its time counts for. Asked once for each request; what it draws is drawn here or
+    /// in [`Client::begin`].
     fn request(&mut self) -> (Kind, Request<'_>);
 
     /// Takes the result of the request, with what was read.
@@ -63,8 +63,8 @@ pub struct Wait {
 pub enum Since {
     /// When the client's last request was served.
     Served,
-    /// When the client's last request should have been sent: a user who does not wait for the answer thinks on while the
-    /// request is carried out. The next operation begins after the answer nevertheless.
+    /// When the client's last request should have been sent: a user who does not wait for the answer thinks on while
+    /// the request is carried out. The next operation begins after the answer nevertheless.
     Due,
 }
 
@@ -72,8 +72,8 @@ impl Wait {
     /// The operation begins at once.
     pub const NONE: Self = Self { nanos: 0, since: Since::Served };
 
-    /// When the operation is due whose client's last request was due at `due` and served at `served`: never before it was
-    /// served.
+    /// When the operation is due whose client's last request was due at `due` and served at `served`: never before it
+    /// was served.
     pub(crate) fn until(self, due: u64, served: u64) -> u64 {
         let since = match self.since {
             Since::Served => served,
@@ -88,7 +88,7 @@ impl Wait {
 pub enum Next {
     /// The operation has another request.
     More,
-    /// The operation has another request, in so many nanoseconds: a new attempt.
+    /// The operation has another request, in this number of nanoseconds: a new attempt.
     Wait(u64),
     /// The operation is over and done.
     Done,
@@ -131,7 +131,7 @@ impl<'r> Extra<'r> {
         }
     }
 
-    /// The request has written so many rows, which count with those that are read.
+    /// The request has written this number of rows, which count with those that are read.
     pub fn wrote(&mut self, rows: u64) {
         self.written += rows;
     }

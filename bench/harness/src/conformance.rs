@@ -1,6 +1,6 @@
 //! What every store promises, as tests that each store runs on itself: [`check`] for rows, [`check_transactions`] and
-//! [`check_commits`] for stores that have them, [`check_directory`] for stores that keep their files in a directory. The tests
-//! panic where a promise is broken.
+//! [`check_commits`] for stores that have them, [`check_directory`] for stores that keep their files in a directory.
+//! The tests panic where a promise is broken.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of stores on the machine's own files")]
 
@@ -28,8 +28,8 @@ pub enum Content {
     Text,
 }
 
-/// Checks the store that `target` names: every request, with rows of one field and of ten, bulk load, several threads, and
-/// that rows are there again when it is opened again. What was in it is gone.
+/// Checks the store that `target` names: every request, with rows of one field and of ten, bulk load, several threads,
+/// and that rows are there again when it is opened again. What was in it is gone.
 pub fn check(scheme: &Scheme, target: &str, content: Content) {
     for fields in [1, 10] {
         let test = Test {
@@ -46,7 +46,8 @@ pub fn check(scheme: &Scheme, target: &str, content: Content) {
     }
 }
 
-/// Checks what a store in a directory says to what it cannot open. `options` follow the directory, with a question mark.
+/// Checks what a store in a directory says to what it cannot open. `options` follow the directory, with a question
+/// mark.
 pub fn check_directory(scheme: &Scheme, options: &str) {
     let scratch = Scratch::new(&format!("{}-directory", scheme.name));
     let table = Table::numbered("conformance", "field", 1);
@@ -116,7 +117,8 @@ pub fn check_transactions(scheme: &Scheme, target: &str) {
     store.close().expect("closed");
 }
 
-/// Checks the commits of the stores of `scheme`, opened as `target` says: with so many in flight as `depths` says, none is lost.
+/// Checks the commits of the stores of `scheme`, opened as `target` says: with as many in flight as `depths` says, none
+/// is lost.
 pub fn check_commits(scheme: &Scheme, target: &str, depths: &[usize]) {
     const PUTS: u64 = 100;
     let target = Target::parse(target).expect("a good target");

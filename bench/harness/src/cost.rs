@@ -30,8 +30,8 @@ pub struct Cost {
     pub system_nanos: u64,
     /// Processor time of the client threads, in nanoseconds. What an embedded store does in their calls is in it.
     pub client_nanos: u64,
-    /// Of it, in nanoseconds: what the client threads took to wait for a time, of their schedule, of a new attempt, or their
-    /// own. It is the client's own, and counted where it was spent.
+    /// Of it, in nanoseconds: what the client threads took to wait for a time, of their schedule, of a new attempt, or
+    /// their own. It is the client's own, and counted where it was spent.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Processor time of the thread that gathers results, in nanoseconds.
@@ -51,8 +51,8 @@ pub struct Cost {
     pub involuntary_switches: u64,
     /// Memory in use at the end, in bytes; 0 where the system does not tell.
     pub resident_bytes: u64,
-    /// Greatest memory in use in the window, in bytes; 0 where the system does not tell. It is exact if the process never
-    /// used as much before; otherwise the greatest of what it used every 20 ms.
+    /// Greatest memory in use in the window, in bytes; 0 where the system does not tell. It is exact if the process
+    /// never used as much before; otherwise the greatest of what it used every 20 ms.
     pub peak_bytes: u64,
     /// Whether `peak_bytes` is that of the window. Where the system does not tell, and in older results, it is not.
     pub peak_of_window: bool,
@@ -71,8 +71,8 @@ pub struct Cost {
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`, with what `clients` used of it. In between as much memory was seen in use as
-    /// `seen_bytes`.
+    /// What was used from `before` to `after`, with what `clients` used of it. In between as much memory was seen in
+    /// use as `seen_bytes`.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients, seen_bytes: u64) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
@@ -119,9 +119,9 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// What an operation costs the client itself, in nanoseconds, if it costs `noop_nanos` on a store that does nothing,
-    /// and there were so many: this and what was spent to wait for a time. The rest of `client_nanos` is the store's. It is
-    /// never more than what the client threads used, as `noop_nanos` of another moment may be.
+    /// What an operation costs the client itself, in nanoseconds, if it costs `noop_nanos` on a store that does
+    /// nothing, and there were so many: this and what was spent to wait for a time. The rest of `client_nanos` is the
+    /// store's. It is never more than what the client threads used, as `noop_nanos` of another moment may be.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
@@ -133,15 +133,15 @@ impl Cost {
         if self.client_nanos == 0 { 0.0 } else { own / self.client_nanos as f64 }
     }
 
-    /// How busy the client threads were in a window of `nanos`, as a share of the processors they could use on a machine
-    /// of `processors`.
+    /// How busy the client threads were in a window of `nanos`, as a share of the processors they could use on a
+    /// machine of `processors`.
     pub fn busy(&self, nanos: u64, processors: usize) -> f64 {
         let used = self.client_threads.min(processors as u64) as f64 * nanos as f64;
         if used == 0.0 { 0.0 } else { self.client_nanos as f64 / used }
     }
 
-    /// What has to be said of a run over a network whose clients were so busy that they, and not the store, may have set
-    /// its pace. The window was `nanos` long, the machine has `processors`.
+    /// What has to be said of a run over a network whose clients were so busy that they, and not the store, may have
+    /// set its pace. The window was `nanos` long, the machine has `processors`.
     pub fn warning(&self, nanos: u64, processors: usize) -> Option<String> {
         let busy = self.busy(nanos, processors);
         (busy > BUSY).then(|| {
@@ -169,9 +169,10 @@ pub(crate) struct Clients {
 pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
 
 /// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten on a store
-/// that does nothing, in a closed loop of so many `operations`, or as many as there are. The sessions of that store are
-/// like those of the store that it is subtracted from: `depth` is that of [`Cost`], and `clients` those that share a thread
-/// (1 where calls wait). The workload is used up as in any run. It takes [`NOOP_LIMIT`] at most, and ends when `stop` is set.
+/// that does nothing, in a closed loop of this number of `operations`, or of all if they are fewer. The sessions of
+/// that store are like those of the store that it is subtracted from: `depth` is that of [`Cost`], and `clients` those
+/// that share a thread (1 where calls wait). The workload is used up as in any run. It takes [`NOOP_LIMIT`] at most,
+/// and ends when `stop` is set.
 ///
 /// # Errors
 ///
@@ -204,7 +205,8 @@ pub(crate) struct Snapshot {
     voluntary_switches: u64,
     involuntary_switches: u64,
     resident_bytes: u64,
-    /// Since the process began. It is not reset at the beginning of a window, because programs that watch this process read it, too.
+    /// Since the process began. It is not reset at the beginning of a window, because programs that watch this process
+    /// read it, too.
     peak_bytes: u64,
     /// Name and processor time of all threads but this one and the clients', by thread id.
     threads: BTreeMap<String, (String, u64)>,
@@ -266,7 +268,8 @@ fn threads() -> BTreeMap<String, (String, u64)> {
         if id == this || name.starts_with(CLIENT) {
             return None;
         }
-        // Nanoseconds on a processor come first (scheduler statistics, proc-schedstat); `stat` has hundredths of a second.
+        // Nanoseconds on a processor come first (scheduler statistics, proc-schedstat); `stat` has hundredths of a
+        // second.
         let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         let nanos = times.split_whitespace().next()?.parse().ok()?;
         Some((id, (name, nanos)))
@@ -280,8 +283,8 @@ pub(crate) fn thread_nanos() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Makes the calling thread wake when it asked to, as well as the system can. By default Linux takes up to 50 us more, to
-/// wake for several timers at once.
+/// Makes the calling thread wake when it asked to, as well as the system can. By default Linux takes up to 50 us more,
+/// to wake for several timers at once.
 pub(crate) fn wake_on_time() {
     #[cfg(target_os = "linux")]
     {

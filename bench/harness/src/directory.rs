@@ -39,8 +39,8 @@ impl Drop for Directory {
 }
 
 impl Directory {
-    /// The directory that `target` names, for a store of its scheme. `shape` says what of the options its files are made
-    /// by: names and values as people read them. A store that is there must have been made by the same.
+    /// The directory that `target` names, for a store of its scheme. `shape` says what of the options its files are
+    /// made by: names and values as people read them. A store that is there must have been made by the same.
     pub fn open(
         target: &Target,
         table: &Table,
@@ -103,7 +103,7 @@ impl Directory {
     }
 }
 
-/// The note of the store in `place`; `None` if there is none and one may be made: `place` is not there, or is empty.
+/// The note of the store in `place`; `None` if none exists and one may be made: `place` is not there, or is empty.
 fn open_note(place: &Path) -> Result<Option<File>, Failure> {
     let path = place.join(NOTE);
     match File::open(&path) {

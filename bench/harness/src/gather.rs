@@ -11,8 +11,8 @@ pub trait WriteMany {
     fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure>;
 }
 
-/// A session that gathers inserts and takes nothing else. A batch that is not written is the end of it: its rows were taken
-/// for done, and no new attempt at the last of them brings back the others.
+/// A session that gathers inserts and takes nothing else. A batch that is not written is the end of it: its rows were
+/// taken for done, and no new attempt at the last of them brings back the others.
 pub struct Gather<W> {
     writes: W,
     rows: usize,
@@ -21,7 +21,7 @@ pub struct Gather<W> {
 }
 
 impl<W: WriteMany> Gather<W> {
-    /// Writes to `writes`, so many rows at a time.
+    /// Writes to `writes`, this number of rows at a time.
     pub fn new(writes: W, rows: u64) -> Self {
         Self { writes, rows: usize::try_from(rows).unwrap_or(usize::MAX), keys: Strings::new(), values: Strings::new() }
     }

@@ -7,7 +7,7 @@ use crate::strings::{NotARow, Strings};
 
 /// One thread's way to a store of keys and values.
 pub trait KeyValue {
-    /// Gives the value of `key` to `found` if there is one, and says whether there is.
+    /// Gives the value of `key` to `found` if one exists, and returns whether one does.
     fn get(&mut self, key: &[u8], found: impl FnMut(&[u8])) -> Result<bool, Failure>;
 
     /// Gives the values of `keys`, with the number of each key, to `found`.
@@ -18,8 +18,8 @@ pub trait KeyValue {
         Ok(())
     }
 
-    /// Gives up to `rows` keys with their values from `start` on, in the order of keys, to `each`, which says whether it
-    /// wants more.
+    /// Gives up to `rows` keys with their values from `start` on, in the order of keys, to `each`, which says whether
+    /// it wants more.
     fn scan(&mut self, start: &[u8], rows: u64, each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure>;
 
     /// Makes `value` the value of `key`.
@@ -28,7 +28,7 @@ pub trait KeyValue {
     /// Leaves `key` without a value; says whether it had one, where the store knows without looking, else `true`.
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
 
-    /// Puts what `change` makes of the value of `key` in its place; `false` if there is none. A store with transactions
+    /// Puts what `change` makes of the value of `key` in its place; `false` if none exists. A store with transactions
     /// does both in one; here another thread may come between.
     fn update(
         &mut self,

@@ -32,8 +32,8 @@ pub struct Measured {
     pub warmed: u64,
     /// Operations left out because they were served after the end of the window.
     pub cut: u64,
-    /// Operations of an open loop that should have begun in the window and had not when it ended: what clients and store
-    /// could not keep up with.
+    /// Operations of an open loop that should have begun in the window and had not when it ended: what clients and
+    /// store could not keep up with.
     pub unsent: u64,
     /// Whether it was stopped before it was done.
     pub interrupted: bool,
@@ -51,7 +51,7 @@ impl Measured {
         per_second(self.operations, self.nanos)
     }
 
-    /// The kind called `name`, if there is one.
+    /// The kind called `name`, if one exists.
     pub fn kind(&self, name: &str) -> Option<&Measure> {
         self.kinds.iter().find(|kind| kind.name == name)
     }
@@ -110,7 +110,8 @@ pub struct Measure {
     /// From when it was sent until it was served, in nanoseconds.
     pub service: Times,
     /// From when it should have been sent until it was served: what a user waits. There in an open loop, with a
-    /// [slack](crate::Plan::slack), and where clients wait for a place in a session; else it is the same as `service` and left out.
+    /// [slack](crate::Plan::slack), and where clients wait for a place in a session; else it is the same as `service`
+    /// and left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
     /// From when it should have been sent until it was. There if `response` is.
@@ -123,11 +124,12 @@ pub struct Measure {
     pub oks: u64,
     /// Those that met no row.
     pub not_found: u64,
-    /// Those that were gathered, to be written with others. They have no times, which would be those of a copy in memory.
+    /// Those that were gathered, to be written with others. They have no times, which would be those of a copy in
+    /// memory.
     pub batched: u64,
     /// Those that failed, by kind of failure, with those that were made again.
     pub failures: BTreeMap<String, u64>,
-    /// Of those that failed: those that the client made again. The others failed for good.
+    /// Those of the failed ones that the client made again. The others failed for good.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: u64,
     /// Rows that were read, or written if the client counts those.

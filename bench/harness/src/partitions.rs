@@ -1,7 +1,7 @@
-//! Requests for rows that lie in partitions, as those of Cassandra do: a row has the key of its partition and a clustering
-//! key, both whole numbers, and a partition may have more rows than fit in memory.
+//! Requests for rows that lie in partitions, as those of Cassandra do: a row has the key of its partition and a
+//! clustering key, both whole numbers, and a partition may have more rows than fit in memory.
 //!
-//! There are two kinds of tables. One has rows of one value of bytes, the other has rows of five counters.
+//! A table is of one of two kinds. One has rows of one value of bytes, the other has rows of five counters.
 
 use crate::strings::Strings;
 
@@ -11,8 +11,8 @@ pub const COUNTERS: usize = 5;
 /// A request for rows in partitions. The bytes belong to the client and hold until the request is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionRequest<'a> {
-    /// Puts rows into a partition, in the place of those that are there. They go to the store together. Where a store knows
-    /// such a batch, either all or none of them are written.
+    /// Puts rows into a partition, in the place of those that are there. They go to the store together. Where a store
+    /// knows such a batch, either all or none of them are written.
     Insert {
         /// The partition.
         pk: i64,
@@ -30,14 +30,15 @@ pub enum PartitionRequest<'a> {
         /// In which order, by clustering key; `None`: in any.
         order: Option<Order>,
     },
-    /// All rows of all partitions of one part of the table. Each row lies in one of the parts, and a partition is not divided.
+    /// All rows of all partitions of one part of the table. Each row lies in one of the parts, and a partition is not
+    /// divided.
     Scan {
         /// Which part, from 0.
         part: u32,
-        /// How many parts there are; at least 1.
+        /// The number of parts; at least 1.
         parts: u32,
     },
-    /// Adds to the counters of a row. Where there is no such row, they begin at 0.
+    /// Adds to the counters of a row. Where no such row exists, they begin at 0.
     Add {
         /// The partition.
         pk: i64,

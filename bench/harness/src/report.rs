@@ -1,6 +1,6 @@
 //! Results as files: what was run, on which machine, and with which result, so that others can judge and repeat it.
 //!
-//! [`Report`] is all there is, as JSON; `csv`, `hdr_log` and `text` are views of it. The format is described in
+//! [`Report`] is everything, as JSON; `csv`, `hdr_log` and `text` are views of it. The format is described in
 //! `docs/format/bench-result.md`.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "results are files of the machine")]
@@ -140,9 +140,9 @@ impl Run {
     }
 }
 
-/// A target or argument whose passwords are replaced by `***`: all between `//user:` and the last `@`, whatever stands there, since a
-/// password may have characters that should have been encoded; and the values of options and properties whose names say that they
-/// are one.
+/// A target or argument whose passwords are replaced by `***`: all between `//user:` and the last `@`, whatever stands
+/// there, since a password may have characters that should have been encoded; and the values of options and properties
+/// whose names say that they are one.
 pub fn without_password(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut at = 0;
@@ -265,8 +265,8 @@ impl Report {
     }
 }
 
-/// Writes a file beside `path` and gives it that name, so that no half of a result is ever found there. What is there and
-/// no file, as /dev/stdout, takes the bytes itself.
+/// Writes a file beside `path` and gives it that name, so that no half of a result is ever found there. What is there
+/// and no file, as /dev/stdout, takes the bytes itself.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     let written = match is_special(path) {
         true => std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes)),
@@ -287,7 +287,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     written.map_err(|error| ReportError::File { path: path.display().to_string(), error })
 }
 
-/// Complains if [`write_whole`] could not write to `path` now: before something is measured that could then not be told.
+/// Complains if [`write_whole`] could not write to `path` now: before something is measured that could then not be
+/// told.
 pub fn check_place(path: &Path) -> Result<(), ReportError> {
     let failed = |error| ReportError::File { path: path.display().to_string(), error };
     if path.is_dir() {

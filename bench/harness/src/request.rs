@@ -85,8 +85,8 @@ pub enum Request<'a> {
     },
     /// Rows in partitions. Only stores that were opened for them take it; the others answer with [`no_partitions`].
     Partition(PartitionRequest<'a>),
-    /// A transaction over several tables, in bytes whose meaning the workload and the store agree on. Only stores that were
-    /// opened for it take it; the others answer with [`no_transactions`].
+    /// A transaction over several tables, in bytes whose meaning the workload and the store agree on. Only stores that
+    /// were opened for it take it; the others answer with [`no_transactions`].
     Transaction(&'a [u8]),
 }
 

@@ -45,7 +45,7 @@ pub const MOST_THREADS: usize = 1024;
 /// How a workload is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Clients there are: 1 to [`MOST_CLIENTS`], or [`MOST_THREADS`] where the store's calls wait.
+    /// The number of clients: 1 to [`MOST_CLIENTS`], or [`MOST_THREADS`] where the store's calls wait.
     pub clients: usize,
     /// Threads for them all where a session has many requests under way: 1 to [`MOST_THREADS`]. Where it has not, each
     /// client has a thread.
@@ -99,7 +99,7 @@ impl Default for Plan {
 pub enum Pace {
     /// Each when the one before it is over.
     Closed,
-    /// On a schedule, so many a second of all clients together, whether the store is ready for it or not.
+    /// On a schedule, this number a second of all clients together, whether the store is ready for it or not.
     Open {
         /// Operations a second.
         per_second: f64,
@@ -113,13 +113,13 @@ pub enum Length {
     /// So long.
     #[serde(rename = "nanos", with = "nanos")]
     Time(Duration),
-    /// Until the clients together have done so many operations of the window.
+    /// Until the clients together have done this number of operations of the window.
     Operations(u64),
     /// Until no client has one left.
     All,
 }
 
-/// Why there is no result, or one that must not be taken for a good one.
+/// Why a run has no result, or one that must not be taken for a good one.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// It cannot be run like this.
@@ -319,8 +319,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// Starts the threads and waits until each has its session. The first tells what sessions there are, and so how
-    /// many threads it takes.
+    /// Starts the threads and waits until each has its session. The first tells what kind of sessions these are, and so
+    /// how many threads it takes.
     fn start<'scope>(
         self,
         scope: &'scope Scope<'scope, 'r>,
@@ -344,7 +344,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         self.opened(count, stop)
     }
 
-    /// Waits until so many threads have a session.
+    /// Waits until this number of threads have a session.
     fn opened(&self, count: usize, stop: &AtomicBool) -> Result<Opened, RunError> {
         loop {
             let mut state = self

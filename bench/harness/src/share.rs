@@ -1,5 +1,5 @@
-//! A share of a run that several processes do together: which clients, operations and things that they are about are this
-//! process's. Together the shares are what one process would do. It knows no workload.
+//! A share of a run that several processes do together: which clients, operations and things that they are about are
+//! this process's. Together the shares are what one process would do. It knows no workload.
 
 #[cfg(test)]
 mod tests;
@@ -47,7 +47,7 @@ impl Share {
         self.number == 0
     }
 
-    /// Whether there is no other.
+    /// Whether it is the only one.
     pub fn is_whole(self) -> bool {
         self.of == 1
     }
@@ -62,7 +62,7 @@ impl Share {
     ///
     /// # Errors
     ///
-    /// There are fewer clients or operations than shares.
+    /// Clients or operations are fewer than shares.
     pub fn plan(self, whole: &Plan) -> Result<Plan, String> {
         let clients = self.stretch(whole.clients);
         if clients.is_empty() {

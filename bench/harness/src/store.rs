@@ -13,8 +13,8 @@ use std::fmt;
 
 /// A database that is measured.
 pub trait Store: Send + Sync {
-    /// What it is and how it is set, as it really is and not as it was asked for: engine and version, durability, cache,
-    /// compression, page size, …
+    /// What it is and how it is set, as it really is and not as it was asked for: engine and version, durability,
+    /// cache, compression, page size, …
     fn settings(&self) -> Vec<Setting>;
 
     /// A session for the calling thread.
@@ -25,21 +25,21 @@ pub trait Store: Send + Sync {
         self.session(clock)
     }
 
-    /// Transactions for the calling thread, whose commits compare `checked` with others. `None`: the store has none, or not as it
-    /// was opened.
+    /// Transactions for the calling thread, whose commits compare `checked` with others. `None`: the store has none, or
+    /// not as it was opened.
     fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
         let _ = checked;
         None
     }
 
-    /// Commits of the calling thread, of which `in_flight` may be not yet durable when a call returns; 0: each is durable then.
-    /// `None`: the store has no such way, or it was not opened with synced commits.
+    /// Commits of the calling thread, of which `in_flight` may be not yet durable when a call returns; 0: each is
+    /// durable then. `None`: the store has no such way, or it was not opened with synced commits.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         let _ = in_flight;
         None
     }
 
-    /// Takes rows whose keys rise in the fastest way there is for many at once, into an empty table. `None`: there is no
+    /// Takes rows whose keys rise in the store's fastest way for many at once, into an empty table. `None`: there is no
     /// such way.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let _ = rows;
@@ -58,14 +58,14 @@ pub trait Store: Send + Sync {
     /// Waits until what was written is where it stays, and nothing goes on in the background.
     fn settle(&self) -> Result<(), Failure>;
 
-    /// Builds a secondary index over all rows, by a part of their values, while other threads write. Returns how many rows it has
-    /// gone over. `None`: the store has no secondary indexes.
+    /// Builds a secondary index over all rows, by a part of their values, while other threads write. Returns how many
+    /// rows it has gone over. `None`: the store has no secondary indexes.
     fn build_index(&self) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
 
-    /// Compares the index that [`Store::build_index`] has built with the rows, and removes it. Returns how many entries it has.
-    /// It fails if they differ, or there is none.
+    /// Compares the index that [`Store::build_index`] has built with the rows, and removes it. Returns how many entries
+    /// it has. It fails if they differ, or the table has no index.
     fn check_and_drop_index(&self) -> Result<u64, Failure> {
         Err(Failure::request("no_index", "there is no index to check"))
     }
@@ -109,8 +109,8 @@ pub trait Flights {
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
 
     /// Sends what was taken and gives what was answered to `served`, each slot once. Returns when at least one was
-    /// answered, or it is `until`, a time of the session's clock (`None`: no such time). Returns at once if none is under
-    /// way and `until` has come. An error here loses the session and all that was under way.
+    /// answered, or it is `until`, a time of the session's clock (`None`: no such time). Returns at once if none is
+    /// under way and `until` has come. An error here loses the session and all that was under way.
     fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure>;
 
     /// Writes what was gathered. Called once, when nothing is under way.
@@ -139,7 +139,7 @@ pub struct Served<'r> {
 pub enum Outcome {
     /// It was done.
     Ok,
-    /// There is no such row.
+    /// No such row exists.
     NotFound,
     /// An insert that waits for others to be written with it.
     Batched,
@@ -225,7 +225,7 @@ impl Counter {
         Self { name, value, gauge: false }
     }
 
-    /// How much there is now.
+    /// A value as it is now.
     pub fn now(name: &'static str, value: u64) -> Self {
         Self { name, value, gauge: true }
     }
@@ -276,6 +276,6 @@ pub struct ServerUse {
 
 /// Rows in the order of their keys.
 pub trait Rows {
-    /// Puts the next row into `key` and `record`, which hold the one before. `false`: there are no more.
+    /// Puts the next row into `key` and `record`, which hold the one before. `false`: no more rows come.
     fn next_row(&mut self, key: &mut Vec<u8>, record: &mut crate::strings::Strings) -> bool;
 }

@@ -58,7 +58,7 @@ impl Strings {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -68,7 +68,7 @@ impl Strings {
         self.bytes.len()
     }
 
-    /// Number `index`, if there are so many.
+    /// Number `index`, if it has as many.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)? as usize;

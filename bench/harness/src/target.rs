@@ -60,7 +60,8 @@ impl Target {
             .split_once(':')
             .ok_or_else(|| bad("has no scheme; write `larch:DIR`, or see `larch bench targets`"))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        // The password may be cut in two here, so that one part of it would be taken for a host or a database, and shown as such.
+        // The password may be cut in two here, so that one part of it would be taken for a host or a database, and
+        // shown as such.
         let behind = |address: &str| address.find(['/', '?']).is_some_and(|end| address[end..].contains('@'));
         if rest.strip_prefix("//").is_some_and(behind) {
             return Err(bad(
@@ -157,8 +158,8 @@ impl Options {
     }
 }
 
-/// Bytes from text, in every option of `larch`: a number, perhaps with a binary unit: `4096`, `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`,
-/// `2TiB`; case does not matter.
+/// Bytes from text, in every option of `larch`: a number, perhaps with a binary unit: `4096`, `4096B`, `16K`, `16KiB`,
+/// `64MiB`, `1GiB`, `2TiB`; case does not matter.
 ///
 /// # Errors
 ///

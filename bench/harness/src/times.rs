@@ -9,8 +9,8 @@
 //!   group g                    1024 buckets of 2^(g-1) ns
 //! ```
 //!
-//! Threads count in a `Tally`. The 4 KiB of a group are allocated when the first time falls into it, so that a hundred threads
-//! with a few tallies each do not need memory for the whole range. [`Times`] is what is kept of a tally.
+//! Threads count in a `Tally`. The 4 KiB of a group are allocated when the first time falls into it, so that a hundred
+//! threads with a few tallies each do not need memory for the whole range. [`Times`] is what is kept of a tally.
 
 mod form;
 #[cfg(test)]
@@ -181,7 +181,7 @@ impl Times {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -201,7 +201,7 @@ impl Times {
     }
 
     /// The time below or at which the share `quantile` (0 to 1) of them is, in nanoseconds; of its bucket the greatest,
-    /// as in every HdrHistogram. 0 if there are none.
+    /// as in every HdrHistogram. 0 if none exist.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -212,17 +212,17 @@ impl Times {
         found.map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// The shortest, in nanoseconds; of its bucket the least. 0 if there are none.
+    /// The shortest, in nanoseconds; of its bucket the least. 0 if none exist.
     pub fn min(&self) -> u64 {
         self.buckets().next().map_or(0, |(bucket, _)| least(bucket))
     }
 
-    /// The longest, in nanoseconds; of its bucket the greatest. 0 if there are none.
+    /// The longest, in nanoseconds; of its bucket the greatest. 0 if none exist.
     pub fn max(&self) -> u64 {
         self.buckets().last().map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// Their mean, in nanoseconds, each taken as the middle of its bucket. 0 if there are none.
+    /// Their mean, in nanoseconds, each taken as the middle of its bucket. 0 if none exist.
     pub fn mean(&self) -> f64 {
         if self.is_empty() {
             return 0.0;

@@ -1,8 +1,8 @@
-//! What a store offers whose users can read and write in transactions, or have many commits in flight. It does not know what is
-//! measured of them.
+//! What a store offers whose users can read and write in transactions, or have many commits in flight. It does not know
+//! what is measured of them.
 //!
-//! Keys and values are bytes as the engine has them. A counter is a key whose value is a number of eight bytes, the lowest first;
-//! a key without a value is a counter at 0.
+//! Keys and values are bytes as the engine has them. A counter is a key whose value is a number of eight bytes, the
+//! lowest first; a key without a value is a counter at 0.
 
 #[cfg(test)]
 mod tests;
@@ -44,8 +44,8 @@ pub trait Transactions {
     /// As [`Transactions::apart`].
     fn together(&mut self, key: &[u8], value: &[u8]) -> Result<Ended, Failure>;
 
-    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again, as the store's users do it. Returns how many
-    /// transactions it took: at least 1.
+    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again, as the store's users do it. Returns
+    /// how many transactions it took: at least 1.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ pub trait Transactions {
 
 /// One thread's commits, of which some are in flight: reads see them, and they become durable later.
 pub trait Commits {
-    /// Sets `key` to `value`. If there are as many commits in flight as there may be, it waits first until the oldest is durable.
+    /// Sets `key` to `value`. If as many commits are in flight as may be, it waits first until the oldest is durable.
     ///
     /// # Errors
     ///
@@ -77,16 +77,17 @@ pub trait Commits {
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// How often a store without a function for it tries a transaction before it gives up: as often as Larch's `transact` does.
+/// How often a store without a function for it tries a transaction before it gives up: as often as Larch's `transact`
+/// does.
 pub const MOST_ATTEMPTS: u64 = 100;
 
 /// The bound of the first wait, and the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// How long a store without a function for it waits before it tries again a transaction that has met so many `conflicts`, by a
-/// `random` number. It is what Larch's `transact` waits, so that stores are compared with the same waits: nothing after the first
-/// conflict, and then a random time below a bound that doubles.
+/// How long a store without a function for it waits before it tries again a transaction that has met so many
+/// `conflicts`, by a `random` number. It is what Larch's `transact` waits, so that stores are compared with the same
+/// waits: nothing after the first conflict, and then a random time below a bound that doubles.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);

@@ -164,8 +164,8 @@ impl Flights for QuietSession<'_> {
     }
 }
 
-/// The only allocations left are those of groups of buckets that no time fell into before: a page each, for each kind and
-/// for service, response and waiting. Where a thread is put aside, a new one may come.
+/// The only allocations left are those of groups of buckets that no time fell into before: a page each, for each kind
+/// and for service, response and waiting. Where a thread is put aside, a new one may come.
 const GROUPS: u64 = 100;
 
 fn check(flights: bool, clients: usize, pace: Pace) {

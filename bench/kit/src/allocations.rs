@@ -33,8 +33,8 @@ impl<T> Counting<T> {
     }
 }
 
-// SAFETY: every request is passed to the system's allocator unchanged, and what that returns is returned. A tally allocates
-// nothing and does not unwind.
+// SAFETY: every request is passed to the system's allocator unchanged, and what that returns is returned. A tally
+// allocates nothing and does not unwind.
 unsafe impl<T: Tally> GlobalAlloc for Counting<T> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         T::allocated(layout);

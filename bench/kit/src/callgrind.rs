@@ -1,5 +1,5 @@
-//! Instructions, counted by valgrind's callgrind in a run of their own of the program that asks. It does not know what is
-//! counted.
+//! Instructions, counted by valgrind's callgrind in a run of their own of the program that asks. It does not know what
+//! is counted.
 //!
 //! Counts do not depend on other work of the machine, so that two versions of a program can be compared on any.
 

@@ -1,5 +1,5 @@
-//! What a client costs: the operations that it did beside the processor time that it used for them, and the same of another
-//! client that did the same in turns with it. It knows no client.
+//! What a client costs: the operations that it did beside the processor time that it used for them, and the same of
+//! another client that did the same in turns with it. It knows no client.
 
 #[cfg(test)]
 mod tests;
@@ -54,9 +54,9 @@ impl fmt::Display for Run {
 /// Runs of two clients.
 #[derive(Debug, Clone, Default)]
 pub struct Sides {
-    /// Of ours.
+    /// The runs of ours.
     pub ours: Vec<Run>,
-    /// Of the other.
+    /// The runs of the other one.
     pub theirs: Vec<Run>,
 }
 
@@ -85,8 +85,8 @@ pub fn processor_time() -> Duration {
     Duration::try_from(time).expect("processor time is not negative")
 }
 
-/// Waits until a process that was started has ended, and returns its user and system time. Its exit status can still be asked
-/// for.
+/// Waits until a process that was started has ended, and returns its user and system time. Its exit status can still be
+/// asked for.
 ///
 /// # Errors
 ///

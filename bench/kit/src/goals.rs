@@ -1,5 +1,5 @@
-//! A goal is a bound of a figure; the report of goals says of each whether it is reached, and ends with a count of those
-//! that are not.
+//! A goal is a bound of a figure; the report of goals says of each whether it is reached, and ends with a count of
+//! those that are not.
 
 use std::fmt;
 

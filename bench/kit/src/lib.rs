@@ -1,5 +1,5 @@
-//! What benchmarks share with the tests that count: an allocator that counts, instructions, temporary directories, medians,
-//! goals, what a client costs. It knows nothing of the engine, so that the tests of every crate may use it.
+//! What benchmarks share with the tests that count: an allocator that counts, instructions, temporary directories,
+//! medians, goals, what a client costs. It knows nothing of the engine, so that the tests of every crate may use it.
 
 #![allow(
     clippy::disallowed_types,

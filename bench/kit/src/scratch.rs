@@ -41,8 +41,8 @@ impl Scratch {
         unreachable!("some number is free")
     }
 
-    /// A directory in `parent`, which is made if it is missing, or else beside the directory of this program: that is, in
-    /// the directory of what cargo built. ^C calls `first`, removes the directory and ends the process.
+    /// A directory in `parent`, which is made if it is missing, or else beside the directory of this program: that is,
+    /// in the directory of what cargo built. ^C calls `first`, removes the directory and ends the process.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // After an error there is one to report already; after `remove` nothing is left.
+        // An error before this is to be reported already; after `remove` nothing is left.
         fs::remove_dir_all(&self.path).unwrap_or_default();
     }
 }
@@ -111,7 +111,7 @@ pub fn remove_in_use(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// A sentence that says how much room there is and ends with `advice`.
+/// A sentence that says how much room is left and ends with `advice`.
 pub fn check_room(place: &Path, needed_bytes: u64, advice: &str) -> Result<(), String> {
     let disk = rustix::fs::statvfs(place).map_err(|error| format!("{}: {error}: {advice}", place.display()))?;
     let room_bytes = disk.f_bavail * disk.f_frsize;

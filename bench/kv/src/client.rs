@@ -98,7 +98,7 @@ impl harness::Workload for Work {
         Worker {
             keys: Keys::new(options, self.shared.favourites.as_ref(), number, clients),
             random: Random::of_client(options.seed, number as u64),
-            // In a mixed run half of the clients begin with a read, where there are rows.
+            // In a mixed run half of the clients begin with a read, if the table has rows.
             operations: if options.workload == Workload::Timeseries { 0 } else { number as u64 },
             shared: self.shared.clone(),
             task: Task::Write,

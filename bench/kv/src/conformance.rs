@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 /// Rows of a partition, by clustering key, as a reply gives them.
 type Given = Vec<(i64, Vec<u8>)>;
 
-/// Checks `scheme` on `target`, in which the tables `kv_values` and `kv_counters` may be made and are dropped in the end.
+/// Checks `scheme` on `target`, in which the tables `kv_values` and `kv_counters` may be made and are dropped in the
+/// end.
 ///
 /// # Panics
 ///
@@ -33,12 +34,12 @@ fn open(scheme: &Scheme, target: &Target, setup: &Setup) -> Box<dyn Database> {
     (scheme.open)(target, setup).unwrap_or_else(|why| panic!("it does not open: {why}"))
 }
 
-/// Partition keys and clustering keys at the ends of what there is, and some between.
+/// Partition keys and clustering keys at the ends of their range, and some between.
 const PKS: [i64; 7] = [i64::MIN, -1, 0, 1, 255, 3 << 32 | 1, i64::MAX];
 const CKS: [i64; 9] = [i64::MIN, -1_700_000_000_000_000_000, -256, -1, 0, 1, 2, 65_536, i64::MAX];
 
 fn value(pk: i64, ck: i64) -> Vec<u8> {
-    // Of all lengths from 0 on, and of bytes that are no text.
+    // Values of all lengths from 0 on, and of bytes that are no text.
     let length = (pk ^ ck).rem_euclid(61) as usize;
     (0..length).map(|at| (pk as u8) ^ (ck as u8).wrapping_add(at as u8)).collect()
 }
@@ -263,7 +264,7 @@ impl<'d> Flown<'d> {
         self.done(PartitionRequest::Insert { pk, cks, values: &values });
     }
 
-    /// The rows; `None`: there are none.
+    /// The rows; `None` if the partition has none.
     fn read(&mut self, pk: i64, rows: PartitionRows<'_>, order: Option<Order>) -> Option<Given> {
         let (result, count, given) = self.call(PartitionRequest::Read { pk, rows, order });
         let outcome = result.unwrap_or_else(|why| panic!("{rows:?} of {pk}: {why}"));

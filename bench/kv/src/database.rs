@@ -1,7 +1,7 @@
 //! What a database is asked for by the key-value driver.
 //!
-//! It is a [`Store`] of the harness, whose sessions answer [`Request::Partition`](harness::Request::Partition) alone. So the
-//! loop, the clocks and the histograms are those of every other benchmark.
+//! It is a [`Store`] of the harness, whose sessions answer [`Request::Partition`](harness::Request::Partition) alone.
+//! So the loop, the clocks and the histograms are those of every other benchmark.
 
 use harness::{Failure, Opening, Store, Target};
 use std::fmt;
@@ -14,8 +14,8 @@ pub struct Scheme {
     pub name: &'static str,
     /// Whether the database is another process, so that the client's processor time is not the database's.
     pub networked: bool,
-    /// Options of the driver that mean nothing for this database, by their names (`consistency-level`), each with the reason as
-    /// a clause: `Larch has one copy of the data`.
+    /// Options of the driver that mean nothing for this database, by their names (`consistency-level`), each with the
+    /// reason as a clause: `Larch has one copy of the data`.
     pub unused: &'static [(&'static str, &'static str)],
     /// Opens it.
     pub open: Open,
@@ -36,7 +36,8 @@ pub enum Content {
 /// How a database is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What may become of a table that is not there: with [`Opening::Existing`] nothing is made, neither the table nor what it lies in.
+    /// What may become of a table that is not there: with [`Opening::Existing`] nothing is made, neither the table nor
+    /// what it lies in.
     pub opening: Opening,
     /// The keyspace, or what a database has in its place.
     pub keyspace: String,
@@ -50,7 +51,7 @@ pub struct Setup {
     pub threads: usize,
     /// Connections of all threads together; at least 1. A database in this process has none.
     pub connections: usize,
-    /// A scan brings so many rows at once.
+    /// A scan brings this number of rows at once.
     pub page_rows: u32,
     /// A request that takes longer fails.
     pub timeout: Duration,
@@ -114,18 +115,19 @@ pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
 /// What is asked of a session ([`Store::session`]):
 ///
 /// * It is one of [`Flights`](harness::Flights), whose depth is at least [`Setup::requests_a_session`].
-/// * It answers every [`PartitionRequest`](harness::PartitionRequest). In a table of values `Add` need not work, and in a table
-///   of counters `Insert` need not.
+/// * It answers every [`PartitionRequest`](harness::PartitionRequest). In a table of values `Add` need not work, and in
+///   a table of counters `Insert` need not.
 /// * Rows of a `Read` go to [`Reply::partition_row`](harness::Reply::partition_row) or
 ///   [`Reply::partition_counters`](harness::Reply::partition_counters), rows of a `Scan` to
 ///   [`Reply::scanned_row`](harness::Reply::scanned_row).
-/// * A read that meets no row is answered with [`Outcome::NotFound`](harness::Outcome::NotFound), everything else that was
-///   done with [`Outcome::Ok`](harness::Outcome::Ok).
-/// * A failure after which the same request may succeed has [`Harm::Again`](harness::Harm::Again): the driver makes it again.
-///   One after which the session is of no more use has [`Harm::Session`](harness::Harm::Session) and ends the run.
+/// * A read that meets no row is answered with [`Outcome::NotFound`](harness::Outcome::NotFound), everything else that
+///   was done with [`Outcome::Ok`](harness::Outcome::Ok).
+/// * A failure after which the same request may succeed has [`Harm::Again`](harness::Harm::Again): the driver makes it
+///   again. One after which the session is of no more use has [`Harm::Session`](harness::Harm::Session) and ends the
+///   run.
 ///
-/// [`Store::settings`] names engine, durability, cache and copies; [`Store::is_empty`] and [`Store::counters`] are of the table.
-/// [`crate::conformance::check`] checks all of it.
+/// [`Store::settings`] names engine, durability, cache and copies; [`Store::is_empty`] and [`Store::counters`] are of
+/// the table. [`crate::conformance::check`] checks all of it.
 pub trait Database: Store {
     /// Removes all rows of the table.
     ///

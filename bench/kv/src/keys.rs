@@ -3,7 +3,8 @@
 //! * sequential: all rows, in order. Each client has a stretch of them.
 //! * uniform: any row.
 //! * zipfian: a few partitions much more often than the others; any of their rows.
-//! * timeseries: each partition gets a row at a fixed rate, newer than all before it; readers draw from what has been written.
+//! * timeseries: each partition gets a row at a fixed rate, newer than all before it; readers draw from what has been
+//!   written.
 //! * scan: the parts of the table.
 
 #[cfg(test)]
@@ -45,7 +46,7 @@ pub enum Keys {
     },
 }
 
-/// The rows there are.
+/// All rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     first_pk: i64,
@@ -53,7 +54,8 @@ pub struct Shape {
     rows_a_partition: i64,
 }
 
-/// Partitions by how often they are drawn: number n of them about 1/n as often as the first. They are scattered over all.
+/// Partitions by how often they are drawn: number n of them about 1/n as often as the first. They are scattered over
+/// all.
 #[derive(Clone, Debug)]
 pub struct Favourites {
     ranks: Arc<Zipfian>,
@@ -95,7 +97,8 @@ pub struct Stretch {
     partition: i64,
 }
 
-/// A time series. Row n of all goes to partition n mod partitions, so that each partition gets its rows at the same rate.
+/// A time series. Row n of all goes to partition n mod partitions, so that each partition gets its rows at the same
+/// rate.
 #[derive(Debug)]
 pub struct Series {
     shape: Shape,
@@ -162,7 +165,7 @@ impl Keys {
         }
     }
 
-    /// Goes on to the next operation. `None`: there is none. `now` is the time in nanoseconds since 1970.
+    /// Goes on to the next operation. `None`: no more operations come. `now` is the time in nanoseconds since 1970.
     #[inline]
     pub fn next_place(&mut self, random: &mut Random, now: impl FnOnce() -> i64) -> Option<Place> {
         Some(Place::Partition(match self {
@@ -181,7 +184,8 @@ impl Keys {
         }))
     }
 
-    /// The same for an operation that reads between those that write. Of a time series it reads what this client has written.
+    /// The same for an operation that reads between those that write. In a time series it reads what this client has
+    /// written.
     #[inline]
     pub fn next_place_beside(
         &mut self,
@@ -195,7 +199,7 @@ impl Keys {
         }
     }
 
-    /// A row of the partition of the operation. Of a time series it is the same however often it is asked for.
+    /// A row of the partition of the operation. In a time series it is the same however often it is asked for.
     #[inline]
     pub fn next_row(&mut self, random: &mut Random) -> i64 {
         match self {
@@ -242,7 +246,7 @@ impl Stretch {
     }
 }
 
-/// Nanoseconds between two rows of a partition that gets so many a second.
+/// Nanoseconds between two rows of a partition that gets this number a second.
 pub fn period(rows_a_second: f64) -> i64 {
     ((1e9 / rows_a_second).round() as i64).max(1)
 }

@@ -97,13 +97,13 @@ pub enum Distribution {
 /// Which rows of a partition a read asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restriction {
-    /// From a row on, so many.
+    /// This number of rows, from a row on.
     LowerBound,
-    /// The first, so many.
+    /// This number of rows, from the first on.
     NoLowerBound,
     /// From a row on, up to the key that is so much greater.
     UpperBound,
-    /// So many single rows.
+    /// This number of single rows.
     In,
 }
 
@@ -119,7 +119,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// Of `80ms,1s`: the least wait and the longest; one of them for both.
+    /// The least wait and the longest, as in `80ms,1s`; one of them for both.
     ///
     /// # Errors
     ///
@@ -226,9 +226,9 @@ pub struct Options {
     pub max_rate: Option<f64>,
     /// How failed requests are made again.
     pub retries: Retries,
-    /// So many operations of a client that fail one after the other end the run; 0: any number is borne.
+    /// This number of operations of a client that fail one after the other ends the run; 0: any number is borne.
     pub error_at_row_limit: u64,
-    /// So many operations that fail end the run; 0: any number is borne.
+    /// This number of operations that fail ends the run; 0: any number is borne.
     pub error_limit: u64,
     /// Rows a second that each partition of a time series gets, for its readers.
     pub write_rate: Option<f64>,

@@ -1,5 +1,5 @@
-//! Values of rows, as scylla-bench makes them: bytes drawn from the keys of the row, or zeros, or bytes that can be checked
-//! when the row is read.
+//! Values of rows, as scylla-bench makes them: bytes drawn from the keys of the row, or zeros, or bytes that can be
+//! checked when the row is read.
 //!
 //! ```text
 //!   checked, less than 24 bytes    size u8 | pk ^ ck i64, little endian | zeros            cut to size
@@ -32,7 +32,7 @@ pub enum Filler {
 /// How long values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSize {
-    /// All have so many bytes.
+    /// All have this number of bytes.
     Fixed(u64),
     /// Any length from the first number to the second.
     Uniform(u64, u64),

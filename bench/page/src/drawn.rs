@@ -87,7 +87,7 @@ fn joined(spans: &[(f64, f64)]) -> Vec<f64> {
     all
 }
 
-/// With so many digits behind the first that counts.
+/// The number with this many digits after the first that counts.
 fn rounded(number: f64, digits: usize) -> f64 {
     format!("{number:.digits$e}").parse().unwrap_or(number)
 }

@@ -51,7 +51,7 @@ pub struct Table {
     pub caption: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// The cells of each row, as many as there are columns.
+    /// The cells of each row, one for each column.
     pub rows: Vec<Vec<String>>,
 }
 

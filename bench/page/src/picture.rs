@@ -1,5 +1,5 @@
-//! Charts of a page as pictures for documents: SVG, on a light and on a dark ground. It takes them from the page itself, so that any page
-//! of a result gives its charts, whatever made it.
+//! Charts of a page as pictures for documents: SVG, on a light and on a dark ground. It takes them from the page
+//! itself, so that any page of a result gives its charts, whatever made it.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ pub enum Ground {
     Dark,
 }
 
-/// Why there is no picture.
+/// Why no picture was made.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
     /// It is a page of another program, or of another release.

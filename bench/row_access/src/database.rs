@@ -40,7 +40,7 @@ pub struct TableForm {
     pub tablets: u32,
     /// Tablets of the index; 0: as the database has it.
     pub index_tablets: u32,
-    /// `mykey` is the primary key, and there is no other index.
+    /// `mykey` is the primary key, and the table has no other index.
     pub index_as_pk: bool,
     /// Bytes of the filler of each row.
     pub filler: u32,
@@ -65,7 +65,7 @@ pub fn index_of(table: &str) -> String {
 pub struct Access {
     /// The table.
     pub table: String,
-    /// Statements are prepared once. It has a meaning only where there are statements.
+    /// Statements are prepared once. It has a meaning only on stores with statements.
     pub prepared: bool,
     /// The index is read and not the rows.
     pub index_only: bool,
@@ -83,7 +83,8 @@ pub enum Statement {
 /// A way to read the rows of a range that shows what the way of the database is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWay {
-    /// It knows where all rows lie, and looks them up without the index: the most that the engine can do for scattered rows.
+    /// It knows where all rows lie, and looks them up without the index: the most that the engine can do for scattered
+    /// rows.
     KnownIds,
     /// It looks up one row after the other, as the index names them: the least.
     OneByOne,
@@ -103,11 +104,11 @@ pub struct Seen {
 pub struct Inside<'p> {
     /// How it accesses rows.
     pub access: &'p Access,
-    /// Ranges are drawn among so many rows.
+    /// Ranges are drawn among this number of rows.
     pub tab_rows: u64,
     /// Rows of a range.
     pub batch_rows: u64,
-    /// So many rows in a hundred are updated.
+    /// This number of rows in a hundred is updated.
     pub pct_update: u32,
     /// No batch begins later.
     pub time: Duration,
@@ -140,8 +141,8 @@ pub trait Database: Send + Sync {
     /// What it is and how it is set.
     fn settings(&self) -> Vec<Setting>;
 
-    /// Makes the table and its index, both empty. One that is there is dropped before if `recreate`, and kept otherwise. Returns
-    /// what the database does not do as it was asked for, a sentence each.
+    /// Makes the table and its index, both empty. One that is there is dropped before if `recreate`, and kept
+    /// otherwise. Returns what the database does not do as it was asked for, a sentence each.
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure>;
 
     /// Inserts rows into a table that was made.
@@ -153,7 +154,8 @@ pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that reads in another way than the database would, for comparison. It reads only. `None`: the database has no such way.
+    /// A session that reads in another way than the database would, for comparison. It reads only. `None`: the database
+    /// has no such way.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)
@@ -173,20 +175,21 @@ pub trait Database: Send + Sync {
         StoreUse::InProcess
     }
 
-    /// Makes the history of runs if it is not there. Processes that begin at the same time need not do it at the same time, which not
-    /// every database can.
+    /// Makes the history of runs if it is not there. Processes that begin at the same time need not do it at the same
+    /// time, which not every database can.
     fn make_jobs(&self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Writes a job that has begun into the table of runs, which is made if it is not there. Returns the number that it was given.
+    /// Writes a job that has begun into the table of runs, which is made if it is not there. Returns the number that it
+    /// was given.
     fn begin_job(&self, job: &Job) -> Result<i64, Failure>;
 
     /// Writes how a job ended.
     fn end_job(&self, job: &Job) -> Result<(), Failure>;
 
-    /// Runs a whole session by a procedure in the database, which draws the ranges itself and does not return before the time is
-    /// over. `None`: the database has no procedures.
+    /// Runs a whole session by a procedure in the database, which draws the ranges itself and does not return before
+    /// the time is over. `None`: the database has no procedures.
     fn run_inside(&self, inside: &Inside<'_>) -> Result<Option<SeenInside>, Failure> {
         let _ = inside;
         Ok(None)
@@ -195,8 +198,8 @@ pub trait Database: Send + Sync {
     /// The newest `limit` jobs, the newest first.
     fn jobs(&self, limit: u64) -> Result<Vec<Job>, Failure>;
 
-    /// Drops the tables whose names are `prefix` and digits, and the table of runs if `with_jobs`. Returns the names of what it
-    /// dropped.
+    /// Drops the tables whose names are `prefix` and digits, and the table of runs if `with_jobs`. Returns the names of
+    /// what it dropped.
     fn clean(&self, prefix: &str, with_jobs: bool) -> Result<Vec<String>, Failure>;
 
     /// Ends it in good order.

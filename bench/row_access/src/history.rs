@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// A row of the table of runs. The columns are those of ybio; an end that is not there is one of a session that goes on or died.
+/// A row of the table of runs. The columns are those of ybio; an end is missing while a session goes on or died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Its number; 0 before it has one.
@@ -19,7 +19,7 @@ pub struct Job {
     pub num_batches: Option<i64>,
     /// Rows that were read or updated.
     pub num_rows: Option<i64>,
-    /// So many rows in a hundred were to be updated.
+    /// This number of rows in a hundred was to be updated.
     pub pct_update: i64,
     /// The greatest `scratch` that was seen.
     pub max_scratch: Option<i64>,
@@ -27,7 +27,7 @@ pub struct Job {
     pub prepared: bool,
     /// The index alone was read.
     pub index_only: bool,
-    /// Ranges were drawn among so many rows.
+    /// Ranges were drawn among this number of rows.
     pub tab_rows: i64,
     /// Rows that were accessed together.
     pub batch_size: i64,

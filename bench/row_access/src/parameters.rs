@@ -28,7 +28,7 @@ pub struct SetupParameters {
     pub index_as_pk: bool,
     /// Bytes of the filler of each row.
     pub filler: u32,
-    /// A table that is there is dropped.
+    /// A table that exists is dropped.
     pub recreate: bool,
     /// The order of the rows of a batch.
     pub orderby: Order,
@@ -58,13 +58,13 @@ pub struct RunParameters {
     pub tab_prefix: String,
     /// The number in the name of the table.
     pub tab_num: u32,
-    /// Ranges are drawn among so many rows.
+    /// Ranges are drawn among this number of rows.
     pub tab_rows: u64,
     /// Rows that are accessed together.
     pub batch_size: u64,
     /// No batch begins later.
     pub run_duration: Duration,
-    /// So many rows in a hundred are updated.
+    /// This number of rows in a hundred is updated.
     pub pct_update: u32,
     /// Statements are prepared.
     pub prepared: bool,
@@ -112,7 +112,7 @@ impl SetupParameters {
     ///
     /// # Errors
     ///
-    /// There is no such parameter, or it cannot be that.
+    /// No such parameter exists, or it cannot have that value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {
@@ -150,12 +150,13 @@ impl SetupParameters {
         }
     }
 
-    /// How many batches there are.
+    /// The number of batches.
     pub fn batches(&self) -> u64 {
         self.tab_rows.div_ceil(self.batch_size)
     }
 
-    /// The keys of all rows. In ybio each batch is full, and the keys begin behind the number of batches: with `compat` here, too.
+    /// The keys of all rows. In ybio each batch is full, and the keys begin behind the number of batches: with `compat`
+    /// here, too.
     pub fn keys(&self, compat: bool) -> RangeInclusive<i64> {
         let batches = self.batches() as i64;
         match compat {
@@ -184,7 +185,7 @@ impl RunParameters {
     ///
     /// # Errors
     ///
-    /// There is no such parameter, or it cannot be that.
+    /// No such parameter exists, or it cannot have that value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {
@@ -208,7 +209,7 @@ impl RunParameters {
         table_name(&self.tab_prefix, self.tab_num)
     }
 
-    /// Rows of a batch: no more than there are.
+    /// Rows of a batch: no more than the table has.
     pub fn batch_rows(&self) -> u64 {
         self.batch_size.min(self.tab_rows)
     }

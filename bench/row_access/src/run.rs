@@ -56,8 +56,8 @@ const MOST_REPEATS: u64 = 1000;
 ///
 /// # Errors
 ///
-/// Those of the database, and if the table has fewer rows than `tab_rows` and they were counted. The row of the history is left
-/// without an end.
+/// Those of the database, and if the table has fewer rows than `tab_rows` and they were counted. The row of the history
+/// is left without an end.
 pub fn run(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -205,8 +205,8 @@ impl Ranges {
         Self { random, batch: parameters.batch_rows(), rows: parameters.tab_rows, compat: manner.compat }
     }
 
-    /// The first and the last key of a range. In ybio the first key is 1 to two less than rows minus the batch, so that the last
-    /// rows are never read.
+    /// The first and the last key of a range. In ybio the first key is 1 to two less than rows minus the batch, so that
+    /// the last rows are never read.
     pub fn draw(&mut self) -> (i64, i64) {
         let starts = self.rows - self.batch;
         let first = match self.compat {
@@ -240,8 +240,8 @@ pub struct Accessed {
     times: Histogram<u64>,
 }
 
-/// Receives what a session has done so far, what its last batch saw, the range of this batch, the time in nanoseconds, and whether
-/// it was the last one.
+/// Receives what a session has done so far, what its last batch saw, the range of this batch, the time in nanoseconds,
+/// and whether it was the last one.
 pub type EachBatch<'e> = &'e mut dyn FnMut(&Accessed, Seen, (i64, i64), u64, bool);
 
 impl Accessed {
@@ -292,8 +292,8 @@ impl Accessed {
         }
     }
 
-    /// A batch is updated if fewer rows than asked for would have been updated with half of it, so that the share is right in
-    /// the long run and nothing is drawn.
+    /// A batch is updated if fewer rows than asked for would have been updated with half of it, so that the share is
+    /// right in the long run and nothing is drawn.
     fn next_statement(&self, parameters: &RunParameters) -> Statement {
         let batch = parameters.batch_rows() as f64;
         let share = 100.0 * (self.updated as f64 + 0.5 * batch) / (self.rows as f64 + batch);

@@ -54,8 +54,9 @@ fn clock(micros: i64) -> String {
     }
 }
 
-/// Year, month and day of a day since 1970, in the Gregorian calendar. The algorithm is `civil_from_days` of Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms": years begin in March, so that a leap day is the last day of its year.
+/// Year, month and day of a day since 1970, in the Gregorian calendar. The algorithm is `civil_from_days` of Howard
+/// Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March, so that a leap day is the last day of
+/// its year.
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

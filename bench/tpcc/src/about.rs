@@ -1,5 +1,5 @@
-//! What an engine that has bytes keeps about a database: what it was made with, and which parts were loaded. It stands in a table of
-//! its own, beside the nine.
+//! What an engine that has bytes keeps about a database: what it was made with, and which parts were loaded. It stands
+//! in a table of its own, beside the nine.
 //!
 //! ```text
 //!   key                                  value

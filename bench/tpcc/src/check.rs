@@ -1,10 +1,13 @@
-//! Whether a database is consistent: the twelve conditions of clause 3.3.2, and that rows which may not change or vanish are there.
+//! Whether a database is consistent: the twelve conditions of clause 3.3.2, and that rows which may not change or
+//! vanish are there.
 //!
-//! Every table of a warehouse is read once, in the order of its keys, and warehouses are read by several threads. All sums are exact
-//! integers. A thread keeps a few bytes for each customer and each order of the warehouse that it reads. What one warehouse says
-//! about others, payments of their customers and lines that they supply, is brought together by the caller's thread.
+//! Every table of a warehouse is read once, in the order of its keys, and warehouses are read by several threads. All
+//! sums are exact integers. A thread keeps a few bytes for each customer and each order of the warehouse that it reads.
+//! What one warehouse says about others, payments of their customers and lines that they supply, is brought together by
+//! the caller's thread.
 //!
-//! It does not know how a database stores its rows. It trusts no number that it reads: a row of a place that cannot be is a finding.
+//! It does not know how a database stores its rows. It trusts no number that it reads: a row of a place that cannot be
+//! is a finding.
 
 use crate::check::findings::Findings;
 use crate::check::ledger::Ledger;
@@ -56,8 +59,9 @@ impl Checked {
     }
 }
 
-/// Checks the database that was made with `form`, by `threads` threads. The caller's thread calls `progress` with the number of
-/// warehouses that have been read, whenever it has grown. The view is asked for the items as for those of warehouse 0.
+/// Checks the database that was made with `form`, by `threads` threads. The caller's thread calls `progress` with the
+/// number of warehouses that have been read, whenever it has grown. The view is asked for the items as for those of
+/// warehouse 0.
 ///
 /// # Errors
 ///
@@ -79,7 +83,7 @@ pub fn check(
     let mut total = Total::default();
     let mut failure = None;
     std::thread::scope(|scope| {
-        // At most as many outcomes wait to be brought together as there are threads.
+        // At most one outcome for each thread waits to be brought together.
         let (sender, outcomes) = mpsc::sync_channel(threads);
         for _ in 0..threads {
             let sender = sender.clone();
@@ -113,7 +117,7 @@ struct Work<'c> {
 }
 
 impl Work<'_> {
-    /// Reads warehouses as long as there are some.
+    /// Reads warehouses as long as some are left.
     fn run(&self, outcomes: SyncSender<Result<Outcome, Failure>>) {
         let Form { warehouses, .. } = *self.form;
         let next = |next: u32| next.checked_add(1).filter(|_| next <= warehouses);

@@ -1,6 +1,6 @@
 //! What is asked of a database that TPC-C runs on. It is a [`Store`] of the harness, whose sessions answer
-//! [`Request::Transaction`](harness::Request::Transaction) alone, with a [`Ticket`](crate::Ticket). So the harness runs, measures and
-//! reports TPC-C as any other workload.
+//! [`Request::Transaction`](harness::Request::Transaction) alone, with a [`Ticket`](crate::Ticket). So the harness
+//! runs, measures and reports TPC-C as any other workload.
 
 use crate::schema::{Customer, District, History, Item, Micros, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use harness::{Failure, Opening, Store, Target};
@@ -13,8 +13,8 @@ pub struct Scheme {
     pub name: &'static str,
     /// Opens it.
     pub open: Open,
-    /// Opens what makes the same round trips and changes nothing, to show what the client costs by itself. It is made with
-    /// [`Database::create`] and forgotten when it is closed. `None`: there are no round trips, or nothing makes them.
+    /// Opens what makes the same round trips and changes nothing, to show what the client costs by itself. It is made
+    /// with [`Database::create`] and forgotten when it is closed. `None`: it has no round trips, or nothing makes them.
     pub simulate: Option<Open>,
 }
 
@@ -41,8 +41,8 @@ pub struct Form {
     pub loaded: Micros,
 }
 
-/// Rows that are loaded together: those of a table that belong to these warehouses. Items belong to none, and are loaded as a
-/// part of `0..=0`.
+/// Rows that are loaded together: those of a table that belong to these warehouses. Items belong to none, and are
+/// loaded as a part of `0..=0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The table.
@@ -107,8 +107,8 @@ pub trait Database: Store {
     /// What it was made with; `None`: it was not made.
     fn form(&self) -> Result<Option<Form>, Failure>;
 
-    /// Loads a part. The rows come in the order of their keys, payments in that of district and customer. What is loaded takes effect with [`Loader::finish`], and then
-    /// [`Database::is_loaded`] says so, after a crash, too.
+    /// Loads a part. The rows come in the order of their keys, payments in that of district and customer. What is
+    /// loaded takes effect with [`Loader::finish`], and then [`Database::is_loaded`] says so, after a crash, too.
     fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure>;
 
     /// Whether a part was loaded whole.
@@ -135,8 +135,9 @@ pub trait Loader {
 
 /// A database at one moment.
 pub trait View: Sync {
-    /// Gives all rows of `table` that belong to `warehouse` to `each`, in the order of their keys. Payments belong to the warehouse
-    /// that was paid, and come in any order, unless nothing ran since they were loaded. Items are those of warehouse 0.
+    /// Gives all rows of `table` that belong to `warehouse` to `each`, in the order of their keys. Payments belong to
+    /// the warehouse that was paid, and come in any order, unless nothing ran since they were loaded. Items are those
+    /// of warehouse 0.
     fn rows(
         &self,
         table: Table,

@@ -1,5 +1,5 @@
-//! Rows as keys and values of an engine that has bytes: tuples of the crate `rows`, so that keys have the order of their fields, and
-//! indexes can be declared over fields of both.
+//! Rows as keys and values of an engine that has bytes: tuples of the crate `rows`, so that keys have the order of
+//! their fields, and indexes can be declared over fields of both.
 //!
 //! ```text
 //!   table        key                                              value

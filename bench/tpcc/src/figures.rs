@@ -1,5 +1,5 @@
-//! The figures of a result by the rules of TPC-C, as data: what stands in a text, in a file and on a page is made of them, so that all
-//! of them say the same.
+//! The figures of a result by the rules of TPC-C, as data: what stands in a text, in a file and on a page is made of
+//! them, so that all of them say the same.
 
 use crate::input::Transaction;
 use crate::rules::Mode;
@@ -47,7 +47,7 @@ pub struct Kind {
     pub name: String,
     /// Those that were completed, with those that were rolled back.
     pub ok: u64,
-    /// Of them: rolled back as the specification wants it.
+    /// Those of them that were rolled back as the specification wants it.
     pub rolled_back: u64,
     /// Those that failed for good.
     pub failed: u64,

@@ -1,5 +1,5 @@
-//! Fills a database with its first population: part by part, on several threads. Each part takes effect as a whole, so that an
-//! import that was interrupted goes on with the parts that are missing.
+//! Fills a database with its first population: part by part, on several threads. Each part takes effect as a whole, so
+//! that an import that was interrupted goes on with the parts that are missing.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// A part has about so many bytes, unless one warehouse has more.
+/// A part has about this number of bytes, unless one warehouse has more.
 const PART_BYTES: u64 = 256 << 20;
 
 /// The parts of a database, those with the most rows first.
@@ -48,7 +48,7 @@ pub fn bytes_of_all(form: &Form) -> u64 {
     of_a_warehouse(Table::Item) + u64::from(form.warehouses) * each
 }
 
-/// How many parts are loaded, and how many there are.
+/// How many parts are loaded, and how many they are in all.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub fn bytes_left(database: &dyn Database, form: &Form) -> Result<u64, Failure> 
 /// How far an import is. Threads add to it, and others may look at it.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Parts there are.
+    /// All parts.
     pub parts: AtomicUsize,
     /// Parts that are loaded.
     pub parts_done: AtomicUsize,
@@ -86,8 +86,8 @@ pub struct Progress {
     pub bytes: AtomicU64,
 }
 
-/// Loads the parts of `database`, which was made as `form` says, that are not loaded yet. It fails with the kind `interrupted` if
-/// `stop` is set meanwhile; what was loaded stays.
+/// Loads the parts of `database`, which was made as `form` says, that are not loaded yet. It fails with the kind
+/// `interrupted` if `stop` is set meanwhile; what was loaded stays.
 pub fn import(
     database: &dyn Database,
     form: &Form,

@@ -1,9 +1,9 @@
-//! One thread's transactions on an engine that is called within the process and whose calls wait: they are carried out one after the
-//! other, where they are started.
+//! One thread's transactions on an engine that is called within the process and whose calls wait: they are carried out
+//! one after the other, where they are started.
 //!
-//! A session of an engine that makes each transaction durable by itself has one under way. One whose engine makes several durable at
-//! once has as many, and answers them together. A transaction that conflicts is not tried again here: its terminal does that, so that
-//! others go on meanwhile.
+//! A session of an engine that makes each transaction durable by itself has one under way. One whose engine makes
+//! several durable at once has as many, and answers them together. A transaction that conflicts is not tried again
+//! here: its terminal does that, so that others go on meanwhile.
 
 use crate::database::Form;
 use crate::input::{Drawing, Ticket, Transaction};
@@ -30,7 +30,8 @@ pub trait Engine {
     ///
     /// # Errors
     ///
-    /// If it conflicts with others, with the harm [`Again`](harness::Harm::Again), or cannot be written. Then it is rolled back.
+    /// If it conflicts with others, with the harm [`Again`](harness::Harm::Again), or cannot be written. Then it is
+    /// rolled back.
     fn commit(open: Self::Open<'_>) -> Result<(), Failure>;
 
     /// Makes durable what was committed and is not durable yet.

@@ -5,8 +5,8 @@
 //!    1.0 s  measured  101460     3761       0     12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
 //! ```
 //!
-//! Times are in milliseconds; those of the other four transactions are their 90th percentiles. A transaction that is tried again after a
-//! conflict counts as failed only when it is given up.
+//! Times are in milliseconds; those of the other four transactions are their 90th percentiles. A transaction that is
+//! tried again after a conflict counts as failed only when it is given up.
 
 use crate::input::Transaction;
 use crate::summary::millis;

@@ -1,6 +1,7 @@
-//! Where the oldest orders are that are not delivered. A delivery looks for the first row of a district in `new_order`. A log-structured
-//! engine keeps a mark for each row that was removed, and a search from the beginning reads all these marks. Numbers of orders only rise,
-//! and what was delivered stays delivered, so a search may begin at the order that the last one has found.
+//! Where the oldest orders are that are not delivered. A delivery looks for the first row of a district in `new_order`.
+//! A log-structured engine keeps a mark for each row that was removed, and a search from the beginning reads all these
+//! marks. Numbers of orders only rise, and what was delivered stays delivered, so a search may begin at the order that
+//! the last one has found.
 
 use crate::transactions::DistrictId;
 use std::collections::HashMap;

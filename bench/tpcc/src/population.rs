@@ -1,5 +1,5 @@
-//! The rows that a database begins with (clause 4.3.3.1). Each is a pure function of the seed, the time of the load and its place, so
-//! that rows can be made in any order and by any number of threads, and every database gets the same.
+//! The rows that a database begins with (clause 4.3.3.1). Each is a pure function of the seed, the time of the load and
+//! its place, so that rows can be made in any order and by any number of threads, and every database gets the same.
 
 use crate::random::{Constants, Permutation, Stream, last_name};
 use crate::schema::{

@@ -1,7 +1,7 @@
 //! Random numbers and strings as clauses 2.1.5, 2.1.6, 4.3.2 and 4.3.3 of TPC-C 5.11 have them.
 //!
-//! A stream begins anywhere: the rows of a table each have one of their own, which depends on the seed and the place of the row
-//! alone. So rows can be made in any order, by any number of threads, and again.
+//! A stream begins anywhere: the rows of a table each have one of their own, which depends on the seed and the place of
+//! the row alone. So rows can be made in any order, by any number of threads, and again.
 
 use crate::text::Text;
 
@@ -11,7 +11,8 @@ mod tests;
 /// 2^64 divided by the golden ratio, odd.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A stream of random numbers: SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, 2014).
+/// A stream of random numbers: SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*,
+/// 2014).
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: u64,
@@ -73,7 +74,8 @@ impl Stream {
         }
     }
 
-    /// Letters in pairs: 21 random bits for each pair, so that none is favoured by more than one in 2^21 / 62^2, which is 545.
+    /// Letters in pairs: 21 random bits for each pair, so that none is favoured by more than one in 2^21 / 62^2, which
+    /// is 545.
     #[inline]
     fn fill(&mut self, out: &mut [u8]) {
         let mut sixes = out.chunks_exact_mut(6);
@@ -185,8 +187,8 @@ pub fn last_name(number: u32) -> Text<LAST_NAME_BYTES> {
     Text::of(&name[..len])
 }
 
-/// A permutation of the numbers below [`Permutation::COUNT`], as a function: a network of Feistel over 12 bits, walked on until the
-/// number is one of them (Black and Rogaway, *Ciphers with arbitrary finite domains*, 2002).
+/// A permutation of the numbers below [`Permutation::COUNT`], as a function: a network of Feistel over 12 bits, walked
+/// on until the number is one of them (Black and Rogaway, *Ciphers with arbitrary finite domains*, 2002).
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     keys: [u64; 4],

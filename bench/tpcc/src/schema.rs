@@ -1,7 +1,7 @@
 //! The nine tables and their rows (clause 1.3).
 //!
-//! Warehouses, districts, customers, items and orders are numbered from 1. A row of a warehouse is found by its place in its table:
-//! the rows of a warehouse in the order of their keys, from 0.
+//! Warehouses, districts, customers, items and orders are numbered from 1. A row of a warehouse is found by its place
+//! in its table: the rows of a warehouse in the order of their keys, from 0.
 
 use crate::text::Text;
 
@@ -62,8 +62,8 @@ impl Table {
         }
     }
 
-    /// Rows that a warehouse has of it in the beginning; of [`Table::Item`] and its rows all warehouses have one table. A warehouse has
-    /// about 300,000 order lines: from 5 to 15 for each order.
+    /// Rows that a warehouse has of it in the beginning; of [`Table::Item`] and its rows all warehouses have one table.
+    /// A warehouse has about 300,000 order lines: from 5 to 15 for each order.
     pub fn rows(self) -> u32 {
         match self {
             Self::Warehouse => 1,

@@ -1,5 +1,5 @@
-//! What a terminal shows of a transaction: the columns that the specification wants to be displayed, as bytes, so that databases can
-//! be compared.
+//! What a terminal shows of a transaction: the columns that the specification wants to be displayed, as bytes, so that
+//! databases can be compared.
 
 use harness::{Reply, Strings};
 use std::convert::Infallible;

@@ -1,4 +1,5 @@
-//! The result of a run: in the lines of the document that asked for this benchmark, computed as the specification wants it.
+//! The result of a run: in the lines of the document that asked for this benchmark, computed as the specification wants
+//! it.
 
 use crate::figures::{Figures, Kind, NOTICE, QUANTILES};
 use crate::input::Transaction;
@@ -11,8 +12,8 @@ use std::fmt::Write as _;
 #[cfg(test)]
 mod tests;
 
-/// New orders a minute that a warehouse can have at most, with weights and no time for the transactions (clause 4.1): what
-/// efficiency is a part of.
+/// New orders a minute that a warehouse can have at most, with weights and no time for the transactions (clause 4.1):
+/// what efficiency is a part of.
 pub const MOST_TPMC: f64 = 12.86;
 
 /// The same with the deck: it gives less than 45 % of new orders.
@@ -112,7 +113,8 @@ impl Summary<'_> {
         counted.map_or(0, |count| count.value)
     }
 
-    /// New orders that were completed within the window, with those that were rolled back as the specification wants it.
+    /// New orders that were completed within the window, with those that were rolled back as the specification wants
+    /// it.
     pub fn new_orders(&self) -> u64 {
         self.of(Transaction::NewOrder).map_or(0, Measure::done)
     }
@@ -122,13 +124,13 @@ impl Summary<'_> {
         if self.measured.nanos == 0 { 0.0 } else { self.new_orders() as f64 * 60.0 / self.seconds() }
     }
 
-    /// Percent of [`MOST_TPMC`]; `None` where terminals do not wait, since there is no such bound then.
+    /// Percent of [`MOST_TPMC`]; `None` where terminals do not wait, since they have no such bound then.
     pub fn efficiency(&self) -> Option<f64> {
         self.mode.waits().then(|| 100.0 * self.tpmc() / (f64::from(self.warehouses) * MOST_TPMC))
     }
 
-    /// What clauses 5.5.1.5, 5.2.5.7 and 5.2.3 want: shares of inputs, response times, and the mix. Of what was not measured there is
-    /// none.
+    /// What clauses 5.5.1.5, 5.2.5.7 and 5.2.3 want: shares of inputs, response times, and the mix. What was not
+    /// measured has none.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         let mut percent = |name: &str, part: u64, whole: u64, least: f64, most: f64| {
@@ -246,8 +248,8 @@ impl Summary<'_> {
     }
 }
 
-/// Whether a share that is in the middle of its bounds, in percent, stays within them when it is drawn from `whole`: they are three
-/// standard deviations away.
+/// Whether a share that is in the middle of its bounds, in percent, stays within them when it is drawn from `whole`:
+/// they are three standard deviations away.
 fn is_enough(whole: u64, least: f64, most: f64) -> bool {
     // Shares that have only one bound are far from it.
     let (middle, away) = match most < 100.0 && least > 0.0 {

@@ -1,5 +1,5 @@
-//! Terminals: who asks for transactions, when, and with which input. Each has its home warehouse and district. A terminal is 40
-//! bytes, so that a hundred thousand of them fit anywhere.
+//! Terminals: who asks for transactions, when, and with which input. Each has its home warehouse and district. A
+//! terminal is 40 bytes, so that a hundred thousand of them fit anywhere.
 
 use crate::input::{Input, Ticket, Transaction};
 use crate::random::Stream;
@@ -95,8 +95,8 @@ const _: () = assert!(size_of::<Terminal<'static>>() <= 48);
 
 /// A transaction that conflicts is tried so often.
 const MOST_ATTEMPTS: u8 = 20;
-/// The bound of the wait before the second attempt, and the greatest bound. The wait is a random part of the bound (Brooker,
-/// *Exponential backoff and jitter*, 2015).
+/// The bound of the wait before the second attempt, and the greatest bound. The wait is a random part of the bound
+/// (Brooker, *Exponential backoff and jitter*, 2015).
 const FIRST_BOUND_NANOS: u64 = 500_000;
 const LAST_BOUND_NANOS: u64 = 50_000_000;
 
@@ -111,8 +111,8 @@ impl Terminal<'_> {
         stream
     }
 
-    /// What is left of a wait, and the transaction after it, at a random moment of the life of a terminal. So terminals neither begin
-    /// together nor need time until they are spread as they will be later.
+    /// What is left of a wait, and the transaction after it, at a random moment of the life of a terminal. So terminals
+    /// neither begin together nor need time until they are spread as they will be later.
     fn first_wait(&mut self) -> Wait {
         let mut stream = self.stream();
         let mut left = if self.rules.mode.waits() { stream.word() % FIRST_NANOS } else { 0 };

@@ -1,5 +1,6 @@
-//! The five transactions (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2), row by row, for engines that are called within the process.
-//! It does not know how a transaction begins, commits or is tried again: it works on [`Rows`], and says how it wants to end.
+//! The five transactions (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2), row by row, for engines that are called within
+//! the process. It does not know how a transaction begins, commits or is tried again: it works on [`Rows`], and says
+//! how it wants to end.
 
 use crate::input::{self, Input, Who};
 use crate::schema::{
@@ -26,8 +27,8 @@ pub enum Columns {
     All,
 }
 
-/// The rows of a database as a transaction sees them. A row that is asked for and not there is a failure, unless something else is
-/// said.
+/// The rows of a database as a transaction sees them. A row that is asked for and missing is a failure, unless
+/// something else is said.
 pub trait Rows {
     /// Reads a warehouse.
     fn warehouse(&mut self, warehouse: u32, row: &mut Warehouse) -> Result<(), Failure>;
@@ -53,7 +54,7 @@ pub trait Rows {
     fn remove_new_order(&mut self, row: &NewOrder) -> Result<(), Failure>;
     /// Reads an order.
     fn order(&mut self, of: DistrictId, order: u32, row: &mut Order) -> Result<(), Failure>;
-    /// Reads the order of a customer that has the greatest number. `false`: there is none.
+    /// Reads the order of a customer that has the greatest number. `false`: the customer has none.
     fn newest_order(&mut self, of: DistrictId, customer: u32, row: &mut Order) -> Result<bool, Failure>;
     /// Writes an order.
     fn put_order(&mut self, row: &Order) -> Result<(), Failure>;

@@ -1,5 +1,5 @@
-//! The most that clients can do: how many operations they make in a second of one processor without a store and without the
-//! harness.
+//! The most that clients can do: how many operations they make in a second of one processor without a store and without
+//! the harness.
 
 use harness::{Client, Extra, Outcome, Reply, Request};
 use rustix::time::{ClockId, clock_gettime};

@@ -49,8 +49,9 @@ pub struct Values {
     pub checkable: bool,
 }
 
-/// Which records a process inserts, of several that run together. It numbers them as if it were alone: so it asks for records
-/// that were loaded and for its own, which are there. Those of process p of n are every nth, so that no two insert the same.
+/// Which records a process inserts, of several that run together. It numbers them as if it were alone: so it asks for
+/// records that were loaded and for its own, which are there. Those of process p of n are every nth, so that no two
+/// insert the same.
 #[derive(Clone, Copy, Debug)]
 struct Inserted {
     /// The first that is not loaded.
@@ -353,7 +354,7 @@ impl Keys {
         }
     }
 
-    /// Clients that go on one after the other share the records: each takes every so many.
+    /// Clients that go on one after the other share the records: each takes every n-th of them.
     fn of_client(&self, number: usize, clients: usize) -> Keys {
         let mut own = self.clone();
         if let Keys::Sequential { next, step, .. } = &mut own {

@@ -1,9 +1,9 @@
-//! Which records there are while clients insert: what the clients of a run share.
+//! Which records exist while clients insert: what the clients of a run share.
 //!
 //! Clients of a workload without inserts share nothing: their [`View`] holds the numbers themselves.
 //!
-//! Any thread may call anything. An insert takes its number by one atomic addition and gives it back by one atomic store;
-//! then the thread that gets the lock moves the limit, and no thread waits for it.
+//! Any thread may call anything. An insert takes its number by one atomic addition and gives it back by one atomic
+//! store; then the thread that gets the lock moves the limit, and no thread waits for it.
 
 #[cfg(test)]
 mod tests;
@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 /// Inserts that may be under way or behind one that is, before acknowledging takes a lock.
 const WINDOW: i64 = 1 << 20;
 
-/// How often a record is drawn at most: some milliseconds. A client that draws looks neither at the time nor at whether the run is
-/// to end.
+/// How often a record is drawn at most: some milliseconds. A client that draws looks neither at the time nor at whether
+/// the run is to end.
 const DRAWS: u32 = 1 << 16;
 
 /// Numbers of records that are inserted: `AcknowledgedCounterGenerator`. All up to the limit are there.
@@ -25,7 +25,7 @@ pub struct Inserts {
     next: AtomicI64,
     limit: AtomicI64,
     window: Box<[AtomicBool]>,
-    /// Acknowledged numbers too far beyond the limit for the window. The original dies when there is one.
+    /// Acknowledged numbers too far beyond the limit for the window. The original dies when one exists.
     far: Mutex<BTreeSet<i64>>,
 }
 
@@ -176,7 +176,7 @@ impl View {
         }
     }
 
-    /// Draws until there is a record that may be asked for. Where [`DRAWS`] were none, most of the range that is drawn
+    /// Draws until a record exists that may be asked for. Where [`DRAWS`] were none, most of the range that is drawn
     /// from is not there: the original draws on, for hours if it must, and here the last number is laid around the
     /// records that there are.
     #[inline]

@@ -7,27 +7,27 @@
 //!                                                    └──> export, Status <─┘
 //! ```
 //!
-//! **What is the same, bit for bit** (compared with what the original's own classes draw and print; see `vectors/`): keys,
-//! distributions, operations and their order, fields, lengths of scans, values with `dataintegrity`. Random numbers are
-//! those of `ThreadLocalRandom` in Java 17. A client has its own stream, made from the seed and its number; so a run can be
-//! repeated, which the original cannot.
+//! **What is the same, bit for bit** (compared with what the original's own classes draw and print; see `vectors/`):
+//! keys, distributions, operations and their order, fields, lengths of scans, values with `dataintegrity`. Random
+//! numbers are those of `ThreadLocalRandom` in Java 17. A client has its own stream, made from the seed and its number;
+//! so a run can be repeated, which the original cannot.
 //!
 //! **What is different:**
 //!
 //! * Random values are other bytes, of a stream of their own: with or without them the same keys are drawn.
-//! * Clients share nothing but the number of the last record, and that only if they insert. `sequential` and the load are
-//!   dealt out in turns. With `latest`, a client may for a moment draw with the constants of a few records ago.
+//! * Clients share nothing but the number of the last record, and that only if they insert. `sequential` and the load
+//!   are dealt out in turns. With `latest`, a client may for a moment draw with the constants of a few records ago.
 //! * Numbers of records have 63 bits; the original cuts them to 31.
 //! * A read-modify-write whose read fails or finds nothing writes nothing.
 //! * A load without `insertcount` ends where the records do, not `recordcount` records after `insertstart`.
 //! * Wrong values of properties are errors. The original takes some of them for the default, or dies of them later.
-//! * Single times (`raw`) are written while it runs, so that memory stays what it is: lines of different kinds stand between
-//!   each other. What lies outside the window is left out. `intended` times are refused with a rate.
+//! * Single times (`raw`) are written while it runs, so that memory stays what it is: lines of different kinds stand
+//!   between each other. What lies outside the window is left out. `intended` times are refused with a rate.
 //! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second, not for every status line.
 //! * Output: see [`export`].
 //!
-//! Powers and logarithms are those of the system's mathematical library. That of glibc gives the same powers as Java in all
-//! vectors; its logarithms differ now and then in the last bit, which no number of a record has shown.
+//! Powers and logarithms are those of the system's mathematical library. That of glibc gives the same powers as Java in
+//! all vectors; its logarithms differ now and then in the last bit, which no number of a record has shown.
 
 mod ceiling;
 mod draw;

@@ -1,5 +1,5 @@
-//! Single times: a line for every request, `READ,1711455503042,137`, as `measurementtype=raw` has them: what it was, when
-//! its answer was there in milliseconds since 1970, how long it took in microseconds.
+//! Single times: a line for every request, `READ,1711455503042,137`, as `measurementtype=raw` has them: what it was,
+//! when its answer was there in milliseconds since 1970, how long it took in microseconds.
 //!
 //! ```text
 //!   harness ──> Stamping: when a request was sent and served ──> Store
@@ -7,11 +7,13 @@
 //!      └────> Noting <────────┘ ──> some KiB of lines ──full, or the client is done──> RawLog: one file
 //! ```
 //!
-//! A store between harness and store takes the times, since only there is it known when a request was sent: in an open loop
-//! a client is asked for it long before. That costs every request two looks at the clock more, within what is measured.
+//! A store between harness and store takes the times, since only there is it known when a request was sent: in an open
+//! loop a client is asked for it long before. That costs every request two looks at the clock more, within what is
+//! measured.
 //!
-//! The first request shows when the run began, and with it where the window is. At its edges a request may be in the file
-//! and not in the summary, or the other way around; without warm-up and with a number of operations there are no edges.
+//! The first request shows when the run began, and with it where the window is. At its edges a request may be in the
+//! file and not in the summary, or the other way around; without warm-up and with a number of operations the two have
+//! no edges.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "single times are a file of the machine")]
 
@@ -62,8 +64,8 @@ pub struct RawLog(Arc<Log>);
 /// What the clients share.
 struct Log {
     name: String,
-    /// What lines of a kind begin with, for requests that were done and for those that failed. More than one: each has a
-    /// line.
+    /// What lines of a kind begin with, for requests that were done and for those that failed. More than one: each has
+    /// a line.
     labels: Vec<[Vec<String>; 2]>,
     /// Ramp and warm-up.
     skip_nanos: u64,
@@ -85,13 +87,13 @@ struct File {
 }
 
 impl RawLog {
-    /// The file that `output` names, to be written behind what it has, for a run as `plan` says. `None`: single times are
-    /// not asked for.
+    /// The file that `output` names, to be written behind what it has, for a run as `plan` says. `None`: single times
+    /// are not asked for.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or times from when a request should have been sent are asked for in an open loop, whose
-    /// schedule only the harness knows.
+    /// The file cannot be opened, or times from when a request should have been sent are asked for in an open loop,
+    /// whose schedule only the harness knows.
     pub fn open(output: &Output, plan: &Plan) -> Result<Option<RawLog>, BadProperty> {
         if !output.measure.is_raw() {
             return Ok(None);
@@ -211,7 +213,7 @@ impl Log {
     /// The window, given that a request was sent at `sent`.
     fn window(&self, sent: u64) -> &Range<u64> {
         self.window.get_or_init(|| {
-            // Without warm-up there is nothing to leave out, though another thread's first request was sent before.
+            // Without warm-up nothing is left out, though another thread's first request was sent before.
             let start = if self.skip_nanos == 0 { 0 } else { sent.saturating_add(self.skip_nanos) };
             start..sent.saturating_add(self.skip_nanos).saturating_add(self.length_nanos)
         })

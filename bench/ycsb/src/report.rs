@@ -20,10 +20,10 @@ pub use status::Status;
 
 /// The result as `exporter` prints it.
 ///
-/// Times are whole microseconds, rounded down, as there; averages and variances are from times in nanoseconds. There are
+/// Times are whole microseconds, rounded down, as there; averages and variances are from times in nanoseconds. It has
 /// no lines of garbage collection, since nothing collects, and none of `CLEANUP`. Requests that met no row are in their
-/// operation's own times and counted as `Return=NOT_FOUND`, where the original has them under `-FAILED`. Throughput is of
-/// operations that were done.
+/// operation's own times and counted as `Return=NOT_FOUND`, where the original has them under `-FAILED`. Throughput is
+/// of operations that were done.
 pub fn export(measured: &Measured, output: &Output) -> String {
     let lines = lines::of(measured, output);
     match output.format {

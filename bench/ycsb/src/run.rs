@@ -17,14 +17,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// What `settings` say, drawn from `seed`. Its clients never end: how many operations there are is the plan's,
-    /// see [`Settings::plan`].
+    /// What `settings` say, drawn from `seed`. Its clients never end: the number of operations is the plan's, see
+    /// [`Settings::plan`].
     pub fn new(settings: &Settings, seed: u64) -> Run {
         Self::of_share(settings, seed, Share::WHOLE)
     }
 
-    /// The same in a process that does `share` of a run. Its clients are still those of the whole run, see [`Share::part`]; what it
-    /// inserts no other share does.
+    /// The same in a process that does `share` of a run. Its clients are still those of the whole run, see
+    /// [`Share::part`]; what it inserts no other share does.
     pub fn of_share(settings: &Settings, seed: u64, share: Share) -> Run {
         Run { deck: Arc::new(Deck::new(settings, share)), seed, clock: Clock::start() }
     }

@@ -173,7 +173,8 @@ pub struct Output {
     pub raw_file: Option<String>,
     /// `measurement.raw.no_summary` is not set: single times have a summary.
     pub raw_summary: bool,
-    /// `hdrhistogram.output.path`, what names of logs of histograms begin with; none: `hdrhistogram.fileoutput` is not set.
+    /// `hdrhistogram.output.path`, what names of logs of histograms begin with; none: `hdrhistogram.fileoutput` is not
+    /// set.
     pub hdr_path: Option<String>,
     /// `exporter`.
     pub format: Format,

@@ -34,7 +34,7 @@ pub fn cases(text: &str) -> Vec<Case<'_>> {
     cases
 }
 
-/// The cases called `name`; there is one at least.
+/// The cases called `name`, at least one.
 pub fn named<'t>(text: &'t str, name: &str) -> Vec<Case<'t>> {
     let cases: Vec<_> = cases(text).into_iter().filter(|case| case.name == name).collect();
     assert!(!cases.is_empty(), "no case [{name}]");

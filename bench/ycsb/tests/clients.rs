@@ -11,7 +11,7 @@ use ycsb::{Run, Settings, built_in};
 #[global_allocator]
 static COUNTING: Counting<Process> = Counting::new();
 
-/// Bytes that a run of `workload` with so many clients takes at most, each of which does two operations.
+/// Bytes that a run of `workload` with `clients` clients takes at most, each of which does two operations.
 fn peak_bytes(workload: &str, clients: usize, pace: Pace) -> u64 {
     let mut properties = built_in(workload).expect("it is built in");
     properties.set("recordcount", "1000");

@@ -28,7 +28,7 @@ struct Ends {
 const NONE: u32 = u32::MAX;
 
 impl<'p> Lines<'p> {
-    /// So many empty ones.
+    /// `lines` empty lines.
     pub fn new(pages: &'p [Page], lines: usize) -> Self {
         let link = Link { newer: NONE, older: NONE, line: NONE };
         let ends = Ends { oldest: NONE, newest: NONE, bytes: 0 };

@@ -1,5 +1,5 @@
-//! Belady's policy: it evicts the page that is needed last, or does not admit it. No policy has more hits if all pages have
-//! the same size, as nearly all pages of our traces have.
+//! Belady's policy: it evicts the page that is needed last, or does not admit it. No policy has more hits if all pages
+//! have the same size, as nearly all pages of our traces have.
 
 use super::bytes_of;
 use crate::recorded::{Page, Recorded, What};

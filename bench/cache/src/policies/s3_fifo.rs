@@ -1,5 +1,6 @@
-//! S3-FIFO as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023): a small line
-//! with a tenth of the bytes, a main line, and a ghost of as many pages as the main line can have. It knows no classes.
+//! S3-FIFO as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023): a small
+//! line with a tenth of the bytes, a main line, and a ghost of as many pages as the main line can have. It knows no
+//! classes.
 
 use super::bytes_of;
 use super::line::Lines;

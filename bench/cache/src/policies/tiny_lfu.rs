@@ -103,8 +103,8 @@ impl Policy for TinyLfu<'_> {
     }
 }
 
-/// How often keys were seen, at least: four rows of counters up to 15, halved after ten times as many counts as there are
-/// pages.
+/// How often keys were seen, at least: four rows of counters up to 15, halved after ten times as many counts as the
+/// cache has pages.
 struct Sketch {
     counters: Vec<u8>,
     width: usize,

@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use std::collections::{HashMap, HashSet};
 
-/// Pages of 100 bytes, each a letter: capital ones are index pages. `+` before one reads it ahead, `-` says that its file
-/// is dead.
+/// Pages of 100 bytes, each a letter: capital ones are index pages. `+` before one reads it ahead, `-` says that its
+/// file is dead.
 fn recorded(text: &str) -> Recorded {
     let mut numbers: HashMap<char, u32> = HashMap::new();
     let mut pages = Vec::new();
@@ -108,7 +108,7 @@ fn a_page_that_was_read_ahead_is_no_hit_when_it_is_first_needed() {
 #[test]
 fn the_pages_of_a_dead_file_leave_their_room() {
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::TinyLfu) {
-        // With a gone, there is room for both others.
+        // With a gone, both others have room.
         let tally = replay(&recorded("ab -a c b c"), kind, 200);
         assert_eq!(tally.hits, [0, 2], "{}", kind.name());
         // One that is not in memory may die, too.

@@ -31,7 +31,8 @@ impl Series {
         (0..length).map(step).collect()
     }
 
-    /// A run of 60 s with mean `mean`, whose seconds differ by 3 % and are AR(1) with 0.5, so that its mean is known to 0.67 %; `spread` lies between runs.
+    /// A run of 60 s with mean `mean`, whose seconds differ by 3 % and are AR(1) with 0.5, so that its mean is known to
+    /// 0.67 %; `spread` lies between runs.
     pub fn run(&mut self, mean: f64, spread: f64) -> Figure {
         let mean = mean * (1.0 + spread * self.normal());
         let seconds: Vec<f64> = self.values(60, 0.5).iter().map(|value| mean * (1.0 + 0.03 * value)).collect();
@@ -77,8 +78,8 @@ fn seconds_alone_would_show_what_is_not_there() {
 
 #[test]
 fn five_runs_a_side_find_five_percent_where_runs_differ_by_at_most_two() {
-    // Ten runs whose extremes are 2 % apart have a standard deviation of 2 % / 3.08 = 0.65 % (range of ten normal values). This is
-    // what the seconds alone make here.
+    // Ten runs whose extremes are 2 % apart have a standard deviation of 2 % / 3.08 = 0.65 % (range of ten normal
+    // values). This is what the seconds alone make here.
     let right = found(1_000, 5, 0.05, 0.0, 0.0);
     assert!(right >= 0.99, "{right}");
     // Runs whose extremes are 3.7 % apart.

@@ -1,5 +1,5 @@
-//! What a million operations cost: processor time of client and store, bytes of the disk, and money where a price is given. It is made
-//! from what a run has counted, in one way for every report.
+//! What a million operations cost: processor time of client and store, bytes of the disk, and money where a price is
+//! given. It is made from what a run has counted, in one way for every report.
 
 #[cfg(test)]
 mod tests;
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 pub struct Million {
     /// Processor time of client and store together, in seconds.
     pub cpu_seconds: Option<f64>,
-    /// Of it, the client's: it makes requests, waits for its times and counts.
+    /// The client's part of it: it makes requests, waits for its times and counts.
     pub client_cpu_seconds: Option<f64>,
-    /// Of it, the store's.
+    /// The store's part of it.
     pub store_cpu_seconds: Option<f64>,
     /// Bytes read from the disk.
     pub read_bytes: Option<f64>,
@@ -55,8 +55,8 @@ impl Meter {
         Self { before: Snapshot::take(store) }
     }
 
-    /// What a million cost of the `operations` that were done since, if the store has used `store` by now. What of it is the client's is
-    /// not known of a store in this process.
+    /// What a million cost of the `operations` that were done since, if the store has used `store` by now. What of it
+    /// is the client's is not known of a store in this process.
     pub fn million(&self, operations: u64, store: StoreUse, price: Option<f64>) -> Million {
         Million::of_cost(operations, &self.cost(store), price)
     }
@@ -72,12 +72,13 @@ const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
 
 impl Million {
-    /// Of a run, with what an operation costs the client on a store that does nothing, if that was measured, and what an hour of a
-    /// processor costs. Failed operations took their share, too.
+    /// Of a run, with what an operation costs the client on a store that does nothing, if that was measured, and what
+    /// an hour of a processor costs. Failed operations took their share, too.
     pub fn of(measured: &Measured, noop_nanos: Option<f64>, price: Option<f64>) -> Self {
         let cost = &measured.cost;
         let operations = measured.operations + measured.failed;
-        // Older results do not say where the store was. The client was compared with no store where it was in the process.
+        // Older results do not say where the store was. The client was compared with no store where it was in the
+        // process.
         let older = if noop_nanos.is_some() { StoreUse::InProcess } else { StoreUse::Unknown };
         let own = |noop: f64| cost.own_nanos(noop, operations) * operations as f64 + cost.gathering_nanos as f64;
         Self::used(
@@ -93,8 +94,8 @@ impl Million {
         )
     }
 
-    /// What a million cost of `operations`, of which only this is known. What of it is the client's is not known of a store in the
-    /// process.
+    /// What a million cost of `operations`, of which only this is known. What of it is the client's is not known of a
+    /// store in the process.
     pub fn of_cost(operations: u64, cost: &Cost, price: Option<f64>) -> Self {
         let used = Used {
             operations,

@@ -1,5 +1,5 @@
-//! Processor time and bytes of the disk of other processes on this machine: those of a server that is measured. It does not know which
-//! server it is.
+//! Processor time and bytes of the disk of other processes on this machine: those of a server that is measured. It does
+//! not know which server it is.
 
 #![allow(clippy::disallowed_methods, reason = "processes are asked of the machine")]
 
@@ -22,8 +22,8 @@ struct Process {
     ended_ticks: u64,
 }
 
-/// What process `root` and all processes below it have used since they began, with those that have ended. `None`: there is no such
-/// process, or the system does not tell.
+/// What process `root` and all processes below it have used since they began, with those that have ended. `None`: no
+/// such process exists, or the system does not say.
 pub fn used_below(root: u32) -> Option<ServerUse> {
     let all: BTreeMap<u32, Process> = std::fs::read_dir("/proc")
         .ok()?
@@ -84,10 +84,11 @@ fn below(all: &BTreeMap<u32, Process>, root: u32) -> Vec<u32> {
     found
 }
 
-/// Bytes that a process had the system write, of the text of its `/proc/PID/io`: the lesser of what it gave to calls of `write`
-/// (`wchar`) and what the system counted when pages in memory became dirty (`write_bytes`). The first has what never goes to a disk,
-/// as text on a terminal. The second counts the whole folio that a page is in, which can be 2 MiB for a row. What is written
-/// through a map of a file is in the second alone, and so it is not known where a process does both.
+/// Bytes that a process had the system write, of the text of its `/proc/PID/io`: the lesser of what it gave to calls of
+/// `write` (`wchar`) and what the system counted when pages in memory became dirty (`write_bytes`). The first has what
+/// never goes to a disk, as text on a terminal. The second counts the whole folio that a page is in, which can be 2 MiB
+/// for a row. What is written through a map of a file is in the second alone, and so it is not known where a process
+/// does both.
 pub fn written_bytes(text: &str) -> Option<u64> {
     Some(bytes_after(text, "wchar:")?.min(bytes_after(text, "write_bytes:")?))
 }

@@ -1,5 +1,5 @@
-//! One page over HTTP/1.1, made anew for each request. Requests are answered one after the other by one thread: the one who asks is a
-//! program that asks every few seconds. It does not know what the page says.
+//! One page over HTTP/1.1, made anew for each request. Requests are answered one after the other by one thread: the one
+//! who asks is a program that asks every few seconds. It does not know what the page says.
 
 use crate::listen::listen;
 use crate::store::Failure;

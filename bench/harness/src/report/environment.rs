@@ -54,8 +54,8 @@ pub struct Machine {
     /// When the kernel gives a process huge pages unasked: `always`, `madvise`, `never`.
     #[serde(default)]
     pub huge_pages: String,
-    /// Who decides the processors' clock rate: `performance`, `schedutil`, …; empty where no governor of the kernel does, as in most
-    /// virtual machines. Several, if processors differ.
+    /// Who decides the processors' clock rate: `performance`, `schedutil`, …; empty where no governor of the kernel
+    /// does, as in most virtual machines. Several, if processors differ.
     #[serde(default)]
     pub governor: String,
 }
@@ -93,7 +93,7 @@ impl Machine {
     fn gather(place: &Path) -> Self {
         let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let memory = kib_after(&file("/proc/meminfo"), "MemTotal:").unwrap_or(0);
-        // There is no such file in the root group, and `max` where nothing is limited.
+        // The root group has no such file, and the file says `max` where nothing is limited.
         let limit = group_file(&file("/proc/self/cgroup"), "memory.max").and_then(|text| text.trim().parse().ok());
         let there = existing(place);
         let disk = there.and_then(|place| rustix::fs::statvfs(place).ok());

@@ -1,6 +1,6 @@
-//! Results as an interval log of HdrHistogram, which its own tools and many others show: a line for each interval of the
-//! window and kind, the kind as its tag. Values are nanoseconds; the column of greatest values is in milliseconds, as the
-//! tools expect.
+//! Results as an interval log of HdrHistogram, which its own tools and many others show: a line for each interval of
+//! the window and kind, the kind as its tag. Values are nanoseconds; the column of greatest values is in milliseconds,
+//! as the tools expect.
 
 use super::Run;
 use crate::measured::Interval;

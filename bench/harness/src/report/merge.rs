@@ -1,8 +1,10 @@
-//! Runs that several processes made together, as one. Times are added as histograms, so that quantiles are those of all requests.
+//! Runs that several processes made together, as one. Times are added as histograms, so that quantiles are those of all
+//! requests.
 //!
-//! What clients count and use adds up. A server is one for all of them: each has seen the whole of it, so the greatest that one of
-//! them saw stands for all. Stores within the processes are several, and add up. Intervals are added that begin at the same time
-//! since the run of each process began, which is the same moment where the processes were started together.
+//! What clients count and use adds up. A server is one for all of them: each has seen the whole of it, so the greatest
+//! that one of them saw stands for all. Stores within the processes are several, and add up. Intervals are added that
+//! begin at the same time since the run of each process began, which is the same moment where the processes were
+//! started together.
 
 #[cfg(test)]
 mod tests;
@@ -20,8 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const APART_MILLIS: u64 = 100;
 
 impl Report {
-    /// One report of several, each with the name that it is called by in a message: the first runs of all as one run, the second
-    /// runs, and so on. What ran and on which machine is what the first says.
+    /// One report of several, each with the name that it is called by in a message: the first runs of all as one run,
+    /// the second runs, and so on. What ran and on which machine is what the first says.
     ///
     /// # Errors
     ///
@@ -314,7 +316,8 @@ fn kinds<'m>(parts: impl Iterator<Item = &'m [Measure]>) -> Vec<Measure> {
     (0..first.len()).map(|number| measure(&of(number))).collect()
 }
 
-/// The sum of one kind. A process whose requests never waited has no response times of its own: they are its service times.
+/// The sum of one kind. A process whose requests never waited has no response times of its own: they are its service
+/// times.
 fn measure(parts: &[&Measure]) -> Measure {
     if parts.iter().all(|part| part.response.is_some() == parts[0].response.is_some()) {
         return Measure::sum(parts.iter().copied());
@@ -365,8 +368,8 @@ impl Interval {
 }
 
 impl Cost {
-    /// The sum of what processes used. Their greatest memory is not that of one moment, so that the sum is an upper bound. A server
-    /// is counted once.
+    /// The sum of what processes used. Their greatest memory is not that of one moment, so that the sum is an upper
+    /// bound. A server is counted once.
     pub fn merged(parts: &[&Self]) -> Self {
         let all = |of: fn(&Cost) -> Option<u64>| {
             parts.iter().map(|cost| of(cost)).try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)))
@@ -417,8 +420,8 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
     })?
 }
 
-/// Counters by name. Those of stores within the processes add up; those of a server are the same for all, so that the one that
-/// has seen most stands for all.
+/// Counters by name. Those of stores within the processes add up; those of a server are the same for all, so that the
+/// one that has seen most stands for all.
 fn counters<'c>(all: impl Iterator<Item = &'c Change>, in_processes: bool) -> Vec<Change> {
     let mut merged: Vec<Change> = Vec::new();
     for change in all {

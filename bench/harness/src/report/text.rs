@@ -80,8 +80,8 @@ pub fn text(run: &Run) -> String {
 const COLUMNS: [&str; 10] =
     ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "failed", "made again"];
 
-/// A line for each kind that was asked for, with response times where there are such, and then service times too. The last column is
-/// there if requests were made again.
+/// A line for each kind that was asked for, with response times where it has such, and then service times too. The last
+/// column is there if requests were made again.
 fn table(measured: &Measured) -> String {
     let mut lines: Vec<(String, [String; 10])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
     for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() + kind.again > 0) {

@@ -1,10 +1,12 @@
 //! Many clients on one thread, over a session that has many requests under way.
 //!
-//! A client is in one of four states: it waits for a time (its schedule, its own wait, a new attempt), it is ready and waits for
-//! a slot, its request is under way, or it has nothing left. The time that it waits for a slot is counted as waiting.
+//! A client is in one of four states: it waits for a time (its schedule, its own wait, a new attempt), it is ready and
+//! waits for a slot, its request is under way, or it has nothing left. The time that it waits for a slot is counted as
+//! waiting.
 //!
-//! What each client has is a [`Seat`], of which there may be a million. So what only some runs or few clients at a time need
-//! lies beside the seats: schedules, how many operations are left, operations of several requests, and what is under way.
+//! What each client has is a [`Seat`], of which there may be a million. So what only some runs or few clients at a time
+//! need lies beside the seats: schedules, how many operations are left, operations of several requests, and what is
+//! under way.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::{Schedule, Timeline};
@@ -69,7 +71,8 @@ pub(crate) struct Seats<C> {
     seats: Vec<Seat<C>>,
     /// In an open loop, of each client; `None`: it has nothing left. Else empty.
     schedules: Vec<Option<Schedule>>,
-    /// If the plan limits the number of operations: how many operations each client still has to do in the window. Otherwise empty.
+    /// If the plan limits the number of operations: how many operations each client still has to do in the window.
+    /// Otherwise empty.
     left: Vec<u64>,
     /// Those that were answered and have another request.
     operations: HashMap<u32, Operation, BuildHasherDefault<Spread>>,
@@ -101,7 +104,7 @@ impl<C: Client> Seats<C> {
         }
     }
 
-    /// How many clients there are.
+    /// The number of clients.
     pub(crate) fn len(&self) -> usize {
         self.seats.len()
     }
@@ -128,8 +131,8 @@ impl<C: Client> Seats<C> {
         self.first + index as usize * self.stride
     }
 
-    /// Lets client `index`, whose last request was served at `served`, go on to its next operation, if it has one: at once, or
-    /// when its time comes if that is after `now`.
+    /// Lets client `index`, whose last request was served at `served`, go on to its next operation, if it has one: at
+    /// once, or when its time comes if that is after `now`.
     fn begin(&mut self, index: u32, served: u64, now: u64) {
         let at = index as usize;
         let seat = &mut self.seats[at];
@@ -223,8 +226,8 @@ impl<C: Client> Seats<C> {
     }
 }
 
-/// Drives the clients of `seats` until they have nothing left, the window is over, or the run is stopped. The error of a lost
-/// session comes with the number of a client that used it.
+/// Drives the clients of `seats` until they have nothing left, the window is over, or the run is stopped. The error of
+/// a lost session comes with the number of a client that used it.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Flights,
     mut seats: Seats<C>,
@@ -308,7 +311,8 @@ impl Hasher for Spread {
     }
 
     fn write_u32(&mut self, index: u32) {
-        // 2^64 divided by the golden ratio; the rotation brings the upper bits, which are spread best, to where tables look.
+        // 2^64 divided by the golden ratio; the rotation brings the upper bits, which are spread best, to where tables
+        // look.
         self.0 = (self.0 ^ u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 

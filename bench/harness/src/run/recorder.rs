@@ -34,7 +34,7 @@ pub(crate) struct KindTally {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     pub(crate) failures: Vec<(&'static str, u64)>,
-    /// Of the failures: requests that the client makes again.
+    /// Those of the failed requests that the client makes again.
     pub(crate) again: u64,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Tallies {
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
     pub(crate) cpu_nanos: u64,
-    /// Of `cpu_nanos`: what the thread took to wait for a time.
+    /// The part of `cpu_nanos` that the thread took to wait for a time.
     pub(crate) pausing_nanos: u64,
     /// First text of a kind of failure.
     pub(crate) texts: Vec<(&'static str, String)>,
@@ -171,7 +171,7 @@ pub(crate) struct Opened {
 /// Where the threads hand over what they counted to the thread that gathers it.
 pub(crate) struct Desk {
     halt: AtomicBool,
-    /// How many kinds there are, and how many counts besides.
+    /// The number of kinds, and of counts besides.
     kinds: usize,
     counts: usize,
     state: Mutex<DeskState>,
@@ -227,7 +227,7 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// For threads: tells what they opened and waits for the start. `None`: there is none.
+    /// For threads: tells what they opened and waits for the start. `None`: the run does not start.
     pub(crate) fn ready(&self, opened: Opened) -> Option<(Timeline, bool)> {
         let mut state = self.state();
         state.opened.push(opened);
@@ -480,7 +480,8 @@ impl<'d> Recorder<'d> {
         match result {
             Ok(outcome) => {
                 tally.count(*outcome);
-                // The time of an insert that was gathered is that of a copy in memory: its row is written later, with others.
+                // The time of an insert that was gathered is that of a copy in memory: its row is written later, with
+                // others.
                 if *outcome != Outcome::Batched {
                     tally.service.record(nanos);
                     if self.queued {
@@ -510,7 +511,8 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Ends an operation. Returns whether it began in the window, so that it is one of those that the run is to measure.
+    /// Ends an operation. Returns whether it began in the window, so that it is one of those that the run is to
+    /// measure.
     #[inline]
     fn operation(&mut self, begun: Begun, done: bool) -> bool {
         if begun.at < self.floor {
@@ -556,8 +558,8 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Sleeps until `until`, and with a slack until the thread is to wake up after it. `Some`: no operation may begin any more, and why. The processor time that this takes is counted
-    /// apart: no store has a part in it.
+    /// Sleeps until `until`, and with a slack until the thread is to wake up after it. `Some`: no operation may begin
+    /// any more, and why. The processor time that this takes is counted apart: no store has a part in it.
     pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
         if self.halted() {
             return Some(Why::Halted);

@@ -1,5 +1,5 @@
-//! Those that wait for a time: a hashed timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987).
-//! It knows no clients and reads no clock.
+//! Those that wait for a time: a hashed timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels",
+//! 1987). It knows no clients and reads no clock.
 //!
 //! ```text
 //!   time in nanoseconds >> 20 = tick              a tick is about a millisecond
@@ -13,12 +13,12 @@
 //!   coming  (time, 4), (time, 1), …               a heap of those whose tick has come
 //! ```
 //!
-//! Adding is one write into the wheel. A slot is emptied into the heap when its tick comes, so that the heap, which keeps times exact
-//! to the nanosecond, holds those of about a millisecond. A client that waits longer than a revolution stays in its slot until its
-//! tick comes.
+//! Adding is one write into the wheel. A slot is emptied into the heap when its tick comes, so that the heap, which
+//! keeps times exact to the nanosecond, holds those of about a millisecond. A client that waits longer than a
+//! revolution stays in its slot until its tick comes.
 //!
-//! Invariants: those whose tick is at most `reached` are in `coming`, all others in the slot of their tick. A bit of `filled`
-//! is set exactly if its slot has a list.
+//! Invariants: those whose tick is at most `reached` are in `coming`, all others in the slot of their tick. A bit of
+//! `filled` is set exactly if its slot has a list.
 
 #[cfg(test)]
 mod tests;
@@ -36,8 +36,8 @@ const SLOTS: usize = 1 << 15;
 /// Room in the heap at first: 16 KiB. A thread with 13,000 operations a second has 14 in a tick.
 const COMING: usize = 1024;
 
-/// The index plus one of the next client in a list; `None` if there is none. An empty slot is zero, so an unused wheel touches none of its
-/// memory.
+/// The index plus one of the next client in a list; `None` if none exists. An empty slot is zero, so an unused wheel
+/// touches none of its memory.
 pub(crate) type Link = Option<NonZeroU32>;
 
 /// One that can wait in a wheel. It has room for what the wheel has to know of it.
@@ -160,8 +160,8 @@ impl Wheel {
         }
     }
 
-    /// A time before which nobody's comes; `u64::MAX` if nobody waits. It is the first one's own time, unless the next slot that has
-    /// someone has only those of later revolutions: then it is the beginning of its tick.
+    /// A time before which nobody's comes; `u64::MAX` if nobody waits. It is the first one's own time, unless the next
+    /// slot that has someone has only those of later revolutions: then it is the beginning of its tick.
     pub(crate) fn next<W: Waiter>(&mut self, waiters: &mut [W]) -> u64 {
         if let Some(next) = self.next {
             return next;

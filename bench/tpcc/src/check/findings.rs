@@ -1,5 +1,5 @@
-//! What a check has found: the first findings in words, and the number of the others. A database of which everything is wrong takes
-//! no more memory than another.
+//! What a check has found: the first findings in words, and the number of the others. A database of which everything is
+//! wrong takes no more memory than another.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The first findings in the order of warehouses, and how many more there are.
+/// The first findings in the order of warehouses, and the number of the others.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Each with its warehouse; at most [`MOST_FINDINGS`].
@@ -52,7 +52,7 @@ impl Findings {
         self.more += other.more + without_text as u64;
     }
 
-    /// The findings, and how many more there are.
+    /// The findings, and the number of those left out.
     pub fn into_parts(self) -> (Vec<Finding>, u64) {
         (self.first.into_iter().map(|(_, finding)| finding).collect(), self.more)
     }

@@ -1,5 +1,6 @@
-//! What takes more than one warehouse to judge. A payment lies with the warehouse that was paid, but its customer may live elsewhere;
-//! a line of an order may be supplied by another warehouse. Each warehouse that is read has a ledger, and the sum of all is judged.
+//! What takes more than one warehouse to judge. A payment lies with the warehouse that was paid, but its customer may
+//! live elsewhere; a line of an order may be supplied by another warehouse. Each warehouse that is read has a ledger,
+//! and the sum of all is judged.
 //!
 //! It has an entry for a customer only if payments or the balance need an explanation by another warehouse.
 

@@ -10,14 +10,15 @@ use std::fmt::Debug;
 /// What has happened to a database before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It was loaded, and nothing else: every row is as it was loaded. Payments are in the order of their districts and customers.
+    /// It was loaded, and nothing else: every row is as it was loaded. Payments are in the order of their districts and
+    /// customers.
     Import,
     /// Transactions have run.
     Run,
 }
 
-/// The rows that the import has loaded of a warehouse. Its functions return in words how a row differs from the loaded one; after a
-/// run none does but an item, which may never change.
+/// The rows that the import has loaded of a warehouse. Its functions return in words how a row differs from the loaded
+/// one; after a run none does but an item, which may never change.
 pub struct Loaded<'p> {
     population: &'p Population,
     after: After,
@@ -79,7 +80,7 @@ impl<'p> Loaded<'p> {
         self.compare(row, |loaded| self.population.stock(row.warehouse, row.item, loaded))
     }
 
-    /// Compares an order that is not delivered: there is nothing in it but its number.
+    /// Compares an order that is not delivered: nothing is in it but its number.
     pub fn new_order(&self, row: &NewOrder) -> Option<String> {
         let is_loaded = !self.is_all() || (FIRST_NEW_ORDER..=ORDERS).contains(&row.order);
         (!is_loaded).then(|| NOT_LOADED.into())

@@ -1,5 +1,5 @@
-//! Orders of a warehouse with their lines, and those that are not delivered: the conditions 5, 6 and 7. The three tables are in the
-//! order of the same keys, so that each is merged with the orders as it is read.
+//! Orders of a warehouse with their lines, and those that are not delivered: the conditions 5, 6 and 7. The three
+//! tables are in the order of the same keys, so that each is merged with the orders as it is read.
 
 use crate::check::accounts::Accounts;
 use crate::check::ledger::Supply;
@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 struct Entry {
     district: u32,
     order: u32,
-    /// The place of its customer, if there is one.
+    /// The place of its customer, if one exists.
     customer: Option<u32>,
     /// What it says that it has.
     promised_lines: u32,

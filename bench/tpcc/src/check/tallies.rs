@@ -8,7 +8,7 @@ use std::array;
 /// What the rows of a district add up to.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The row of the district; `None`: there is none.
+    /// The row of the district; `None`: it has none.
     pub row: Option<DistrictRow>,
     /// Payments.
     pub paid: Sum,
@@ -34,7 +34,7 @@ pub struct DistrictRow {
 /// What the rows of a warehouse add up to.
 #[derive(Debug)]
 pub struct Tallies {
-    /// What the row of the warehouse says; `None`: there is none.
+    /// What the row of the warehouse says; `None`: it has none.
     pub year_to_date: Option<Cents>,
     pub districts: [Tally; DISTRICTS as usize],
 }

@@ -102,7 +102,7 @@ fn the_next_order_of_a_district_is_compared() {
             "2: district 4 of warehouse 1: D_NEXT_O_ID is 3002, but the newest new order is 3000",
         ],
     );
-    // The last part of condition 2 holds only if there are new orders.
+    // The last part of condition 2 holds only if new orders exist.
     finds(
         |rows| rows.new_orders(2).retain(|row| (row.district, row.order) != (7, 3000)),
         &[
@@ -580,7 +580,7 @@ fn findings_beyond_the_first_hundred_are_counted() {
 
 #[test]
 fn a_check_ends_when_it_is_told_to_stop() {
-    /// Says stop after so many rows of the customers of a warehouse, and counts them.
+    /// Says stop after this number of rows of the customers of a warehouse, and counts them.
     struct Stopping<'t> {
         rows: Rows,
         after: u32,

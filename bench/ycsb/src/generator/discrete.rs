@@ -10,8 +10,8 @@ pub struct Discrete<T> {
 }
 
 impl<T: Copy> Discrete<T> {
-    /// Things in order, with weights that need not add up to 1. Those whose weight is not above 0 are never chosen; none
-    /// if that leaves nothing.
+    /// Things in order, with weights that need not add up to 1. Those whose weight is not above 0 are never chosen;
+    /// none if that leaves nothing.
     pub fn new(weights: impl IntoIterator<Item = (f64, T)>) -> Option<Discrete<T>> {
         let weights: Vec<(f64, T)> = weights.into_iter().filter(|(weight, _)| *weight > 0.0).collect();
         let sum = weights.iter().fold(0.0, |sum, (weight, _)| sum + weight);

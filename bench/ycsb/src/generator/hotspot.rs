@@ -1,4 +1,5 @@
-//! Draws a given share of the numbers from a given part of the range; both parts are uniform: `HotspotIntegerGenerator`.
+//! Draws a given share of the numbers from a given part of the range; both parts are uniform:
+//! `HotspotIntegerGenerator`.
 
 use super::modulo;
 use crate::random::Random;

@@ -1,7 +1,7 @@
 //! Some numbers are much likelier than others and lie anywhere in the range: `ScrambledZipfianGenerator`.
 //!
-//! A zipfian number out of 10^10 items is hashed, and the range is laid around the hash. So which numbers are likely does
-//! not depend on how many there are, and no constant has to be counted.
+//! A zipfian number out of 10^10 items is hashed, and the range is laid around the hash. So which numbers are likely
+//! does not depend on how many they are, and no constant has to be counted.
 
 use super::Zipfian;
 use crate::key::fnv;

@@ -1,10 +1,10 @@
 //! Small numbers are likelier than large ones: `ZipfianGenerator`, after Gray, Sundaresan, Englert, Baclawski and
 //! Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 //!
-//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta` over all items, and is carried on where the number of
-//! items grows. The original takes a power for each item. Here the first [`TERMS`] are added in this way, so that the
-//! sum is that of the original to the last bit, and what follows them is counted in one step: a range of any length is
-//! ready in a fraction of a second.
+//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta` over all items, and is carried on where the number
+//! of items grows. The original takes a power for each item. Here the first [`TERMS`] are added in this way, so that
+//! the sum is that of the original to the last bit, and what follows them is counted in one step: a range of any length
+//! is ready in a fraction of a second.
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
-//! Logs of histograms as `hdrhistogram.fileoutput` asks for them: a file for each metric, in it a line for each interval of
-//! the window. Values are microseconds, as in the original; the column of greatest values is in seconds then. Histograms
-//! are in the second encoding, where the original has the first: tools of HdrHistogram newer than its own read both.
+//! Logs of histograms as `hdrhistogram.fileoutput` asks for them: a file for each metric, in it a line for each
+//! interval of the window. Values are microseconds, as in the original; the column of greatest values is in seconds
+//! then. Histograms are in the second encoding, where the original has the first: tools of HdrHistogram newer than its
+//! own read both.
 
 use super::lines::{Metric, metrics};
 use crate::settings::{Measure, Output};

@@ -7,8 +7,8 @@
 use super::java::date;
 use harness::{Measured, Times};
 
-/// The line for `workload` with keys drawn by `distribution`. Its latency is that of all requests that did not fail, from
-/// when they should have been sent where that is known.
+/// The line for `workload` with keys drawn by `distribution`. Its latency is that of all requests that did not fail,
+/// from when they should have been sent where that is known.
 pub fn seed_line(measured: &Measured, distribution: &str, workload: &str) -> String {
     let [year, month, day, hour, minute, ..] = date(measured.began_unix_millis);
     let requests =

@@ -26,8 +26,8 @@ impl Status {
         }
     }
 
-    /// Takes the next interval of the run, which ended at `unix_millis`. Gives a line when it is time for one. Warm-up is
-    /// passed over.
+    /// Takes the next interval of the run, which ended at `unix_millis`. Gives a line when it is time for one. Warm-up
+    /// is passed over.
     pub fn interval(&mut self, unix_millis: u64, interval: &Interval) -> Option<String> {
         if interval.warming {
             return None;

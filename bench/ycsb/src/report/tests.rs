@@ -62,8 +62,8 @@ fn measured(unit: u64) -> Measured {
 }
 
 /// Compares with what the original printed, but for the metrics `left_out`. Averages and variances may differ by a
-/// hundredth: ours are from nanoseconds, and the half microsecond that the test adds is in them. Milliseconds are kept to
-/// a part in a thousand.
+/// hundredth: ours are from nanoseconds, and the half microsecond that the test adds is in them. Milliseconds are kept
+/// to a part in a thousand.
 fn check(expected: &str, unit: u64, properties: &str, left_out: &[&str]) {
     let sorted = |text: &str| {
         let is_left_out = |line: &&str| left_out.iter().any(|metric| line.starts_with(&format!("[{metric}]")));

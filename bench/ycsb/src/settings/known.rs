@@ -1,4 +1,4 @@
-//! Names that mean something to the original: which there are, and what is said to those that have no effect here.
+//! Names that mean something to the original: what they are, and what is said to those that have no effect here.
 
 use super::Format;
 use crate::properties::Properties;

@@ -129,7 +129,7 @@ impl Disk {
     }
 }
 
-/// The word in brackets of `always [madvise] never`; the whole text where there is none.
+/// The word in brackets of `always [madvise] never`; the whole text where none exists.
 pub fn chosen(text: &str) -> String {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text.trim(), |(word, _)| word).to_owned()

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Clients that each read keys of their own, so many times.
+/// Clients that each read keys of their own, this number of times.
 pub(super) struct Reads {
     /// Operations of each client.
     pub(super) each: u64,
@@ -138,7 +138,7 @@ impl Client for Trier {
     }
 }
 
-/// A store that gives so many sessions.
+/// A store that gives this number of sessions.
 pub(super) struct Refusing(pub(super) AtomicU64);
 
 impl Store for Refusing {

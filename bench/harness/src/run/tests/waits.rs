@@ -3,7 +3,8 @@
 use super::*;
 use crate::{Since, Wait};
 
-/// Clients with so many operations each, which wait before each of them as long as a function of client and operation says.
+/// Clients with this number of operations each, which wait before each of them as long as a function of client and
+/// operation says.
 pub(super) struct Thinking {
     pub(super) each: u32,
     pub(super) wait: fn(usize, u32) -> Wait,
@@ -87,8 +88,8 @@ fn a_wait_begins_with_the_answer_or_when_the_request_was_due() {
     assert_eq!(Wait::NONE.until(100, 120), 120);
 }
 
-/// Each request takes 30 ms, and each of the five operations waits 50 ms: 5 * (50 + 30) ms from answers on, 5 * 50 + 30 ms from
-/// when requests were due.
+/// Each request takes 30 ms, and each of the five operations waits 50 ms: 5 * (50 + 30) ms from answers on, 5 * 50 + 30
+/// ms from when requests were due.
 #[test]
 fn both_kinds_of_session_wait_from_the_moment_that_the_client_says() {
     let slow = |_: &[u8]| {
@@ -155,8 +156,8 @@ fn an_open_loop_does_not_ask_how_long_a_client_waits() {
     }
 }
 
-/// A hundred clients whose times are 0.1 ms apart, with a slack of 20 ms: at every multiple of it, those are served together
-/// whose times have come.
+/// A hundred clients whose times are 0.1 ms apart, with a slack of 20 ms: at every multiple of it, those are served
+/// together whose times have come.
 #[test]
 fn with_a_slack_those_whose_times_lie_between_two_multiples_begin_together() {
     let wait = |number: usize, _| Wait { nanos: (number as u64 + 1) * MILLI / 10, since: Since::Due };
@@ -165,7 +166,7 @@ fn with_a_slack_those_whose_times_lie_between_two_multiples_begin_together() {
     let measured = run_quietly(&Noop::flying(100), &Thinking { each: 1, wait }, &plan).expect("runs");
     let waited = measured.kinds[0].waited.as_ref().expect("it is counted").clone();
     assert_eq!((measured.operations, waited.count()), (100, 100));
-    // Their times are within 10 ms, so that they lie on both sides of a multiple of 20 ms at most once. Those of one side wait
-    // for each other: each of them waits as much longer as it is earlier.
+    // Their times are within 10 ms, so that they lie on both sides of a multiple of 20 ms at most once. Those of one
+    // side wait for each other: each of them waits as much longer as it is earlier.
     assert!(waited.max() - waited.min() >= 4 * MILLI, "{} to {} ns", waited.min(), waited.max());
 }
