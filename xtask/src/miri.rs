@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Package and tests of each such module. Unsafe code in tests (counting allocators) is not shipped and not listed.
-const MODULES: [(&str, &str); 5] = [
-    ("larch-os", "buffer::"),
+const MODULES: [(&str, &str); 4] = [
     ("larch-os", "memory::"),
     ("larch-pages", "frame::"),
     ("larch-db", "memtable::arena::"),

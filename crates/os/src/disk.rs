@@ -1,9 +1,11 @@
 //! What the engine asks of a file system. It does not know what the bytes mean.
 
+mod directory_store;
 mod file;
 mod reader;
 
-pub use file::{BLOCK_BYTES, File, OpenSource, ReadSource};
+pub use directory_store::DirectoryStore;
+pub use file::{File, OpenSource, ReadSource};
 pub use reader::FileReader;
 
 use crate::store::Bill;

@@ -3,13 +3,15 @@
 //! A read owns its buffer until it ends, so that the caller has to keep nothing alive for it and may go away at any
 //! time.
 
+mod latency;
 pub(crate) mod queue;
 mod request;
 pub(crate) mod run;
+mod store_reads;
 mod usage;
 
-pub use crate::disk::{OpenSource, ReadSource};
 pub use request::{Done, ReadRequest, Urgency};
+pub use store_reads::StoreReads;
 pub use usage::{ReadLoad, Usage};
 
 use std::fmt::Debug;

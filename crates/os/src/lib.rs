@@ -10,7 +10,7 @@
     reason = "os is the door the lint points everyone else to"
 )]
 
-pub mod buffer;
+pub mod block;
 pub mod clock;
 pub mod disk;
 pub mod failure;
@@ -25,12 +25,12 @@ pub mod sim;
 pub mod store;
 pub mod sync;
 
-pub use buffer::Buffer;
+pub use block::BLOCK_BYTES;
 pub use clock::Clock;
-pub use disk::{Access, BLOCK_BYTES, DirectoryEntry, Disk, File, FileReader, Lock, hold, read_whole};
-pub use io::{Done, OpenSource, ReadLoad, ReadRequest, ReadSource, Reads, Urgency, Usage};
+pub use disk::{Access, DirectoryEntry, Disk, File, FileReader, Lock, OpenSource, ReadSource, hold, read_whole};
+pub use io::{Done, ReadLoad, ReadRequest, Reads, Urgency, Usage};
 pub use job::{Duty, Job, Polled, Priority, Threads, Worker};
 pub use machine::Machine;
-pub use memory::Arena;
+pub use memory::{Arena, Buffer};
 pub use random::Random;
 pub use store::{Store, StoreObject, StoredObject, Upload};

@@ -34,14 +34,15 @@
 //!
 //! Thread safe: one lock, which is held while the system maps or takes back 4 MiB at most.
 
+mod buffer;
 mod give;
 mod longest;
 mod prefetch;
 mod slab;
 mod system;
 
+pub use buffer::{Buffer, MAPPED_BYTES};
 pub use prefetch::prefetch;
-pub(crate) use system::{map, unmap};
 
 use crate::BLOCK_BYTES;
 use crate::sync::{Arc, Mutex};
@@ -51,7 +52,7 @@ use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use system::HugePages;
+use system::{HugePages, map, unmap};
 
 const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
 

@@ -11,15 +11,10 @@
 //! has given up. Only errors of the kinds that [`is_certain`] knows say that nothing has happened and nothing will.
 
 mod bill;
-mod directory;
 mod folder;
-mod latency;
-mod reads;
 
 pub use bill::{Bill, Cost, Counts, Price, Requests};
-pub use directory::DirectoryStore;
 pub use folder::FolderStore;
-pub use reads::StoreReads;
 
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -170,4 +165,4 @@ pub fn is_certain(kind: ErrorKind) -> bool {
 pub const UNAVAILABLE: ErrorKind = ErrorKind::NotConnected;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,7 +3,7 @@
 use crate::{Patience, Place, RemoteStore};
 use larch::{Builder, Database, Machine};
 use objects::{BranchInfo, BranchReport, DropReport, Local, Outside, StoreDisk, TierOptions, TieredStore};
-use os::store::StoreReads;
+use os::io::StoreReads;
 use os::sync::Arc;
 use os::{DirectoryEntry, Store};
 use std::env;

@@ -3,8 +3,8 @@
 use larch::{Database, Machine, Readable as _};
 use objects::{Local, StoreDisk};
 use os::Disk;
+use os::io::StoreReads;
 use os::sim::{SimClock, SimDisk, SimStore};
-use os::store::StoreReads;
 use os::sync::Arc;
 use std::io::ErrorKind;
 use std::path::Path;

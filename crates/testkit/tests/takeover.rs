@@ -5,8 +5,8 @@
 use larch::{Builder, CompactionWorker, Database, Durability, Follow, LevelOptions};
 use objects::KEPT;
 use os::Machine;
+use os::io::StoreReads;
 use os::sim::{SimClock, SimStore, SimStoreClient, StoreTrouble};
-use os::store::StoreReads;
 use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};

@@ -7,14 +7,12 @@
 //! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
 //! it before it reports the end; a thread that has one source open does not wait for another to be opened.
 
+use crate::BLOCK_BYTES;
 use crate::store::StoreObject;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
-
-/// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
-pub const BLOCK_BYTES: usize = 4096;
 
 /// An open file. Thread safe; positions are explicit, and it has no cursor. It is a [`ReadSource`] that is always open.
 pub trait File: ReadSource {

@@ -1,8 +1,8 @@
 //! How an arena gives buffers. It does not know how blocks are found, nor when a buffer is dropped.
 
-use super::{Arena, LONGEST_BLOCKS};
+use super::{Arena, Buffer, LONGEST_BLOCKS};
+use crate::BLOCK_BYTES;
 use crate::sync::Arc;
-use crate::{BLOCK_BYTES, Buffer};
 
 impl Arena {
     /// Room for `bytes`, in whole blocks. What is in it is whatever was there last; zeros if nothing was.

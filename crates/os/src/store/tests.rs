@@ -1,21 +1,16 @@
-//! What all stores promise, and how reads of objects are made.
+//! What all stores promise.
 
-use super::{DirectoryStore, FolderStore, RangeDone, Store, StoreObject, StoreReads, StoredObject, Upload};
-use crate::disk::{File, ReadSource};
-use crate::io::CallerReads;
-use crate::sim::{SimClock, SimDisk, SimStore};
-use crate::sync::{Arc, Mutex};
-use crate::{Buffer, ReadRequest, Reads, Urgency};
+use super::{FolderStore, Store, StoredObject};
+use crate::sim::{SimClock, SimStore};
+use crate::sync::Arc;
 use std::io::{self, ErrorKind};
-use std::ops::Range;
-use std::path::Path;
 
 fn kind<T>(outcome: io::Result<T>) -> ErrorKind {
     outcome.map(drop).expect_err("this fails").kind()
 }
 
 /// The promises of a store that is empty.
-fn check(store: &dyn Store) {
+pub(crate) fn check(store: &dyn Store) {
     let bytes: Vec<u8> = (0..=250).cycle().take(2_500_000).collect();
     let mut upload = store.create("sst/1").expect("the store works");
     bytes.chunks(300_001).for_each(|part| upload.write(part).expect("the store works"));
@@ -40,20 +35,6 @@ fn check(store: &dyn Store) {
 }
 
 #[test]
-fn a_directory_is_a_store() {
-    let disk = SimDisk::new(1);
-    let store = DirectoryStore::new(disk.clone(), Path::new("/db"), 7);
-    check(&store);
-    let upload = store.create("sst/3").expect("the store works");
-    disk.crash_keeping_everything();
-    drop(upload);
-    let store = DirectoryStore::new(disk.clone(), Path::new("/db"), 8);
-    assert_eq!(store.list("sst").expect("the store works").len(), 1);
-    store.remove_unfinished("sst").expect("the disk works");
-    assert_eq!(crate::Disk::list(&*disk, Path::new("/db/sst")).expect("the disk works").len(), 1);
-}
-
-#[test]
 fn a_simulated_store_is_one() {
     check(&*SimStore::new(1, Arc::new(SimClock::new())).client());
 }
@@ -73,239 +54,4 @@ fn a_folder_of_a_store_is_a_store_from_which_the_others_are_seen() {
     assert_eq!(within.list("sst").expect("the store works"), [StoredObject { name: "sst/1".to_owned(), bytes: 3 }]);
     let whole = FolderStore::new(folder("c"), "/");
     assert_eq!(whole.list("a/b/sst").expect("the store works")[0].name, "a/b/sst/1");
-}
-
-#[test]
-fn an_object_of_a_directory_survives_a_crash_whole_or_not_at_all() {
-    for seed in 0..200 {
-        let disk = SimDisk::new(seed);
-        let store = DirectoryStore::new(disk.clone(), Path::new("/db"), 7);
-        disk.crash_at_sync(seed % 12 + 1);
-        let mut promised = 0;
-        for number in 0..4 {
-            let name = format!("journal/{number}");
-            let mut upload = match store.create(&format!("sst/{number}")) {
-                Ok(upload) => upload,
-                Err(_) => break,
-            };
-            let is_whole = upload.write(&[number; 10_000]).is_ok() && upload.finish().is_ok();
-            if !is_whole || store.put_if_absent(&name, &[number; 100]).is_err() {
-                break;
-            }
-            promised = number + 1;
-        }
-        disk.crash();
-        for number in 0..4_u8 {
-            let found = [("sst", 10_000), ("journal", 100)].map(|(folder, bytes)| {
-                let found = store.get(&format!("{folder}/{number}"));
-                assert!(found.as_ref().ok().is_none_or(|found| *found == vec![number; bytes]), "seed {seed}");
-                found.is_ok()
-            });
-            assert!(number >= promised || found == [true, true], "seed {seed}: object {number} was promised");
-        }
-    }
-}
-
-#[test]
-fn a_name_of_a_directory_that_is_taken_is_durable() {
-    let mut taken = 0;
-    for sync in 1..8 {
-        let disk = SimDisk::new(sync);
-        let store = DirectoryStore::new(disk.clone(), Path::new("/db"), 7);
-        disk.fail_sync(sync, ErrorKind::Other);
-        let first = store.put_if_absent("journal/1", b"one");
-        // The client asks again, and takes what it finds for its own.
-        let second = store.put_if_absent("journal/1", b"one");
-        taken += u32::from(first.is_err() && second.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists));
-        disk.crash_keeping_nothing();
-        assert_eq!(store.get("journal/1").unwrap_or_else(|error| panic!("sync {sync}: {error}")), b"one");
-    }
-    assert!(taken > 0, "a sync failed after the name was given");
-}
-
-/// A store whose ranged reads are held back.
-#[derive(Debug, Default)]
-struct HeldStore {
-    held: Mutex<Vec<Held>>,
-}
-
-struct Held {
-    range: Range<u64>,
-    done: RangeDone,
-}
-
-impl std::fmt::Debug for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.range.fmt(f)
-    }
-}
-
-const OBJECT_BYTES: u64 = 40 << 20;
-
-/// The byte at an offset.
-fn byte(offset: u64) -> u8 {
-    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
-}
-
-impl HeldStore {
-    /// Ends the read that was begun last; false if none exists.
-    fn step(&self) -> bool {
-        let Some(Held { range, done }) = self.held.lock().pop() else { return false };
-        let bytes: Vec<u8> = (range.start..range.end.min(OBJECT_BYTES)).map(byte).collect();
-        // In pieces of any length.
-        let pieces: Vec<&[u8]> = bytes.chunks(1 + usize::from(byte(range.start)) * 97).collect();
-        done(Ok(&pieces));
-        true
-    }
-}
-
-impl Store for HeldStore {
-    fn create(&self, _: &str) -> io::Result<Box<dyn Upload>> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn put_if_absent(&self, _: &str, _: &[u8]) -> io::Result<()> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn get(&self, _: &str) -> io::Result<Vec<u8>> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn read_at(&self, _: &str, _: &mut [u8], _: u64) -> io::Result<usize> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn begin_read(&self, _: &str, range: Range<u64>, done: RangeDone) {
-        self.held.lock().push(Held { range, done });
-    }
-    fn len(&self, _: &str) -> io::Result<u64> {
-        Ok(OBJECT_BYTES)
-    }
-    fn remove(&self, _: &str) -> io::Result<()> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn list(&self, _: &str) -> io::Result<Vec<StoredObject>> {
-        Err(ErrorKind::Unsupported.into())
-    }
-}
-
-/// A file that is an object.
-#[derive(Debug)]
-struct ObjectFile(StoreObject);
-
-impl File for ObjectFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.store.read_at(&self.0.name, buffer, offset)
-    }
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn append(&self, _: &[u8]) -> io::Result<u64> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.0.store.len(&self.0.name)
-    }
-    fn set_len(&self, _: u64) -> io::Result<()> {
-        Err(ErrorKind::Unsupported.into())
-    }
-    fn is_direct(&self) -> bool {
-        false
-    }
-    fn object(&self) -> Option<StoreObject> {
-        Some(self.0.clone())
-    }
-}
-
-fn object(store: Arc<dyn Store>) -> Arc<dyn ReadSource> {
-    Arc::new(ObjectFile(StoreObject { store, name: "sst/1".into() }))
-}
-
-/// A read whose end is noted, if it gives what the object has there.
-fn read(source: &Arc<dyn ReadSource>, offset: u64, bytes: usize, ended: &Arc<Mutex<Vec<u64>>>) -> ReadRequest {
-    let ended = ended.clone();
-    ReadRequest {
-        source: source.clone(),
-        offset,
-        buffer: Buffer::zeroed(bytes),
-        urgency: Urgency::Needed,
-        ticket: offset,
-        done: Box::new(move |buffer, outcome| {
-            let read = outcome.expect("the store works");
-            assert_eq!(read as u64, OBJECT_BYTES.saturating_sub(offset).min(buffer.len() as u64));
-            assert!(buffer[..read].iter().zip(offset..).all(|(found, at)| *found == byte(at)), "at {offset}");
-            ended.lock().push(offset);
-        }),
-    }
-}
-
-#[test]
-fn neighbours_are_one_request_and_each_read_gets_its_bytes() {
-    let store = Arc::new(HeldStore::default());
-    let reads = StoreReads::new(8, Arc::new(CallerReads), Arc::new(SimClock::new()));
-    let source = object(store.clone());
-    let ended = Arc::new(Mutex::new(Vec::new()));
-    let offsets = [40_960, 0, 8192, 4096, 20 << 20, OBJECT_BYTES - 4096];
-    reads.submit(offsets.map(|offset| read(&source, offset, 8192, &ended)).into());
-    let mut ranges: Vec<_> = store.held.lock().iter().map(|held| held.range.clone()).collect();
-    ranges.sort_by_key(|range| range.start);
-    let far = 20 << 20;
-    assert_eq!(ranges, [0..49_152, far..far + 8192, OBJECT_BYTES - 4096..OBJECT_BYTES + 4096]);
-    while store.step() {}
-    let mut ended = ended.lock().clone();
-    ended.sort_unstable();
-    assert_eq!(ended, [0, 4096, 8192, 40_960, far, OBJECT_BYTES - 4096]);
-    assert_eq!((reads.usage().reads, reads.usage().joined), (6, 4));
-}
-
-#[test]
-fn many_are_under_way_up_to_the_depth_and_all_of_them_end() {
-    let store = Arc::new(HeldStore::default());
-    let reads = StoreReads::new(16, Arc::new(CallerReads), Arc::new(SimClock::new()));
-    let source = object(store.clone());
-    let ended = Arc::new(Mutex::new(Vec::new()));
-    // Too far from each other to be joined.
-    reads.submit((0..100).map(|place| read(&source, place * (200 << 10), 4096, &ended)).collect());
-    let mut most = 0;
-    loop {
-        most = most.max(store.held.lock().len());
-        if !store.step() {
-            break;
-        }
-    }
-    assert_eq!((most, ended.lock().len()), (16, 100));
-}
-
-#[test]
-fn reads_that_end_at_once_do_not_recurse() {
-    let client = SimStore::new(1, Arc::new(SimClock::new())).client();
-    let mut upload = client.create("sst/1").expect("there is no trouble");
-    let bytes: Vec<u8> = (0..OBJECT_BYTES).map(byte).collect();
-    upload.write(&bytes).and_then(|()| upload.finish()).expect("there is no trouble");
-    let reads = StoreReads::new(2, Arc::new(CallerReads), Arc::new(SimClock::new()));
-    let source = object(client);
-    let ended = Arc::new(Mutex::new(Vec::new()));
-    let offsets = (0..100_000).map(|place| place % 200 * (200 << 10));
-    reads.submit(offsets.map(|offset| read(&source, offset, 4096, &ended)).collect());
-    assert_eq!(ended.lock().len(), 100_000);
-}
-
-#[test]
-fn files_that_are_no_objects_are_read_by_others() {
-    let disk = SimDisk::new(1);
-    let file = crate::Disk::open(&*disk, Path::new("f"), crate::Access::Create).expect("the disk is empty");
-    file.append(&(0..9000).map(byte).collect::<Vec<u8>>()).expect("there is room");
-    let reads = StoreReads::new(4, Arc::new(CallerReads), Arc::new(SimClock::new()));
-    let outcome = Arc::new(Mutex::new(None));
-    let noted = outcome.clone();
-    let request = ReadRequest {
-        source: file,
-        offset: 4096,
-        buffer: Buffer::zeroed(8192),
-        urgency: Urgency::Ahead,
-        ticket: 1,
-        done: Box::new(move |_, read| *noted.lock() = read.ok()),
-    };
-    reads.submit(vec![request]);
-    assert_eq!(*outcome.lock(), Some(9000 - 4096));
 }

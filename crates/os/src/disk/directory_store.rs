@@ -9,10 +9,9 @@
 //! that are not finished; nobody sees them, and whoever lists a folder to clean it up removes them by
 //! [`DirectoryStore::remove_unfinished`].
 
-use super::{Store, StoredObject, Upload};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::{Access, BLOCK_BYTES, Buffer, Disk, File};
+use crate::{Access, BLOCK_BYTES, Buffer, Disk, File, Store, StoredObject, Upload};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -220,3 +219,6 @@ impl Drop for DirectoryUpload {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,13 +4,12 @@
 //! A request of a store costs a round trip and money, whatever its length. So reads are joined over wider gaps than
 //! those of a disk, and a run is longer.
 
-use super::StoreObject;
 use super::latency::Latency;
-use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
-use crate::io::run::{JoinLimits, ReadRun, join_within};
+use super::queue::{Begun, Elsewhere, Queue, QueueLimits};
+use super::run::{JoinLimits, ReadRun, join_within};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
-use crate::{Clock, ReadRequest, Reads, Usage};
+use crate::{Clock, ReadRequest, Reads, StoreObject, Usage};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -183,3 +182,6 @@ impl fmt::Debug for StoreReads {
         f.debug_struct("StoreReads").field("usage", &self.usage()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

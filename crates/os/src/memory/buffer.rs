@@ -5,8 +5,9 @@
 //! [`MAPPED_BYTES`] on in a mapping of their own, so that the system has their memory again at once; or else on the
 //! heap.
 
+use super::Arena;
+use super::system::{map, unmap};
 use crate::BLOCK_BYTES;
-use crate::memory::{self, Arena};
 use crate::sync::Arc;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -60,7 +61,7 @@ impl Buffer {
         let (start, home) = if capacity == 0 {
             (NonNull::new(without_provenance_mut(BLOCK_BYTES)).expect("a block is not 0 bytes"), Home::Heap)
         } else if capacity >= MAPPED_BYTES {
-            let start = memory::map(capacity, BLOCK_BYTES).unwrap_or_else(|| handle_alloc_error(layout(capacity)));
+            let start = map(capacity, BLOCK_BYTES).unwrap_or_else(|| handle_alloc_error(layout(capacity)));
             MAPPED.fetch_add(capacity, Ordering::Relaxed);
             (start, Home::Mapping)
         } else {
@@ -133,7 +134,7 @@ impl Drop for Buffer {
             Home::Mapping => {
                 MAPPED.fetch_sub(self.capacity, Ordering::Relaxed);
                 // SAFETY: mapped in `zeroed` with this capacity and alignment, and nothing borrows the buffer any more.
-                unsafe { memory::unmap(self.start, self.capacity, BLOCK_BYTES) }
+                unsafe { unmap(self.start, self.capacity, BLOCK_BYTES) }
             }
             Home::Heap if self.capacity == 0 => {}
             // SAFETY: `start` came from `alloc_zeroed` with this same layout, and nothing borrows the buffer any more.
