@@ -16,7 +16,7 @@ const SHUTTLE: Library = Library {
     tests: &[
         "--package larch-os --lib real::reads::pool::schedules",
         "--package larch-os --lib real::threads::schedules",
-        "--package larch-pages --lib file::open_files::schedules",
+        "--package larch-pages --lib open_files::schedules",
         "--package larch-pages --test shuttle",
         "--package larch-db --lib log::sync::schedules",
         "--package larch-db --lib memtable::skip_list::schedules",

@@ -20,26 +20,24 @@
 //! say how. Under the lock of a shard no file is read, no memory of pages is freed, no thread waits or is woken, and no
 //! lock is taken but that of the free frames.
 
-pub(crate) mod budget;
 pub(crate) mod claim;
+mod file_state;
 pub(crate) mod flight;
-pub(crate) mod key;
 mod look;
 pub(crate) mod parked;
-mod register;
 pub(crate) mod reserve;
 pub(crate) mod shard;
 pub(crate) mod table;
 mod usage;
-mod wake;
 
-use crate::file::open_files::OpenFiles;
+use crate::budget::Budget;
 use crate::frame::{Frame, Frames};
 use crate::gauge::Gauge;
+use crate::open_files::OpenFiles;
 use crate::page::Unpacker;
+use crate::page_key::PageKey;
 use crate::{Counters, PageKind, PageRef, Trace};
-use budget::Budget;
-use key::PageKey;
+pub(crate) use file_state::FileState;
 pub use look::LOOK;
 use os::Buffer;
 use os::memory::Arena;
@@ -276,6 +274,18 @@ impl PageCache {
     /// What unpacks its pages, and other pages of its files.
     pub fn unpacker(&self) -> &Unpacker {
         &self.unpacker
+    }
+
+    /// A number for a file, which no other file of the cache gets.
+    pub(crate) fn new_slot(&self) -> u32 {
+        let slot = self.next_slot.fetch_add(1, Ordering::Relaxed);
+        assert!(slot != 0, "four billion files were registered with one cache");
+        slot
+    }
+
+    /// Its files that are open.
+    pub(crate) fn open_files(&self) -> &Arc<OpenFiles> {
+        &self.open_files
     }
 
     /// A name for a read.

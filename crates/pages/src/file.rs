@@ -9,14 +9,14 @@
 //! Thread safe.
 
 mod around;
-pub(crate) mod open_files;
+mod in_cache;
 
+use crate::cache::FileState;
+use crate::open_files::{FileHandle, OpenFiles};
 use crate::page::verify_address;
 use crate::{Address, Error, PageCache, PageKind, Result};
-use open_files::{FileHandle, OpenFiles};
 use os::io::CallerReads;
 use os::store::StoreObject;
-use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Weak};
 use os::{Access, BLOCK_BYTES, Buffer, Disk, File, OpenSource, ReadSource, Reads};
 use std::error;
@@ -35,8 +35,7 @@ pub struct PagedFile {
     pool: Arc<OpenFiles>,
     /// The cache the file is registered with, for as long as that lives.
     home: Weak<PageCache>,
-    dead: AtomicBool,
-    kept: AtomicBool,
+    state: FileState,
 }
 
 /// Stored bytes of a page within the whole blocks that were read.
@@ -64,18 +63,7 @@ impl PagedFile {
         pool: Arc<OpenFiles>,
         home: Weak<PageCache>,
     ) -> Self {
-        Self {
-            slot,
-            id,
-            path,
-            disk,
-            reads,
-            handle: Arc::default(),
-            pool,
-            home,
-            dead: AtomicBool::new(false),
-            kept: AtomicBool::new(false),
-        }
+        Self { slot, id, path, disk, reads, handle: Arc::default(), pool, home, state: FileState::new() }
     }
 
     /// Number of the file in its cache, never used again for another; 0 for a file outside every cache.
@@ -115,7 +103,7 @@ impl PagedFile {
     /// Says that the file will not be read again: its pages leave the cache now, or when they are no longer pinned, and
     /// its descriptor is closed. Dropping the last reference to the file does the same.
     pub fn kill(&self) {
-        if !self.dead.swap(true, Ordering::SeqCst) {
+        if !self.state.kill() {
             self.pool.close(&self.handle);
             if let Some(cache) = self.home.upgrade() {
                 cache.forget(self.slot);
@@ -128,7 +116,7 @@ impl PagedFile {
     ///
     /// When it is kept no more its pages that are there stay as others do.
     pub fn keep(&self, kept: bool) {
-        let before = self.kept.swap(kept, Ordering::Relaxed);
+        let before = self.state.keep(kept);
         if before
             && !kept
             && let Some(cache) = self.home.upgrade()
@@ -139,12 +127,17 @@ impl PagedFile {
 
     /// Whether pages of the file are kept.
     pub fn is_kept(&self) -> bool {
-        self.kept.load(Ordering::Relaxed)
+        self.state.is_kept()
     }
 
     /// Whether the file was killed.
     pub fn is_dead(&self) -> bool {
-        self.dead.load(Ordering::SeqCst)
+        self.state.is_dead()
+    }
+
+    /// What the cache has to know of it.
+    pub(crate) fn state(&self) -> &FileState {
+        &self.state
     }
 
     /// An error about the bytes of one of its pages.

@@ -29,9 +29,9 @@
 //! each child the frame where it was last seen and where its bytes were, so that a reader can ask the memory for the
 //! frame and for the page at the same time.
 
-use crate::cache::budget::Charge;
-use crate::cache::key::PageKey;
+use crate::budget::Charge;
 use crate::cost::{cost_bytes, hint_bytes};
+use crate::page_key::PageKey;
 use crate::{Address, PACK_BYTES, PageHeader, PageKind};
 use os::memory::prefetch;
 use os::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod address;
+mod budget;
 pub mod cache;
 mod cost;
 pub mod counters;
@@ -19,13 +20,17 @@ pub mod loaded;
 pub mod notes;
 #[cfg(test)]
 mod numbered;
+mod open_files;
 pub mod page;
+mod page_key;
+mod page_read;
 pub mod policy;
 pub mod resident;
 pub mod retry;
 pub mod session;
 pub mod source;
 pub mod trace;
+mod wake;
 
 pub use address::{Address, PACK_BYTES};
 pub use cache::{CacheUsage, FilesUsage, HeldPage, PageCache, PageHeat, ResidentPage};

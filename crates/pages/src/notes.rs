@@ -8,7 +8,7 @@
 //! * What is noted is a few numbers for each file touched, the first [`MAX_VISITS`] visits, the pages of the step, and
 //!   up to 16,384 pages that were brought and not asked for since.
 
-use crate::session::page_read::PageRead;
+use crate::page_read::PageRead;
 use crate::{Address, PageAt, PageHeader, PageKind, PageRef, PagedFile};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};

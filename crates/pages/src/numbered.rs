@@ -1,11 +1,11 @@
 //! For tests: a file of numbered pages on a simulated disk, and a disk that tells of its reads.
 
-use crate::cache::key::PageKey;
 use crate::flaky::SplitMix;
+use crate::page_key::PageKey;
 use crate::{
-    Address, Compression, HEADER_BYTES, PageCache, PageKind, PageRef, PageSource, PagedFile, Stop, encode_page,
+    Address, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageRef, PageSource, PagedFile, Result, Stop,
+    encode_page,
 };
-use crate::{Packing, Result};
 use os::sim::{SimDisk, SimReads};
 use os::sync::{Arc, Condvar, Mutex};
 use os::{Access, DirectoryEntry, Disk, File, Lock, Machine, Reads};

@@ -19,7 +19,6 @@
 mod admit;
 mod ahead;
 mod own_memory;
-pub(crate) mod page_read;
 mod parked;
 mod request;
 mod round;
@@ -34,9 +33,9 @@ use step::StepState;
 
 use crate::cache::claim::PageLookup;
 use crate::cache::flight::Demand;
-use crate::cache::key::PageKey;
 use crate::counters::HitTally;
 use crate::notes::{Notebook, Notes};
+use crate::page_key::PageKey;
 use crate::trace::How;
 use crate::{Address, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Stop};
 use os::sync::Arc;

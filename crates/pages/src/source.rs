@@ -1,7 +1,7 @@
 //! The page protocol: readers ask, the source answers from memory or notes what is missing. Nothing here blocks.
 
-use crate::cache::key::PageKey;
 use crate::page::verify_address;
+use crate::page_key::PageKey;
 use crate::{Address, Error, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
 

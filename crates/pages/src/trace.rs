@@ -8,7 +8,7 @@
 //!
 //! Thread safe.
 
-use crate::cache::key::PageKey;
+use crate::page_key::PageKey;
 use crate::{Address, PageKind, Reason};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicBool, Ordering};

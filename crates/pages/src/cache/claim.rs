@@ -1,12 +1,12 @@
 //! Which session reads a missing page, and how the page comes into the cache once it is read. It does not know how
 //! pages are read, nor what it costs to keep them.
 
-use super::PageCache;
-use super::budget::{Charge, Turn};
 use super::flight::{Demand, Flight, Landing};
-use super::key::PageKey;
 use super::shard::Shard;
-use crate::{Address, Error, PageHeader, PageRef, PagedFile};
+use super::{FileState, PageCache};
+use crate::budget::{Charge, Turn};
+use crate::page_key::PageKey;
+use crate::{Address, Error, PageHeader, PageRef};
 use os::Buffer;
 use os::sync::Arc;
 
@@ -141,7 +141,7 @@ impl Claim {
 
     /// The page was read, or could not be. The cache admits the page if a session asked for that, the page fits and the
     /// file is alive.
-    pub fn land(mut self, file: &PagedFile, outcome: Result<Made, Error>) {
+    pub fn land(mut self, file: &FileState, outcome: Result<Made, Error>) {
         match outcome {
             Ok(Made::Fits(page)) => self.end(Landing::Arrived(page), Some(file)),
             Ok(Made::Exceeds(page)) if self.flight().is_needed() => self.end(Landing::Arrived(page), None),
@@ -150,7 +150,7 @@ impl Claim {
         }
     }
 
-    fn end(&mut self, landing: Landing, file: Option<&PagedFile>) {
+    fn end(&mut self, landing: Landing, file: Option<&FileState>) {
         let Some(flight) = self.flight.take() else { return };
         if matches!(self.finders, Finders::Everyone) {
             let cache = &self.cache;

@@ -7,8 +7,8 @@
 //! Thread safe. The lock of arrivals is taken under that of a flight, never the other way round; no thread or task is
 //! woken under either.
 
-use super::budget::Budget;
-use super::wake::wake;
+use crate::budget::Budget;
+use crate::wake::wake;
 use crate::{Error, PageRef};
 use os::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use os::sync::{Arc, Condvar, Mutex};

@@ -2,9 +2,9 @@
 //! evicted, or beyond it, by the one turn to overdraw. It does not know how pages are read.
 
 use super::PageCache;
-use super::budget::{Charge, Turn};
 use super::look::LOOK;
 use super::parked::Holder;
+use crate::budget::{Charge, Turn};
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;

@@ -6,9 +6,9 @@
 //! Not thread safe: the cache has a lock around each shard.
 
 use super::flight::Flight;
-use super::key::{KeyHash, PageKey};
 use super::table::FrameTable;
 use crate::frame::{Evicted, Frame, Frames};
+use crate::page_key::{KeyHash, PageKey};
 use crate::policy::{Class, Policy, PolicyPlace, Tuning, Use};
 use crate::{PageKind, PageRef};
 use os::sync::Arc;

@@ -7,9 +7,9 @@
 //! * A table that has become small is followed by one with twice the chains or more. The old table stays, because a
 //!   search without a lock may be in it. All tables together take less than twice the memory of the last.
 
-use super::key::PageKey;
 use crate::PageRef;
 use crate::frame::{Frame, Frames};
+use crate::page_key::PageKey;
 use os::sync::OnceLock;
 use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 

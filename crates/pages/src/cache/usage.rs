@@ -2,10 +2,9 @@
 //! come and go.
 
 use super::PageCache;
-use super::key::PageKey;
 use super::shard::PageHeat;
-use crate::{Address, PageKind, PageRef, PagedFile};
-use os::sync::Arc;
+use crate::page_key::PageKey;
+use crate::{Address, PageKind, PageRef};
 
 /// Memory of a cache at one moment, in bytes unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl CacheUsage {
 /// A page in the cache at one moment, see [`PageCache::resident_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResidentPage {
-    /// [Slot](PagedFile::slot) of its file.
+    /// [Slot](crate::PagedFile::slot) of its file.
     pub slot: u32,
     /// Where it lies there.
     pub at: Address,
@@ -123,18 +122,8 @@ impl PageCache {
         }
     }
 
-    /// Pages of `files` in the cache now, each file counted once. Pages that the cache does not keep are not among
-    /// them: those of sessions that pass pages through or exceed the budget, and those of dead files.
-    ///
-    /// For statistics, not for hot paths: the cost grows with the number of pages in the cache, whatever files they are
-    /// of, and each shard is locked while its share of them is looked at.
-    pub fn usage_of<'f>(&self, files: impl IntoIterator<Item = &'f Arc<PagedFile>>) -> FilesUsage {
-        let slot = |file: &Arc<PagedFile>| {
-            debug_assert!(file.is_at_home(self), "{file:?} is registered with another cache");
-            file.slot()
-        };
-        let mut slots: Vec<u32> = files.into_iter().map(slot).collect();
-        slots.sort_unstable();
+    /// Pages of the files in `slots`, which are sorted, see [`PageCache::usage_of`].
+    pub(crate) fn usage_in_slots(&self, slots: &[u32]) -> FilesUsage {
         let mut usage = FilesUsage::default();
         self.for_each_page(|key, page| {
             if slots.binary_search(&key.slot).is_ok() {
@@ -144,17 +133,8 @@ impl PageCache {
         usage
     }
 
-    /// Pages of `files` in the cache now, at most `most`: first those that [serve many](PageKind::serves_many), then
-    /// those that were used most. In no order.
-    ///
-    /// For care, not for hot paths: each shard is locked while its pages are looked at, twice.
-    pub fn resident_of<'f>(
-        &self,
-        files: impl IntoIterator<Item = &'f Arc<PagedFile>>,
-        most: usize,
-    ) -> Vec<ResidentPage> {
-        let mut slots: Vec<u32> = files.into_iter().map(|file| file.slot()).collect();
-        slots.sort_unstable();
+    /// Pages of the files in `slots`, which are sorted, see [`PageCache::resident_of`].
+    pub(crate) fn resident_in_slots(&self, slots: &[u32], most: usize) -> Vec<ResidentPage> {
         let is_asked = |key: PageKey| slots.binary_search(&key.slot).is_ok();
         let rank = |kind: PageKind, heat: PageHeat| {
             usize::from(!kind.serves_many()) * RANKS + RANKS - 1 - usize::from(heat.degrees()).min(RANKS - 1)

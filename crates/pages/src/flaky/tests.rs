@@ -1,9 +1,8 @@
 //! What is promised of refusing sources: they refuse, and every step ends nevertheless.
 
 use super::*;
-use crate::PagedFile;
 use crate::numbered::{Numbered, accept};
-use crate::{Admit, PageCache, Reason, Resident, Session, retry};
+use crate::{Admit, PageCache, PagedFile, Reason, Resident, Session, retry};
 use os::sync::Arc;
 
 /// Walks over all pages, `times` times within one step, and counts the runs of the step.

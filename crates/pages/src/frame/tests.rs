@@ -3,7 +3,7 @@
 
 use super::*;
 #[cfg(not(loom))]
-use crate::cache::budget::Budget;
+use crate::budget::Budget;
 use crate::{Codec, HEADER_BYTES};
 #[cfg(loom)]
 use os::sync::loom::{model, thread};

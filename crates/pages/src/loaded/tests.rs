@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};
-use crate::{Address, PageKind};
-use crate::{Admit, Reason, Session, retry};
+use crate::{Address, Admit, PageKind, Reason, Session, retry};
 
 #[test]
 fn what_is_in_memory_is_given_and_the_rest_faults_without_a_trace() {

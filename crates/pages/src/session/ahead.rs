@@ -12,7 +12,7 @@ use super::request::Request;
 use super::round::InFlight;
 use crate::PageRef;
 use crate::cache::flight::{Flight, Landing};
-use crate::cache::key::{KeyHash, PageKey};
+use crate::page_key::{KeyHash, PageKey};
 use os::sync::Arc;
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,6 @@
 //! Memory for the pages of sessions that read around the cache. It does not know what they read.
 
-use crate::cache::budget::{Budget, Charge};
+use crate::budget::{Budget, Charge};
 use os::sync::Arc;
 
 /// A budget for pages that sessions read for themselves alone. Cloning shares it.

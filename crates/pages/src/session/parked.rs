@@ -1,9 +1,9 @@
 //! What a session leaves with the cache while its future waits, and gets back unless others took it.
 
 use super::round::Round;
-use crate::cache::budget::Turn;
-use crate::cache::key::PageKey;
+use crate::budget::Turn;
 use crate::cache::parked::ParkedSession;
+use crate::page_key::PageKey;
 use crate::{PageCache, PageRef};
 use os::sync::{Arc, Mutex};
 

@@ -1,6 +1,6 @@
 //! A page that a session was asked for. It does not know how the page is read.
 
-use crate::cache::key::PageKey;
+use crate::page_key::PageKey;
 use crate::{Address, PageKind, PagedFile};
 use os::sync::Arc;
 

@@ -7,15 +7,15 @@
 
 use super::admit::Admit;
 use super::own_memory::OwnMemory;
-use super::page_read::PageRead;
 use super::request::Request;
-use crate::cache::budget::{Charge, Turn};
+use crate::budget::{Charge, Turn};
 use crate::cache::claim::{Claim, Made, PageLookup};
 use crate::cache::flight::{Arrivals, Demand, Flight, Landing};
-use crate::cache::key::PageKey;
 use crate::cache::reserve::Reserved;
 use crate::file::StoredPage;
 use crate::page::{adopt_page, decode_page};
+use crate::page_key::PageKey;
+use crate::page_read::PageRead;
 use crate::{Address, Error, PageCache, PageHeader, PageKind, PageRef, PagedFile, Result};
 use os::store::StoreObject;
 use os::sync::Arc;
@@ -417,7 +417,7 @@ impl PageReading {
             let is_needed = claim.flight().is_needed();
             claim.cache().make_page(key, page, at, charge, is_needed).map_err(|why| file.corrupt(kind, at.offset, why))
         });
-        claim.land(&file, made);
+        claim.land(file.state(), made);
     }
 }
 

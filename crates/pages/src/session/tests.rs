@@ -38,7 +38,7 @@ fn read_by_another(cache: &Arc<PageCache>, numbered: &Numbered, file: &Arc<Paged
     let decoded = crate::page::adopt_page(stored.buffer, kind, &at, file.id(), cache.unpacker(), os::Buffer::zeroed);
     let decoded = decoded.expect("the page is whole");
     let made = cache.make_page(numbered.key(file, 0), decoded, at, charge, true).expect("its structure is right");
-    claim.land(file, Ok(made));
+    claim.land(file.state(), Ok(made));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 /// Wakes a task. A panic of its waker was reported when it happened, and does not keep other tasks from being woken.
-pub(super) fn wake(waker: Waker) {
+pub(crate) fn wake(waker: Waker) {
     // It may drop a database, and must not wait for its background work here.
     let _duty = Duty::take();
     drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));

@@ -8,14 +8,14 @@
 //!   and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they were when
 //!   the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
 //! * No session waits for the turn forever. A thread that holds it waits for nothing but the disk and then gives it
-//!   back; a task that holds it may not be polled again, but then the tasks in the queue [take it away](super::parked)
-//!   once its pages have landed. They are woken when these land and when the turn is given back: one thread, or all
-//!   tasks, since a task that is woken may not be polled either.
+//!   back; a task that holds it may not be polled again, but then the tasks in the queue
+//!   [take it away](crate::cache::parked) once its pages have landed. They are woken when these land and when the turn
+//!   is given back: one thread, or all tasks, since a task that is woken may not be polled either.
 //!
 //! Thread safe. Counters are relaxed: each is exact by itself, and nothing else is ordered by them.
 
-use super::wake::wake;
 use crate::PageKind;
+use crate::wake::wake;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
 use std::collections::BTreeMap;

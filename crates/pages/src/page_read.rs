@@ -1,6 +1,6 @@
 //! A page that a session reads from disk. It does not know how the read ends.
 
-use crate::cache::key::PageKey;
+use crate::page_key::PageKey;
 use crate::{Address, PageKind};
 
 /// A page read from disk.
