@@ -9,6 +9,7 @@ pub mod features;
 pub mod field;
 pub mod filter;
 pub mod group_page;
+mod history;
 pub mod key;
 mod little_endian;
 pub mod meta;
@@ -17,6 +18,7 @@ mod outside_value;
 mod page_rows;
 pub mod varint;
 
+pub use history::history_key;
 pub use outside_value::{MAX_CHUNK_BYTES, OutsideValue};
 pub use page_rows::{PageRows, Seen};
 

@@ -3,6 +3,7 @@
 //! A file is data pages, an index whose nodes are pages like any other, and a footer. Opening one reads nothing: the
 //! database knows the roots, and the first read that needs a page asks for it. See `docs/format/sst.md`.
 
+mod copied_page;
 mod direction;
 mod dump;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod tests;
 mod verify;
 mod write;
 
+pub use copied_page::CopiedPage;
 pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::{FilterKind, hash_key};
@@ -31,9 +33,9 @@ pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::Limits;
 pub use read::{
-    Approaches, Branch, CopiedPage, CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KnownGap,
-    LoadedValue, PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor,
-    StoredValue, Streak, StreakRow, StreakStart, Subtree, TreeCursor,
+    Approaches, Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KnownGap, LoadedValue,
+    PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,
+    Streak, StreakRow, StreakStart, Subtree, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

@@ -5,7 +5,6 @@
 
 mod approach;
 mod branch;
-mod copied_page;
 mod cursor;
 mod descent;
 mod erases;
@@ -27,7 +26,6 @@ mod whole;
 
 pub use approach::{Approaches, Reached};
 pub use branch::Branch;
-pub use copied_page::CopiedPage;
 pub use cursor::SstCursor;
 pub(crate) use descent::Descent;
 pub use descent::Subtree;

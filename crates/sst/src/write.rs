@@ -9,7 +9,7 @@ mod options;
 mod rows;
 mod tree;
 
-pub use builder::{SstBuilder, history_key};
+pub use builder::SstBuilder;
 pub use options::BuildOptions;
 pub use pages::Compression;
 

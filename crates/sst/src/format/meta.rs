@@ -16,10 +16,9 @@
 //! Features say what a reader must know to read the file right, see [`super::features`].
 
 use super::features::{self, Unreadable};
-use super::field;
 use super::filter::FilterForm;
 use super::node::Totals;
-use super::varint;
+use super::{field, varint};
 use crate::KeyRange;
 use crate::key_range::{next_string, successor};
 use crate::row::Version;

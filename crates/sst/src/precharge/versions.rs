@@ -6,12 +6,11 @@ use super::asked::Shares;
 use super::found::Pass;
 use super::plan::ReadPlan;
 use super::trees::Trees;
-use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::TreeKind;
+use crate::format::{PageRows, history_key};
 use crate::read::Descent;
 use crate::row::{RowKind, Version};
-use crate::write::history_key;
 use pages::{Address, PageKind, PageRef, PageSource, Result, Stop};
 use std::ops::Range;
 

@@ -1,7 +1,6 @@
 //! A cursor over the rows of a file with their versions. The caller says for each row which version is wanted; which of
 //! them are hidden by range erases or by other files it does not know.
 
-use super::copied_page::CopiedPage;
 use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
 use super::row::{Row, RowPlace};
@@ -11,11 +10,11 @@ use super::stored_value::StoredValue;
 use super::streak::{Streak, StreakStart};
 use super::tree::{Seek, TreeCursor};
 use crate::Direction;
+use crate::copied_page::CopiedPage;
 use crate::format::meta::TreeKind;
-use crate::format::{PageRows, Seen};
+use crate::format::{PageRows, Seen, history_key};
 use crate::row::Version;
 use crate::slice::RowRanges;
-use crate::write::history_key;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use std::cell::RefCell;

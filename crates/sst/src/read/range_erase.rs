@@ -3,10 +3,9 @@
 use super::descent::Descent;
 use super::sst::Sst;
 use crate::KeyRange;
-use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};
 use crate::format::meta::TreeKind;
-use crate::format::varint;
+use crate::format::{PageRows, varint};
 use crate::row::{MAX_KEY_BYTES, Version};
 use pages::{PageKind, PageRef, PageSource, Stop};
 use std::ops::Bound;

@@ -4,9 +4,9 @@
 use super::readahead::Far;
 use super::sst::Sst;
 use crate::Direction;
+use crate::format::history_key;
 use crate::format::meta::TreeKind;
 use crate::row::Version;
-use crate::write::history_key;
 use os::sync::Arc;
 use pages::PageSource;
 

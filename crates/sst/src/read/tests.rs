@@ -7,12 +7,11 @@ mod streaks;
 mod values;
 
 use super::*;
-use crate::Direction;
-use crate::KeyRange;
 use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
 use crate::format::meta::{IndexKind, TreeKind};
 use crate::row::{RowKind, Version};
 use crate::write::{BuildOptions, Compression};
+use crate::{Direction, KeyRange};
 use os::sync::Arc;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, RangeBounds};

@@ -2,12 +2,12 @@
 //! pages at the edges of the range and of the slice. About those pages it knows only what their parents say.
 
 use super::{Estimate, KeyEdge, RangeTotals, Span, share};
+use crate::format::history_key;
 use crate::format::meta::{Tree, TreeKind};
 use crate::format::node::{IndexNode, Totals};
 use crate::read::{Descent, Sst, Subtree};
 use crate::row::Version;
 use crate::slice::RowRanges;
-use crate::write::history_key;
 use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 

@@ -1,9 +1,8 @@
 //! What is seen of a file in part: rows of the slice, whoever reads and however, and no page that has none of them.
 
 use crate::fixture::{Content, Reader, shapes};
-use crate::format::PageRows;
 use crate::format::data_page::Layout;
-use crate::format::validate;
+use crate::format::{PageRows, validate};
 use crate::precharge::{self, AskedPages, ReadPlan, Shares};
 use crate::read::{Groups, Seek, Sst, SstCursor};
 use crate::{Direction, Limits, RowRanges, Slice, Version};

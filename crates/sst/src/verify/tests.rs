@@ -664,12 +664,12 @@ fn rows_that_contradict_each_other_are_noticed() {
         let found = with_page(pages_of_one(), TreeKind::History, &[(key, row.1, row.2, row.3, row.4, row.5)]);
         assert!(found.contains(what), "{what:?} expected: {found}");
     };
-    let key = crate::write::history_key(2, Version(3));
+    let key = crate::format::history_key(2, Version(3));
     history(&key, (b"", 4, Put, b"old", false, false), "version 4 has the key of version 3");
     history(&key, (b"", 3, Put, b"old", false, true), "older versions of its own");
     history(&key[..15], (b"", 3, Put, b"old", false, false), "has 15 bytes");
-    history(&crate::write::history_key(1, Version(1)), (b"", 1, Put, b"old", false, false), "which has no older");
-    history(&crate::write::history_key(9, Version(3)), (b"", 3, Put, b"old", false, false), "has no older version");
+    history(&crate::format::history_key(1, Version(1)), (b"", 1, Put, b"old", false, false), "which has no older");
+    history(&crate::format::history_key(9, Version(3)), (b"", 3, Put, b"old", false, false), "has no older version");
 
     let ranges = |first: ForgedRow<'_>, second: ForgedRow<'_>, what: &str| {
         let found = with_page(pages_of_one(), TreeKind::RangeErases, &[first, second]);

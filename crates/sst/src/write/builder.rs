@@ -8,9 +8,9 @@ use super::options::BuildOptions;
 use super::rows::{KeyedRows, PartRows, StoredBytes};
 use super::tree::TreeBuilder;
 use crate::KeyRange;
+use crate::copied_page::CopiedPage;
 use crate::format::meta::{GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, ORIGIN, TreeKind, Unknown};
-use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, varint};
-use crate::read::CopiedPage;
+use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, history_key, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;
 use os::{BLOCK_BYTES, File, Threads};
@@ -402,16 +402,4 @@ impl SstBuilder {
         writer.finish()?;
         Ok(meta)
     }
-}
-
-/// Key of an older version in the history: row id ascending, version descending.
-///
-/// ```text
-/// row id u64 big-endian | !version u64 big-endian
-/// ```
-pub fn history_key(row: u64, version: Version) -> [u8; 16] {
-    let mut key = [0; 16];
-    key[..8].copy_from_slice(&row.to_be_bytes());
-    key[8..].copy_from_slice(&(!version.0).to_be_bytes());
-    key
 }

@@ -4,11 +4,11 @@
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
 use super::tree::{ClosingPage, TreeBuilder};
+use crate::copied_page::CopiedPage;
 use crate::format::data_page::DataPageBuilder;
 use crate::format::group_page::GroupPageBuilder;
 use crate::format::key;
 use crate::format::meta::{Tree, TreeKind};
-use crate::read::CopiedPage;
 use crate::row::{RowKind, Version};
 use pages::Result;
 

@@ -3,8 +3,7 @@
 
 use super::*;
 use crate::fixture::{Built, Content, shapes, tiny};
-use crate::format::filter::FilterKind;
-use crate::format::filter::hash_key;
+use crate::format::filter::{FilterKind, hash_key};
 use crate::format::meta::IndexKind;
 use crate::format::validate;
 use crate::slice::Slice;

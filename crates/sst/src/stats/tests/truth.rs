@@ -1,12 +1,11 @@
 //! What is true of a file, row by row, and a source that counts what it is asked for.
 
 use crate::KeyBounds;
-use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
 use crate::format::node::{IndexNode, Totals};
-use crate::format::validate;
+use crate::format::{PageRows, validate};
 use crate::read::Sst;
 use crate::row::RowKind;
 use crate::slice::{RowRanges, Slice};

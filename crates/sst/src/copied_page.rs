@@ -20,7 +20,7 @@ pub struct CopiedPage {
 
 impl CopiedPage {
     /// The page at a place; `None` if one of its rows refers to something outside it.
-    pub(super) fn of(page: &PageRef, layout: &Layout, version_offset: u64) -> Option<Self> {
+    pub(crate) fn of(page: &PageRef, layout: &Layout, version_offset: u64) -> Option<Self> {
         let erased = layout.erased_alone(page)?;
         layout.base_version().checked_add(version_offset)?;
         Some(Self { page: page.clone(), layout: *layout, version_offset, erased })
