@@ -16,8 +16,8 @@
 //! `bringing-7` is there, whoever takes over looks for what writer 7 has left, and not for what a writer after it has
 //! left: that one has promised nothing. One that finds nothing, on another machine, takes the journal as it is.
 
+use super::state::{Journal, State};
 use super::table::Table;
-use super::{Journal, State};
 use os::File;
 use os::sync::Arc;
 use std::io;

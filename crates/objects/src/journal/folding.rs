@@ -12,55 +12,14 @@
 //! folded is longer than [`FOLDED_BYTES`]. So a byte is put again a few times, as the pieces grow: five times at most
 //! for a commit of a hundred bytes, which costs no request.
 
+use super::state::{Pending, State};
 use super::table::Extent;
-use super::{Pending, State};
-use os::sync::Arc;
-use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The most bytes that are put again as one piece.
 pub const FOLDED_BYTES: u64 = 128 << 10;
 
 /// What is longer is worth a request of its own.
 pub const SMALL_BYTES: u64 = 16 << 10;
-
-/// The most bytes of sheets that are kept.
-const MOST_RECENT_BYTES: usize = 2 << 20;
-
-/// A sheet that is longer is not kept.
-const MOST_SHEET_BYTES: usize = 256 << 10;
-
-/// The bytes of the last sheets.
-#[derive(Debug, Default)]
-pub struct Recent {
-    sheets: BTreeMap<u64, Arc<Vec<u8>>>,
-    bytes: usize,
-}
-
-impl Recent {
-    /// Keeps a sheet, in place of the first ones if they are too many.
-    pub fn add(&mut self, number: u64, bytes: &Arc<Vec<u8>>) {
-        if bytes.len() > MOST_SHEET_BYTES || self.sheets.contains_key(&number) {
-            return;
-        }
-        self.bytes += bytes.len();
-        self.sheets.insert(number, bytes.clone());
-        while self.bytes > MOST_RECENT_BYTES {
-            let Some((_, first)) = self.sheets.pop_first() else { break };
-            self.bytes -= first.len();
-        }
-    }
-
-    /// A range of a sheet, if the sheet was kept.
-    pub fn get(&self, number: u64, range: Range<usize>) -> Option<&[u8]> {
-        self.sheets.get(&number)?.get(range)
-    }
-
-    fn bytes_of(&self, extent: &Extent) -> Option<&[u8]> {
-        let at = extent.at as usize;
-        self.get(extent.sheet, at..at + extent.bytes as usize)
-    }
-}
 
 /// The first of the last extents of a file that are worth to be put again together. Those after sheet `table` were
 /// never folded.

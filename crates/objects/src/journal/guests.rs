@@ -14,17 +14,16 @@
 //! file any more.
 
 use super::bringing::is_passing;
-use super::newest::{Read, apply, read_as};
-use super::sheet::{GUEST, Sheet, SheetWriter, decode};
-use super::table::{Branch, Change, Holder, Table};
-use super::{ATTEMPTS, CUTS, Journal, Outside, Pending, Put, State, name_of, new_file};
+use super::newest::{ATTEMPTS, Read, apply, read_as};
+use super::sheet::{Sheet, SheetWriter, decode};
+use super::sheet_name::name_of;
+use super::state::{CUTS, Journal, NO_NEXT, Outside, Pending, State};
+use super::table::{Branch, Change, GUEST, Holder, Table, new_file};
+use crate::put::Put;
 use os::Store;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-
-/// In place of the number of the next sheet, for a journal that does not look for one.
-pub const NO_NEXT: u64 = u64::MAX;
 
 /// The sheet, if a guest has put it as this number.
 pub fn of_guest(number: u64, bytes: &[u8]) -> Option<Sheet> {

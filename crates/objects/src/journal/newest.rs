@@ -7,12 +7,21 @@
 //! before it could put the ones before. Then the journal ends there for now, and the next sheet is put there.
 
 use super::sheet::{Sheet, decode};
+use super::sheet_name::{FOLDER, name_of, number_of};
+use super::state::{Journal, NO_NEXT};
 use super::table::{Change, Table};
-use super::{ASKS_AGAIN_AFTER, ATTEMPTS, FOLDER, Journal, guests, name_of, number_of};
 use crate::wholes::read_each;
 use os::sync::Arc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// How often one that is not the writer begins again, because others were in its way or sheets were removed.
+pub const ATTEMPTS: u32 = 5;
+
+/// Readers that find no next sheet look at the list of all sheets so often: theirs may have been removed while they
+/// slept.
+pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// How often a sheet is read that seems to be damaged: it may have been, on its way.
 pub const READS_OF_DAMAGED: u32 = 4;
@@ -176,7 +185,7 @@ impl Journal {
             let state = self.state.lock();
             (state.is_writer, state.table.clone(), state.next, state.last_list)
         };
-        if is_writer || next == guests::NO_NEXT {
+        if is_writer || next == NO_NEXT {
             return Ok(());
         }
         let now = self.outside.clock.now();

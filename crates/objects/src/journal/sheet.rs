@@ -28,7 +28,7 @@
 //!              | marks: sheet u64 | since u64 | settled u64
 //! ```
 
-use super::table::{Branch, Change, Extent, Holder, Last, Marks, PARENTS, Table, Term};
+use super::table::{Branch, CLAIM, Change, Extent, GUEST, Holder, Last, Marks, PARENTS, Table, Term};
 use std::collections::BTreeMap;
 
 /// The magics of sheets. A reader that does not know what a sheet may have must not take it: it would miss or remove
@@ -51,12 +51,6 @@ const TABLE_WITH_BRANCHES: u8 = 8;
 const CLAIM_OF_TERM: u8 = 9;
 const END: u8 = 10;
 const TABLE_WITH_TERM: u8 = 11;
-
-/// The epoch of the sheet of a guest, who makes a branch. No writer has it.
-pub const GUEST: u64 = 0;
-
-/// The epoch of a sheet with which a writer takes over that does not know its own epoch yet. No writer has it.
-pub const CLAIM: u64 = u64::MAX;
 
 /// A sheet that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -422,6 +416,21 @@ impl<'b> SheetReader<'b> {
         }
         Ok(Table { names, files, holder, fences, ..Table::default() })
     }
+}
+
+/// A door for the fuzz target: reads a sheet, applies it to an empty table, and expects to read that table as it is
+/// written.
+#[cfg(fuzzing)]
+pub fn check_sheet(bytes: &[u8]) {
+    let Ok(sheet) = decode(bytes) else { return };
+    let mut table = Table::default();
+    if table.apply(sheet.number, sheet.epoch, &sheet.changes).is_err() {
+        return;
+    }
+    let mut writer = SheetWriter::new(sheet.number, sheet.epoch, [0, 0]);
+    writer.table(&table);
+    let (bytes, changes) = writer.finish();
+    assert_eq!(decode(&bytes).map(|sheet| sheet.changes), Ok(changes));
 }
 
 #[cfg(test)]

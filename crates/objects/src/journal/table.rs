@@ -2,7 +2,6 @@
 //! are. It holds no bytes of files, and knows no store. Readers and writers apply the same changes in the same order,
 //! so they have the same table.
 
-use super::sheet::{CLAIM, GUEST};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
@@ -13,6 +12,17 @@ const MOST_FENCES: usize = 1000;
 /// What was of no use when a writer took over so long ago, by its clock and by that of the writer that ends, has been
 /// so for long enough.
 const SETTLED_SECONDS: u64 = 24 * 3600;
+
+/// The epoch of the sheet of a guest, who makes a branch. No writer has it.
+pub const GUEST: u64 = 0;
+
+/// The epoch of a sheet with which a writer takes over that does not know its own epoch yet. No writer has it.
+pub const CLAIM: u64 = u64::MAX;
+
+/// A file that the writer of an epoch makes. No other writer makes it.
+pub fn new_file(epoch: u64, count: u64) -> u64 {
+    epoch << 32 | count
+}
 
 /// The file of a branch that says which of its files lie with other databases.
 pub const PARENTS: &str = "PARENTS";

@@ -18,10 +18,14 @@
 //! anything is read, and harm nobody where they are put into a gap that a removal has left. Such a sheet is a *claim*,
 //! and a sheet that stays because a writer before would meet it is a *fence* (decision 90).
 
-use super::newest::{Read, read_as};
-use super::sheet::{CLAIM, SheetWriter};
-use super::{ATTEMPTS, FOLDED_BYTES, FOLDER, Journal, LeftFile, Put, State, bringing, name_of};
-use crate::put::{Begun, put_together};
+use super::bringing::{self, LeftFile};
+use super::folding::FOLDED_BYTES;
+use super::newest::{ATTEMPTS, Newest, Read, read_as};
+use super::sheet::SheetWriter;
+use super::sheet_name::{FOLDER, name_of};
+use super::state::{Journal, State};
+use super::table::CLAIM;
+use crate::put::{Begun, Put, put_together};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::sync::mpsc;
@@ -108,7 +112,7 @@ impl Journal {
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
-    fn state_of_writer(&self, newest: super::newest::Newest) -> State {
+    fn state_of_writer(&self, newest: Newest) -> State {
         let now = self.outside.clock.now();
         let first = newest.first();
         let useful = newest.table.sheets();

@@ -3,8 +3,9 @@
 mod busy;
 mod folded;
 
-use super::{CUTS, Cuts, READS_UNDER_WAY};
+use super::{CUTS, Cuts};
 use crate::disk::Nearby;
+use crate::wholes::READS_UNDER_WAY;
 use crate::{KEPT, Outside, StoreDisk};
 use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};
 use os::store::RangeDone;

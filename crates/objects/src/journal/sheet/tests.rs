@@ -1,7 +1,7 @@
 //! What is written is read, and nothing else is.
 
 use super::{Sheet, SheetWriter, decode};
-use crate::journal::table::{Branch, Change, Extent, Holder, PARENTS, Table};
+use crate::journal::table::{Branch, CLAIM, Change, Extent, GUEST, Holder, PARENTS, Table};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -35,7 +35,7 @@ fn sheets_of_branches_are_read_and_no_older_release_takes_them() {
     let mut table = Table::default();
     table.names.insert("CURRENT".to_owned(), 9);
     table.branches.insert(77, branch("a b/c"));
-    let mut guest = SheetWriter::new(7, super::GUEST, [1, 2]);
+    let mut guest = SheetWriter::new(7, GUEST, [1, 2]);
     guest.table(&table);
     guest.branch(78, Some(&branch("d")));
     let (bytes, changes) = guest.finish();
@@ -54,7 +54,7 @@ fn sheets_of_branches_are_read_and_no_older_release_takes_them() {
     of_branch.names.insert(PARENTS.to_owned(), 9);
     assert!(with(&|writer| writer.branch(78, None)) && with(&|writer| writer.name(PARENTS, Some(9))));
     assert!(with(&|writer| writer.table(&of_branch)) && !with(&|writer| writer.table(&Table::default())));
-    let mut guest = SheetWriter::new(7, super::GUEST, [1, 2]);
+    let mut guest = SheetWriter::new(7, GUEST, [1, 2]);
     guest.name("CURRENT", None);
     assert!(decode(&guest.finish().0).is_err(), "a guest changes no files");
 }
@@ -62,7 +62,7 @@ fn sheets_of_branches_are_read_and_no_older_release_takes_them() {
 #[test]
 fn sheets_of_terms_are_read_and_no_older_release_takes_them() {
     let is_new = |bytes: &[u8]| bytes.starts_with(b"LARCHJS3");
-    let mut claim = SheetWriter::new(8, super::CLAIM, [1, 2]);
+    let mut claim = SheetWriter::new(8, CLAIM, [1, 2]);
     claim.claim(77, 1_700_000_000, "machine b");
     let (bytes, changes) = claim.finish();
     let sheet = decode(&bytes).expect("it was just written");
@@ -89,9 +89,9 @@ fn sheets_of_terms_are_read_and_no_older_release_takes_them() {
     table.apply(10, 4, &[Change::End]).expect("it ends");
     assert_eq!(read, table);
     let claim = Change::Claim { id: 78, since: 1_700_000_001, who: String::new() };
-    table.apply(11, super::CLAIM, &[claim]).expect("the changes follow each other");
+    table.apply(11, CLAIM, &[claim]).expect("the changes follow each other");
     assert_eq!((table.epoch(), table.fences.len()), (5, 3), "a writer that has ended meets nothing");
-    let mut other = SheetWriter::new(8, super::CLAIM, [1, 2]);
+    let mut other = SheetWriter::new(8, CLAIM, [1, 2]);
     other.name("CURRENT", None);
     assert!(decode(&other.finish().0).is_err(), "one that takes over has not read what is before");
 }

@@ -3,7 +3,8 @@
 //! counts, harm nobody.
 
 use super::{Process, calm, disk, kind, path, read_numbers};
-use crate::journal::sheet::{CLAIM, SheetWriter};
+use crate::journal::sheet::SheetWriter;
+use crate::journal::table::CLAIM;
 use crate::journal::{Branch, CUTS, Journal};
 use crate::{Outside, StoreDisk};
 use os::sim::{SimClock, SimRandom, SimStore, SimStoreClient, SimThreads, StoreTrouble};

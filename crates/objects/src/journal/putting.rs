@@ -1,0 +1,287 @@
+//! How the writer puts sheets, as long as no other has taken over, and removes those that are of no use. It does not
+//! know what the files are.
+
+use super::folding::{FOLDED_BYTES, SMALL_BYTES};
+use super::newest::ASKS_AGAIN_AFTER;
+use super::sheet::{SheetWriter, decode};
+use super::sheet_name::name_of;
+use super::state::{Journal, NextSheet, State};
+use super::table::{Change, Holder};
+use crate::put::{Put, put_once};
+use os::sync::Arc;
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// How long a sheet stays after it is of no use any more. Answers of the store are assumed to be younger than a quarter
+/// of it; those of the services that we know are never old.
+pub const KEPT: Duration = Duration::from_secs(60);
+
+/// The most sheets that a writer removes at its end, which waits for that, beside as many as it has put: so their
+/// number does not grow with writers that put many in a short life.
+const MOST_REMOVED_AT_END: usize = 256;
+
+impl Journal {
+    /// Whether all that was written is durable.
+    pub fn is_synced(&self) -> bool {
+        let state = self.state.lock();
+        state.failed.is_some() || state.durable == state.changes
+    }
+
+    /// Whether a name has changed that is in no sheet yet.
+    pub fn has_changed_names(&self) -> bool {
+        !self.state.lock().changed_names.is_empty()
+    }
+
+    /// Makes all that was written durable.
+    ///
+    /// # Errors
+    ///
+    /// `StaleNetworkFileHandle` if another writer has taken over; the store's. The same error comes from then on.
+    pub fn sync(&self) -> io::Result<()> {
+        let wanted = {
+            let state = self.state.lock();
+            state.check()?;
+            state.changes
+        };
+        let _putting = self.putting.lock();
+        while let Some(next) = self.next_sheet(wanted)? {
+            self.put_next(next)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the next sheet.
+    fn put_next(&self, NextSheet { mut number, mut bytes, changes }: NextSheet) -> io::Result<()> {
+        let outcome = loop {
+            let outcome = self.put(number, &bytes);
+            let Ok(Put::Taken(found)) = &outcome else { break outcome };
+            let guests = self.guests_from(number, found);
+            if guests.is_empty() {
+                break outcome;
+            }
+            (number, bytes) = self.make_room(&bytes, &guests);
+        };
+        let now = self.outside.clock.now();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let failed = match outcome {
+            Ok(Put::Own) => {
+                (state.durable, state.last_list, state.under_way) = (changes, now, None);
+                state.recent.add(number, &bytes);
+                state.sheets.insert(number);
+                let gone = self.take_useless(state);
+                drop(guard);
+                self.remove_sheets(gone);
+                return Ok(());
+            }
+            Ok(Put::Taken(bytes)) => fenced(state.table.epoch(), number, &bytes),
+            Err(error) if self.puts_again => {
+                state.unfinished = Some(NextSheet { number, bytes, changes });
+                return Err(error);
+            }
+            Err(error) => (error.kind(), format!("{error}; open the database again to find out what is durable")),
+        };
+        state.failed = Some(failed);
+        state.check()
+    }
+
+    /// The next sheet, with all changes that are in none; `None` if those up to `wanted` are durable.
+    fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
+        let token = self.token();
+        let state = &mut *self.state.lock();
+        state.check()?;
+        if let Some(unfinished) = state.unfinished.take() {
+            return Ok(Some(unfinished));
+        }
+        if state.durable >= wanted {
+            return Ok(None);
+        }
+        state.check_writer()?;
+        let mut writer = SheetWriter::new(state.next, state.table.epoch(), token);
+        let small = |bytes: u64| if bytes <= SMALL_BYTES { bytes } else { 0 };
+        state.small_bytes += state.pending.values().map(|pending| small(pending.bytes.len() as u64)).sum::<u64>();
+        if state.next >= state.last_table + self.cuts.tables_every || state.small_bytes >= FOLDED_BYTES {
+            writer.table(&state.table);
+            state.fold();
+            (state.last_table, state.small_bytes) = (state.next, 0);
+        }
+        for name in std::mem::take(&mut state.changed_names) {
+            let file = state.names.get(&name).copied();
+            if file != state.table.names.get(&name).copied() {
+                writer.name(&name, file);
+            }
+        }
+        for id in std::mem::take(&mut state.gone_branches) {
+            writer.branch(id, None);
+        }
+        let mut files: Vec<u64> = state.pending.keys().copied().collect();
+        files.sort_unstable();
+        for file in files {
+            let pending = state.pending.remove(&file).expect("its key was listed");
+            if pending.from != state.table.len(file) || !pending.bytes.is_empty() {
+                writer.write(file, pending.from, &pending.bytes);
+            }
+        }
+        if state.is_ending {
+            writer.end();
+        }
+        let (bytes, changes) = writer.finish();
+        let (number, bytes, epoch) = (state.next, Arc::new(bytes), state.table.epoch());
+        state.table.apply(number, epoch, &changes).expect("the writer makes changes that follow from its table");
+        state.next += 1;
+        state.put += 1;
+        state.under_way = Some((number, bytes.clone()));
+        Ok(Some(NextSheet { number, bytes, changes: state.changes }))
+    }
+
+    /// Puts a sheet, and finds out whose the sheet with this number is.
+    ///
+    /// # Errors
+    ///
+    /// The store's. Then it is unknown whether the sheet is there.
+    pub(super) fn put(&self, number: u64, bytes: &[u8]) -> io::Result<Put> {
+        let put = put_once(&*self.store, self.again(), &name_of(number), bytes)?;
+        self.ascertain(number, bytes, put)
+    }
+
+    /// Reads again what has the number of a sheet that was to be `bytes`, if it seems to be damaged: that would make a
+    /// sheet of one's own one of another.
+    fn ascertain(&self, number: u64, bytes: &[u8], put: Put) -> io::Result<Put> {
+        let Put::Taken(found) = &put else { return Ok(put) };
+        if decode(found).is_ok() {
+            return Ok(put);
+        }
+        match self.get(number) {
+            Ok(Some(read)) if *read.bytes == bytes => Ok(Put::Own),
+            Ok(Some(read)) => Ok(Put::Taken(read.bytes.to_vec())),
+            // It is damaged, or a newer release has put it. It is not one's own.
+            Ok(None) => Ok(put),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Ok(put),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses as [`Journal::check_writer`], and looks for others if that was not done for [`ASKS_AGAIN_AFTER`].
+    ///
+    /// # Errors
+    ///
+    /// `StaleNetworkFileHandle` if another writer has taken over; the store's.
+    pub fn check_still_writer(&self) -> io::Result<()> {
+        let _putting = self.putting.lock();
+        let now = self.outside.clock.now();
+        let next = {
+            let state = self.state.lock();
+            state.check_writer()?;
+            if now <= state.last_list + ASKS_AGAIN_AFTER {
+                return Ok(());
+            }
+            state.next
+        };
+        self.look_for_others(next)?;
+        self.state.lock().last_list = now;
+        Ok(())
+    }
+
+    /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are
+    /// met later.
+    fn look_for_others(&self, next: u64) -> io::Result<()> {
+        let found: Vec<u64> = self.list()?.split_off(&next).into_iter().collect();
+        for (number, read) in self.get_each(&found)? {
+            if !read.sheet.is_of_guest() {
+                let state = &mut *self.state.lock();
+                state.failed = Some(fenced(state.table.epoch(), number, &read.bytes));
+                break;
+            }
+        }
+        self.state.lock().check()
+    }
+
+    /// Puts what was written, if that is possible, ends the writing, and removes sheets that are of no use.
+    pub fn release(&self) {
+        {
+            let state = &mut *self.state.lock();
+            if state.check_writer().is_ok() {
+                state.is_ending = true;
+                state.changes += 1;
+            }
+        }
+        // What was not synced may be lost. If no sheet can say that this writer has ended, its fence stays.
+        self.sync().ok();
+        let _putting = self.putting.lock();
+        let state = std::mem::take(&mut *self.state.lock());
+        if state.check_writer().is_err() {
+            return;
+        }
+        let gone: BTreeSet<u64> = self.due(&state).into_iter().chain(settled(&state)).collect();
+        // What stays is found by the next writer. If one cannot be removed, the cause is mostly the same for all.
+        let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END + state.put);
+        gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
+    }
+
+    /// The sheets that have been of no use for [`KEPT`].
+    fn due(&self, state: &State) -> Vec<u64> {
+        let now = self.outside.clock.now();
+        let is_due = |since: &Duration| now >= *since + KEPT;
+        state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect()
+    }
+
+    /// The sheets that can be removed now; notes those that will be able to.
+    fn take_useless(&self, state: &mut State) -> Vec<u64> {
+        // Only a table makes sheets useless, so it is looked at after one.
+        if state.last_table + 1 != state.next {
+            return Vec::new();
+        }
+        let now = self.outside.clock.now();
+        let (useful, last) = (state.table.sheets(), state.next - 1);
+        for sheet in &state.sheets {
+            if *sheet < last && !useful.contains(sheet) && !state.table.fences.contains_key(sheet) {
+                state.useless.entry(*sheet).or_insert(now);
+            }
+        }
+        let gone = self.due(state);
+        for sheet in &gone {
+            state.useless.remove(sheet);
+            state.sheets.remove(sheet);
+        }
+        gone
+    }
+
+    /// Removes sheets, in the background where the machine has threads for it. What stays is found by the next writer.
+    fn remove_sheets(&self, gone: Vec<u64>) {
+        if gone.is_empty() {
+            return;
+        }
+        let store = self.store.clone();
+        self.outside.threads.hand_over(Box::new(move || {
+            gone.into_iter().for_each(|sheet| store.remove(&name_of(sheet)).unwrap_or_default());
+        }));
+    }
+}
+
+/// The sheets of no use that were of none already when this writer took over, and are from before the time of one that
+/// took over a day before another.
+fn settled(state: &State) -> impl Iterator<Item = u64> {
+    let until = state.table.marks.settled;
+    state
+        .useless
+        .iter()
+        .filter(move |(sheet, since)| **sheet < until && **since == state.took_over)
+        .map(|(sheet, _)| *sheet)
+}
+
+/// Why a writer of `epoch` writes no more, which has met `bytes` as sheet `number`.
+fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
+    let who = decode(bytes).ok().and_then(|sheet| {
+        sheet.changes.into_iter().find_map(|change| match change {
+            Change::Begin(Holder { since, who, .. }) | Change::Claim { since, who, .. } => Some((since, who)),
+            _ => None,
+        })
+    });
+    let who = match who {
+        Some((since, who)) => format!("{who} has taken over the database, {since} s after the start of 1970"),
+        None => format!("another process has written sheet {number} of the journal"),
+    };
+    let why = format!("{who}; this process wrote with epoch {epoch}, and writes no more: close the database");
+    (ErrorKind::StaleNetworkFileHandle, why)
+}

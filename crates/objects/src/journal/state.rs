@@ -1,0 +1,224 @@
+//! What a journal has in memory beside its store. It does not know how sheets are put, nor who reads them.
+
+use super::recent::Recent;
+use super::table::{Extent, Table};
+use crate::again::Again;
+use os::sync::{Arc, Mutex};
+use os::{Clock, Random, Store, Threads};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::time::Duration;
+
+/// In place of the number of the next sheet, for a journal that does not look for one.
+pub const NO_NEXT: u64 = u64::MAX;
+
+/// How a journal is cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts {
+    /// One sheet in this number of sheets has a table.
+    pub tables_every: u64,
+    /// The most that one sheet has of files that a writer has left elsewhere, in bytes. A store takes no put of any
+    /// length.
+    pub brought_bytes: u64,
+}
+
+/// As journals are cut, but for tests.
+pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
+
+/// What a journal needs beside the store.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Tokens of sheets.
+    pub random: Arc<dyn Random>,
+    /// Where sheets are removed.
+    pub threads: Arc<dyn Threads>,
+    /// Machine and process, for people who want to know who writes.
+    pub who: String,
+}
+
+/// The files that grow.
+#[derive(Debug)]
+pub struct Journal {
+    pub(super) store: Arc<dyn Store>,
+    pub outside: Outside,
+    pub(super) cuts: Cuts,
+    /// Whether a put whose outcome is unknown is made again by the next sync. Otherwise it is the end of the writing:
+    /// who waited for it was told so.
+    pub puts_again: bool,
+    pub(super) state: Mutex<State>,
+    /// Held while a sheet is put.
+    pub(super) putting: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+pub struct State {
+    /// All sheets before `next`, with the one that is being put.
+    pub(super) table: Table,
+    /// The number of the next sheet; 0 if none was looked for yet.
+    pub(super) next: u64,
+    /// Whether this process is the writer.
+    pub(super) is_writer: bool,
+    /// The names as the writer has made them.
+    pub(super) names: BTreeMap<String, u64>,
+    /// Names that differ from those of the table.
+    pub(super) changed_names: BTreeSet<String>,
+    /// What was written after the last sheet, by file.
+    pub(super) pending: HashMap<u64, Pending>,
+    /// How many files the writer has made.
+    pub(super) files_made: u64,
+    /// How many sheets it has put since it took over.
+    pub(super) put: usize,
+    /// Changes so far, and those that are durable.
+    pub(super) changes: u64,
+    pub(super) durable: u64,
+    /// The sheet that was put last, until it is known to be there.
+    pub(super) under_way: Option<(u64, Arc<Vec<u8>>)>,
+    /// The sheet whose put is made again.
+    pub(super) unfinished: Option<NextSheet>,
+    /// The last sheet with a table.
+    pub(super) last_table: u64,
+    /// The bytes in small pieces that came after it.
+    pub(super) small_bytes: u64,
+    /// The last sheets, as they were put or read.
+    pub(super) recent: Recent,
+    pub(super) failed: Option<(ErrorKind, String)>,
+    /// When the list of sheets was looked at, or what else says that no other writer has put one.
+    pub(super) last_list: Duration,
+    /// When the writer has taken over.
+    pub(super) took_over: Duration,
+    /// Whether the writer ends with the next sheet.
+    pub(super) is_ending: bool,
+    /// Sheets of no use, and since when that is known.
+    pub(super) useless: BTreeMap<u64, Duration>,
+    /// The sheets that are there, as far as the writer knows.
+    pub(super) sheets: BTreeSet<u64>,
+    /// Branches of the table that need nothing any more.
+    pub(super) gone_branches: BTreeSet<u64>,
+}
+
+/// The end of a file that is not in a sheet: the file is cut at `from` and goes on with `bytes`.
+#[derive(Debug, Default)]
+pub struct Pending {
+    pub(super) from: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A sheet that is to be put.
+#[derive(Debug)]
+pub struct NextSheet {
+    pub(super) number: u64,
+    pub(super) bytes: Arc<Vec<u8>>,
+    /// How many changes are durable with it.
+    pub(super) changes: u64,
+}
+
+/// A piece of a file.
+pub enum Piece {
+    Bytes(Vec<u8>),
+    InSheet { sheet: u64, range: Range<u64> },
+}
+
+impl State {
+    pub(super) fn check(&self) -> io::Result<()> {
+        match &self.failed {
+            Some((kind, why)) => Err(io::Error::new(*kind, why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_writer(&self) -> io::Result<()> {
+        self.check()?;
+        if self.is_writer {
+            return Ok(());
+        }
+        Err(io::Error::new(ErrorKind::PermissionDenied, "this process does not hold the lock of the database"))
+    }
+
+    pub(super) fn len(&self, file: u64) -> u64 {
+        match self.pending.get(&file) {
+            Some(pending) => pending.from + pending.bytes.len() as u64,
+            None => self.table.len(file),
+        }
+    }
+
+    pub(super) fn file(&self, name: &str) -> Option<u64> {
+        let names = if self.is_writer { &self.names } else { &self.table.names };
+        names.get(name).copied()
+    }
+
+    pub(super) fn change_name(&mut self, name: &str, file: Option<u64>) {
+        match file {
+            Some(file) => self.names.insert(name.to_owned(), file),
+            None => self.names.remove(name),
+        };
+        self.changed_names.insert(name.to_owned());
+        self.changes += 1;
+        // A file without a name is forgotten; what nobody can read need not be put.
+        let named: BTreeSet<u64> = self.names.values().copied().collect();
+        self.pending.retain(|file, _| named.contains(file));
+    }
+
+    /// Where the bytes of a range of a file are, in order.
+    pub(super) fn pieces(&self, file: u64, range: Range<u64>) -> Vec<Piece> {
+        let pending = self.pending.get(&file);
+        let durable_end = pending.map_or(u64::MAX, |pending| pending.from).min(range.end);
+        let mut pieces = Vec::new();
+        for extent in self.table.files.get(&file).into_iter().flatten() {
+            let (start, end) = (extent.from.max(range.start), extent.end().min(durable_end));
+            if start >= end {
+                continue;
+            }
+            let Extent { from, sheet, at, .. } = *extent;
+            let range = u64::from(at) + (start - from)..u64::from(at) + (end - from);
+            let in_sheet = range.start as usize..range.end as usize;
+            let kept = match &self.under_way {
+                Some((number, bytes)) if *number == sheet => bytes.get(in_sheet),
+                _ => self.recent.get(sheet, in_sheet),
+            };
+            pieces.push(match kept {
+                Some(bytes) => Piece::Bytes(bytes.to_vec()),
+                None => Piece::InSheet { sheet, range },
+            });
+        }
+        if let Some(pending) = pending {
+            let (start, end) = (range.start.max(pending.from), range.end.min(self.len(file)));
+            if start < end {
+                let bytes = &pending.bytes[(start - pending.from) as usize..(end - pending.from) as usize];
+                pieces.push(Piece::Bytes(bytes.to_vec()));
+            }
+        }
+        pieces
+    }
+}
+
+impl Journal {
+    pub fn new(store: Arc<dyn Store>, outside: Outside, cuts: Cuts) -> Journal {
+        Journal { store, outside, cuts, puts_again: false, state: Mutex::default(), putting: Mutex::new(()) }
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub fn again(&self) -> Again {
+        Again::new(&self.outside.clock, &self.outside.random)
+    }
+
+    /// Refuses what changes the store, unless this process is the writer and no other one is known.
+    pub fn check_writer(&self) -> io::Result<()> {
+        self.state.lock().check_writer()
+    }
+
+    /// Refuses what leaves something behind after another writer has taken over. A process that never was the writer
+    /// may put objects, as a compaction worker does.
+    pub fn check_not_fenced(&self) -> io::Result<()> {
+        self.state.lock().check()
+    }
+
+    pub(super) fn token(&self) -> [u64; 2] {
+        [self.outside.random.next_u64(), self.outside.random.next_u64()]
+    }
+}
