@@ -141,7 +141,7 @@ impl<'h> Attempts<'h> {
         let core = self.handle.core();
         if let (Help::Holds(time), Some(clock)) = (help, core.patient_clock()) {
             let (reserved, reservation) = (&core.writes.reserved, &mut self.reservation);
-            give_way_until(core, || reserved.try_hold_writer(reservation, time, clock).is_none()).await;
+            give_way_until(core.patient_clock(), || reserved.try_hold_writer(reservation, time, clock).is_none()).await;
         }
         give_way().await;
         self.next_begins();

@@ -1,16 +1,16 @@
 //! Lets other tasks of an executor run. It does not know what the task waits for.
 
-use crate::core::Core;
 use crate::transaction::reserved::LONGEST_WAIT;
 use os::Clock;
 use std::future::poll_fn;
 use std::task::Poll;
 
 /// Lets other tasks of the executor run until `is_done`, but no longer than a thread waits for reserved keys.
-pub async fn give_way_until(core: &Core, mut is_done: impl FnMut() -> bool) {
+/// Without a clock nothing happens meanwhile, and it does not wait.
+pub async fn give_way_until(clock: Option<&dyn Clock>, mut is_done: impl FnMut() -> bool) {
     let mut end = None;
     while !is_done() {
-        let Some(now) = core.patient_clock().map(Clock::now) else { return };
+        let Some(now) = clock.map(Clock::now) else { return };
         if now >= *end.get_or_insert(now + LONGEST_WAIT) {
             return;
         }

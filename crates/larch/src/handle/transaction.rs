@@ -453,7 +453,7 @@ impl Transaction {
         core.env.check_origin()?;
         let (reserved, reservation) = (&core.writes.reserved, &mut self.reservation);
         let hashes = reserved.hashes([(table.id(), key)].into_iter());
-        give_way_until(core, || reserved.reserve(reservation, &hashes, None)).await;
+        give_way_until(core.patient_clock(), || reserved.reserve(reservation, &hashes, None)).await;
         self.depend_on_reserved(table, key);
         self.get_async(table, key).await
     }
@@ -552,7 +552,8 @@ impl Transaction {
         if reserved.count() > 0 {
             let hashes = reserved.hashes(written_keys(self.work.writes.ops()));
             let clock = &core.env.machine.clock;
-            give_way_until(core, || !reserved.is_reserved(&hashes, &self.reservation, clock.now())).await;
+            give_way_until(core.patient_clock(), || !reserved.is_reserved(&hashes, &self.reservation, clock.now()))
+                .await;
         }
         if let Some(doubtful) = self.work.take_doubtful() {
             self.indexed_writes().check_unique_async(&doubtful).await?;
@@ -689,7 +690,7 @@ impl Transaction {
     pub(super) async fn reserve_all_async(&mut self) {
         let hashes = self.hashes_to_reserve();
         let (core, reservation) = (self.handle.core(), &mut self.reservation);
-        give_way_until(core, || core.writes.reserved.reserve(reservation, &hashes, None)).await;
+        give_way_until(core.patient_clock(), || core.writes.reserved.reserve(reservation, &hashes, None)).await;
     }
 
     fn hashes_to_reserve(&mut self) -> Vec<u64> {

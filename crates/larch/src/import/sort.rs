@@ -9,6 +9,7 @@
 
 use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
+use crate::base::options::LevelOptions;
 use crate::base::parts;
 use crate::base::table::LEVELS;
 use crate::core::Core;
@@ -21,6 +22,7 @@ use crate::gauge::Holding;
 use crate::levels::pick;
 use crate::manifest::db_file::FileOpener;
 use crate::manifest::directory::fresh::FreshFiles;
+use crate::manifest::directory::leftovers::Leftovers;
 use crate::manifest::new_files::NewFiles;
 use crate::manifest::{DbFile, Level, NewFile};
 use crate::write::limits;
@@ -265,7 +267,7 @@ impl RowSorter {
             let merged = self.merge_group(&group, runs.is_empty(), progress)?;
             runs.insert(first, merged);
         }
-        let mut all = SortedRun::none(self.core());
+        let mut all = SortedRun::none(&self.core().env.opener.leftovers);
         for mut run in runs {
             all.files.append(&mut run.files);
             all.fresh.append(run.take_fresh());
@@ -279,7 +281,7 @@ impl RowSorter {
         let scratch = (!is_last).then(|| core.env.scratch.get()).transpose()?;
         let (file_bytes, target) = match &scratch {
             Some(scratch) => (u64::MAX, Target::Place(scratch.place.clone())),
-            None => (final_file_bytes(core), Target::Database),
+            None => (final_file_bytes(&core.env.options.levels), Target::Database),
         };
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
@@ -294,7 +296,7 @@ impl RowSorter {
                 let new = merged.outputs.finish(0, 0)?;
                 Ok(match &scratch {
                     Some(scratch) => SortedRun::in_scratch(scratch, new),
-                    None => SortedRun::new(core, new),
+                    None => SortedRun::opened(&core.env.opener, new, true),
                 })
             }
             None => Err(self
@@ -308,18 +310,14 @@ impl RowSorter {
 
 /// The target size of files that become part of the table, in bytes: that of the deepest level, where an import mostly
 /// goes. A run that will be merged again is one file.
-fn final_file_bytes(core: &Core) -> u64 {
-    pick::file_bytes(LEVELS - 1, 0, &core.env.options.levels)
+fn final_file_bytes(levels: &LevelOptions) -> u64 {
+    pick::file_bytes(LEVELS - 1, 0, levels)
 }
 
 impl SortedRun {
     /// No files.
-    pub fn none(core: &Core) -> Self {
-        Self { files: Vec::new(), fresh: FreshFiles::new(&core.env.opener.leftovers), is_database: true }
-    }
-
-    fn new(core: &Core, new: NewFiles) -> Self {
-        Self::opened(&core.env.opener, new, true)
+    pub fn none(leftovers: &Arc<Leftovers>) -> Self {
+        Self { files: Vec::new(), fresh: FreshFiles::new(leftovers), is_database: true }
     }
 
     fn in_scratch(scratch: &ScratchPlace, new: NewFiles) -> Self {
@@ -373,7 +371,9 @@ impl Stream {
 
     /// Adds a row, whose key comes after the last one.
     fn push(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
-        let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, final_file_bytes(table.core())));
+        let outputs = self
+            .outputs
+            .get_or_insert_with(|| RunWriter::new(table, final_file_bytes(&table.core().env.options.levels)));
         if self.waits {
             outputs.add(&self.key, &self.value)?;
         }
@@ -434,7 +434,7 @@ impl RunWriter {
     }
 
     fn finish(self) -> Result<SortedRun> {
-        Ok(SortedRun::new(&self.core, self.outputs.finish(0, 0)?))
+        Ok(SortedRun::opened(&self.core.env.opener, self.outputs.finish(0, 0)?, true))
     }
 
     /// As [`RunWriter::finish`], of one that writes to `scratch`.

@@ -6,6 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::table::TableInfo;
 use crate::core::Core;
 use crate::core::background::problem::Problem;
+use crate::core::environment::Environment;
 use crate::manifest::TableFiles;
 use crate::view::ahead;
 use os::sync::Arc;
@@ -66,7 +67,7 @@ pub fn check(
             }
             let done_before = report.bytes;
             let tell = &mut |done: u64| progress(CheckProgress { done_bytes: done_before + done, total_bytes });
-            let found = check_file(core, &file.sst, (limit, "the check"), tell)?;
+            let found = check_file(&core.env, &file.sst, (limit, "the check"), tell)?;
             report.files += 1;
             report.bytes += file.bytes();
             match found {
@@ -95,13 +96,13 @@ pub fn check(
 ///
 /// That the work was cancelled.
 pub fn check_file(
-    core: &Core,
+    env: &Environment,
     sst: &Sst,
     (limit, work): (&Limit, &'static str),
     tell: &mut dyn FnMut(u64),
 ) -> Result<Result<FileReport, pages::Error>> {
     // Each file gets a session of its own, because a session that failed cannot be used again.
-    let session = ahead::session(&core.env.cache, &*core.env.machine.reads, Reason::Check, Admit::Pass);
+    let session = ahead::session(&env.cache, &*env.machine.reads, Reason::Check, Admit::Pass);
     let source = Limited { session: &session, limit };
     let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
     // If the limit is over, the error of the session only says that it has ended the check.

@@ -15,7 +15,7 @@ use super::list::BuiltFile;
 use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
-use crate::base::release::Format;
+use crate::base::release::{Format, Release};
 use crate::base::table::TableInfo;
 use crate::core::Core;
 use crate::core::handle::TableHandle;
@@ -89,7 +89,7 @@ pub fn ingest(
     for directory in directories {
         limit.check(WORK)?;
         let shard = BuiltFiles::read(&**disk, directory)?;
-        check_fit(core, &table.identity, &shard)?;
+        check_fit(core.env.options.compat, &table.identity, &shard)?;
         shard.check_files(&**disk)?;
         shards.push(shard);
     }
@@ -134,14 +134,13 @@ pub fn ingest(
 }
 
 /// Refuses files that the table cannot have.
-fn check_fit(core: &Core, table: &TableInfo, shard: &BuiltFiles) -> Result<()> {
+fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<()> {
     let (theirs, ours) = (&shard.options().groups, &table.options.groups);
     if theirs != ours {
         let (directory, table) = (shard.directory.as_path().into(), table.name.as_str().into());
         let (built, groups) = (theirs.as_slice().into(), ours.as_slice().into());
         return Err(Error::OtherGroups { directory, built, table, groups });
     }
-    let release = core.env.options.compat;
     let known = release.features(Format::Sst);
     for file in &shard.list.files {
         let unknown = file.meta.features() & features::REQUIRED & !known;
@@ -179,7 +178,7 @@ impl Placing<'_> {
             let paged = env.cache.register_on(&*path, file.meta.file_id, &env.machine);
             let sst = Sst::new(paged, file.meta.clone(), 0, env.options.prefer_flat_index);
             let (before, tell) = (self.done, &mut self.tell);
-            let found = check_file(self.core, &sst, (self.limit, WORK), &mut |done| tell(before + done));
+            let found = check_file(&self.core.env, &sst, (self.limit, WORK), &mut |done| tell(before + done));
             sst.file.kill();
             match found? {
                 Ok(_) => {}
@@ -198,7 +197,7 @@ impl Placing<'_> {
     ///
     /// [`Error::BadBuiltFiles`]; what the disk refuses; that the work was cancelled.
     fn bring(&mut self, shard: &BuiltFiles) -> Result<(SortedRun, u64)> {
-        let (mut run, mut copied_bytes) = (SortedRun::none(self.core), 0);
+        let (mut run, mut copied_bytes) = (SortedRun::none(&self.core.env.opener.leftovers), 0);
         for file in &shard.list.files {
             self.limit.check(WORK)?;
             let (number, env) = (self.core.writes.new_number(), &self.core.env);
