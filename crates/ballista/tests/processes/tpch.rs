@@ -63,15 +63,17 @@ fn table(
     Table { name, key, lines, schema: batches[0].schema(), batches }
 }
 
-/// The tables for a scale: 1 is a gigabyte of text.
-fn tables(scale: f64) -> Vec<Table> {
+/// The tables for a scale of which `is_asked` says so: 1 is a gigabyte of text in all eight.
+fn tables(scale: f64, is_asked: impl Fn(&str) -> bool) -> Vec<Table> {
     macro_rules! table {
-        ($name:literal, $key:expr, $rows:ident, $arrow:ident) => {{
-            let rows = || rows_of::$rows::new(scale, 1, 1);
-            table($name, $key, rows().iter(), tpchgen_arrow::$arrow::new(rows()))
-        }};
+        ($name:literal, $key:expr, $rows:ident, $arrow:ident) => {
+            is_asked($name).then(|| {
+                let rows = || rows_of::$rows::new(scale, 1, 1);
+                table($name, $key, rows().iter(), tpchgen_arrow::$arrow::new(rows()))
+            })
+        };
     }
-    vec![
+    let tables = [
         table!("region", &["r_regionkey"], RegionGenerator, RegionArrow),
         table!("nation", &["n_nationkey"], NationGenerator, NationArrow),
         table!("supplier", &["s_suppkey"], SupplierGenerator, SupplierArrow),
@@ -80,7 +82,8 @@ fn tables(scale: f64) -> Vec<Table> {
         table!("partsupp", &["ps_partkey", "ps_suppkey"], PartSuppGenerator, PartSuppArrow),
         table!("orders", &["o_orderkey"], OrderGenerator, OrderArrow),
         table!("lineitem", &["l_orderkey", "l_linenumber"], LineItemGenerator, LineItemArrow),
-    ]
+    ];
+    tables.into_iter().flatten().collect()
 }
 
 impl Table {
@@ -160,11 +163,12 @@ fn fill(tables: &[Table], directory: &Path) {
 fn all_queries_of_tpch_have_the_answers_of_datafusion_over_rows_in_memory() {
     let scratch = Scratch::new("ballista-tpch");
     let directory = scratch.path().join("db");
-    let tables = tables(0.01);
+    let tables = tables(0.01, |_| true);
     fill(&tables, &directory);
     let queries: Vec<String> = (1..=22).map(query).collect();
     let expected = expected(in_memory(&tables), &queries);
-    assert!(expected.iter().all(|rows| !rows.is_empty()), "each query has rows");
+    let empty: Vec<_> = (1..=22).filter(|number| expected[number - 1].is_empty()).collect();
+    assert!(empty.is_empty(), "queries without a row say little: {empty:?}");
     let declared: String = tables.iter().map(Table::declared).collect();
     let script = script(&declared, "", &queries);
     let mut alone = larch(&["sql", "--format", "csv"]);
@@ -183,8 +187,7 @@ fn all_queries_of_tpch_have_the_answers_of_datafusion_over_rows_in_memory() {
 fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let scratch = Scratch::new("ballista-sides");
     let directory = scratch.path().join("db");
-    let mut tables = tables(0.2);
-    tables.retain(|table| ["region", "nation", "supplier", "partsupp"].contains(&table.name));
+    let tables = tables(0.2, |name| ["region", "nation", "supplier", "partsupp"].contains(&name));
     fill(&tables, &directory);
     let query = "SELECT count(*) FROM partsupp, supplier, nation, region WHERE s_suppkey = ps_suppkey \
         AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey AND r_name = 'ASIA'";
