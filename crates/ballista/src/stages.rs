@@ -33,6 +33,7 @@ use datafusion::physical_plan::{
     SendableRecordBatchStream,
 };
 use datafusion::prelude::SessionConfig;
+use larch_datafusion::MergeJoinFilters;
 use os::sync::Arc;
 use std::fmt;
 
@@ -58,7 +59,8 @@ pub fn session(config: SessionConfig) -> Result<SessionState> {
     Ok(SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build())
 }
 
-/// The rules of DataFusion, with those that rest on an order bounded by cuts.
+/// The rules of DataFusion, with those that rest on an order bounded by cuts. Ballista joins by merging where DataFusion joins by hash, so
+/// most filters of outer joins are filters of merge joins.
 fn rules(planned: &[Rule]) -> Vec<Rule> {
     let bounded = |rule: &Rule| -> Vec<Rule> {
         let within = Arc::new(WithinCuts(rule.clone()));
@@ -69,7 +71,8 @@ fn rules(planned: &[Rule]) -> Vec<Rule> {
             _ => vec![rule.clone()],
         }
     };
-    planned.iter().flat_map(bounded).collect()
+    let last: Rule = Arc::new(MergeJoinFilters);
+    planned.iter().flat_map(bounded).chain([last]).collect()
 }
 
 /// A rule that sees no order beyond an exchange or a join.

@@ -2,7 +2,7 @@
 //! is read, nor in which process.
 
 use crate::minus::{self, Minus};
-use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, Provide, Unwritable};
+use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Provide, Unwritable};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -165,6 +165,7 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
         .with_config(config)
         .with_runtime_env(runtime.build_arc().map_err(failure)?)
         .with_table_factory(FORMAT.to_owned(), Arc::new(factory))
+        .with_physical_optimizer_rule(Arc::new(MergeJoinFilters))
         .build();
     state.register_file_format(Arc::new(BuiltFormat), true).map_err(failure)?;
     state.register_expr_planner(Arc::new(Minus)).map_err(failure)?;

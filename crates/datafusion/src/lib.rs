@@ -5,6 +5,7 @@
 //!   groups that its columns are in; counts, and the least and the greatest key, come from the index.
 //! * [`LarchScan`] is the scan in a physical plan. What it reads is a plain value, a [`ScanSpec`].
 //! * [`BuiltFormat`] writes the rows of a query as files that a table takes in.
+//! * [`MergeJoinFilters`] is a rule for sessions that plan merge joins, which works around a fault of DataFusion.
 //!
 //! It knows the engine by its public interface alone, and the engine does not know it.
 
@@ -15,6 +16,7 @@ mod error;
 mod factory;
 mod fill;
 mod key_set;
+mod merge_join;
 #[cfg(feature = "cli")]
 mod minus;
 mod narrow;
@@ -29,6 +31,7 @@ pub use columns::{BadColumns, Columns, Field, Form, Source, Step};
 pub use error::BadRow;
 pub use factory::{FORMAT, LarchFactory, Provide};
 pub use key_set::KeyRange;
+pub use merge_join::MergeJoinFilters;
 pub use scan::{LarchScan, ScanSpec};
 pub use sink::BuiltFormat;
 pub use table::LarchTable;

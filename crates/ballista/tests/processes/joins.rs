@@ -66,10 +66,15 @@ struct Query {
     is_always_asked: bool,
 }
 
-/// Each kind of join, each way round, on keys of equal and of different types, with and without NULL.
+/// Each kind of join, each way round, on keys of equal and of different types, with and without NULL, and with filters beside the keys.
 fn queries() -> Vec<Query> {
     let mut queries = Vec::new();
-    let on = ["a.few = b.many", "a.half = b.few", "a.many = b.id AND a.half <> b.half"];
+    let on = [
+        "a.few = b.many",
+        "a.half = b.few",
+        "a.many = b.id AND a.half <> b.half",
+        "a.few = b.few AND a.many < b.many AND a.id <> b.id",
+    ];
     for (kind, sides) in [
         ("JOIN", "ab"),
         ("LEFT JOIN", "ab"),
@@ -142,9 +147,12 @@ fn joins_of_every_shape_have_the_answers_of_datafusion_over_rows_in_memory() {
     let queries: Vec<String> = asked.iter().map(|query| query.text.clone()).collect();
     let expected = expected(TABLES.iter().map(|table| (table.name, table.in_memory())), &queries);
     let declared: String = TABLES.iter().map(Table::declared).collect();
-    let mut alone = larch(&["sql", "--format", "csv"]);
-    alone.arg(&directory).arg(script(&declared, "", &queries));
-    compare("one process", &queries, &expected, &answer(alone));
+    let merged = "SET datafusion.optimizer.prefer_hash_join = false;\n";
+    for settings in ["", merged] {
+        let mut alone = larch(&["sql", "--threads", "3", "--format", "csv"]);
+        alone.arg(&directory).arg(script(&declared, settings, &queries));
+        compare(&format!("one process {settings}"), &queries, &expected, &answer(alone));
+    }
     let pairs = queries.iter().cloned().zip(expected.iter().cloned());
     let always = pairs.zip(&asked).filter(|(_, query)| query.is_always_asked).map(|(pair, _)| pair);
     let (few, of_few): (Vec<_>, Vec<_>) = always.unzip();
@@ -154,7 +162,7 @@ fn joins_of_every_shape_have_the_answers_of_datafusion_over_rows_in_memory() {
         SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0;\n\
         SET ballista.optimizer.broadcast_join_threshold_bytes = 1;\n";
     let hashed = format!("{exchanged}SET datafusion.optimizer.prefer_hash_join = true;\n");
-    let sorted = format!("{exchanged}SET datafusion.optimizer.prefer_hash_join = false;\n");
+    let sorted = format!("{exchanged}{merged}");
     let all = (&queries, &expected);
     let few = (&few, &of_few);
     for (threads, settings, (queries, expected)) in
