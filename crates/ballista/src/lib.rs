@@ -22,6 +22,7 @@ mod place;
 mod scan;
 mod stages;
 mod unread;
+mod work;
 
 pub mod client;
 pub mod executor;
@@ -31,3 +32,4 @@ pub use codec::{LogicalCodec, PhysicalCodec};
 pub use databases::{Databases, Open, Reads};
 pub use place::{Place, PlacedTable};
 pub use scan::PlacedScan;
+pub use work::Work;

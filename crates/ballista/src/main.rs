@@ -5,7 +5,7 @@ use ballista_core::error::BallistaError;
 use larch::Follow;
 use larch_ballista::client::Cluster;
 use larch_ballista::scheduler::Said;
-use larch_ballista::{Databases, executor, scheduler};
+use larch_ballista::{Databases, Work, executor, scheduler};
 use larch_cli::{Additions, Failure, OpenBuilder, Output, Query, SqlExecutor, SqlProcesses, SqlScheduler};
 use larch_datafusion::command;
 use os::sync::Arc;
@@ -64,7 +64,11 @@ fn run_scheduler(options: &SqlScheduler) -> Result<(), Failure> {
 
 fn run_executor(options: &SqlExecutor) -> Result<(), Failure> {
     let SqlExecutor { scheduler, listen, port, threads, memory_bytes, stops_with_input, open } = options;
-    let work = tempfile::tempdir().map_err(|error| Failure::Input(format!("no temporary directory: {error}")))?;
+    let parent = std::env::temp_dir();
+    let why = |error| {
+        Failure::Input(format!("no temporary directory in {}: {error}; set TMPDIR to another", parent.display()))
+    };
+    let work = Work::make(&parent).map_err(why)?;
     let threads = threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let databases = databases(open);
     let options = executor::Options {
@@ -73,7 +77,7 @@ fn run_executor(options: &SqlExecutor) -> Result<(), Failure> {
         port: *port,
         threads,
         memory_bytes: *memory_bytes,
-        work: work.path().to_owned(),
+        work: work.rows(),
     };
     until_stopped(Some(threads), *stops_with_input, executor::serve(options, databases.clone()))?;
     let mut output = Output::new();

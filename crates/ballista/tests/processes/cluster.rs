@@ -92,6 +92,11 @@ impl Cluster {
         Self { scheduler, executors, address, scratch }
     }
 
+    /// The directory that an executor has its temporary files in.
+    pub fn scratch(&self, executor: usize) -> &Path {
+        self.scratch[executor].path()
+    }
+
     /// The rows that an executor has written for other processes, as files: `DIRECTORY/JOB/STAGE/…`.
     pub fn written(&self, executor: usize) -> Vec<PathBuf> {
         let mut files = Vec::new();

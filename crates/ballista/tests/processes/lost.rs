@@ -2,7 +2,7 @@
 //! that says why. It does not hang, and no rows come twice. `docs/scale.md` says how long that takes.
 
 use crate::answers::{alone, ask_with, filled};
-use crate::cluster::{Cluster, answered};
+use crate::cluster::{Cluster, answered, larch};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -84,4 +84,19 @@ fn a_query_has_its_answer_although_an_executor_is_paused() {
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
     cluster.executors[0].signal("CONT");
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
+}
+
+#[test]
+fn an_executor_that_is_killed_leaves_no_files_once_another_one_has_started() {
+    let mut cluster = Cluster::start();
+    cluster.executors[0].kill();
+    let directories = |executor: usize| std::fs::read_dir(cluster.scratch(executor)).expect("it is there").count();
+    assert_eq!([0, 1].map(directories), [1, 1]);
+    for executor in [0, 1] {
+        // It finds no scheduler, so it ends, and takes its own directory with it.
+        let mut next = larch(&["sql-executor", "--scheduler", "127.0.0.1:1"]);
+        let output = next.env("TMPDIR", cluster.scratch(executor)).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!([0, 1].map(directories), [0, 1], "the one that lives keeps its own");
 }

@@ -1,0 +1,117 @@
+//! The directory of an executor, for rows on their way between processes and for what does not fit in memory. It goes with the executor. If
+//! the executor is killed, the next one that starts on this machine removes it.
+//!
+//! ```text
+//! PARENT/larch-executor-5cVx1q/LOCK     held as long as the executor lives
+//! PARENT/larch-executor-5cVx1q/rows     what Ballista writes
+//! ```
+//!
+//! PARENT may be shared with other users and programs. Only directories of the same user are looked at, and no link is followed.
+
+#![allow(clippy::disallowed_methods, reason = "files of another program, which no simulated run has")]
+
+use os::{Lock, Machine};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const LOCK: &str = "LOCK";
+const ROWS: &str = "rows";
+const PREFIX: &str = "larch-executor-";
+
+/// How often making a directory is tried. Each try fails only if another executor has taken it for one that was left.
+const ATTEMPTS: u32 = 100;
+
+/// A directory that goes with this value.
+#[derive(Debug)]
+pub struct Work {
+    /// It is removed before the lock is given back.
+    directory: TempDir,
+    #[expect(dead_code, reason = "it tells others that the executor lives, until it is dropped")]
+    lock: Box<dyn Lock>,
+}
+
+impl Work {
+    /// Makes a directory in `parent`, and removes those there whose executors have died.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub fn make(parent: &Path) -> io::Result<Self> {
+        let disk = Machine::real().disk;
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+            match disk.lock(&directory.path().join(LOCK)) {
+                Ok(lock) => {
+                    fs::create_dir(directory.path().join(ROWS))?;
+                    remove_left(parent, directory.path());
+                    return Ok(Self { directory, lock });
+                }
+                // Another executor has taken it for one that was left.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| ErrorKind::NotFound.into()))
+    }
+
+    /// Where Ballista writes.
+    pub fn rows(&self) -> PathBuf {
+        self.directory.path().join(ROWS)
+    }
+}
+
+/// Removes the directories of executors in `parent`, other than `own`, whose locks nobody holds. What cannot be removed stays for the next
+/// executor.
+fn remove_left(parent: &Path, own: &Path) {
+    let disk = Machine::real().disk;
+    let Ok(user) = fs::symlink_metadata(own).map(|own| own.uid()) else { return };
+    let is_ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user);
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && path != own
+            && is_ours(&path)
+            && let Ok(lock) = disk.lock(&path.join(LOCK))
+        {
+            fs::remove_dir_all(&path).ok();
+            drop(lock);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kit::Scratch;
+
+    fn names(parent: &Path) -> Vec<PathBuf> {
+        fs::read_dir(parent).expect("it is there").map(|entry| entry.expect("it can be read").path()).collect()
+    }
+
+    #[test]
+    fn a_directory_goes_with_its_executor_and_that_of_a_dead_one_with_the_next() {
+        let scratch = Scratch::new("ballista-work");
+        let parent = scratch.path();
+        let living = Work::make(parent).expect("it is made");
+        let dead = parent.join(format!("{PREFIX}dead00"));
+        fs::create_dir_all(dead.join(ROWS).join("job")).expect("it is made");
+        fs::write(dead.join(ROWS).join("job/data"), "rows").expect("it is written");
+        let elsewhere = parent.join("elsewhere");
+        fs::create_dir(&elsewhere).expect("it is made");
+        fs::write(elsewhere.join("kept"), "").expect("it is written");
+        let link = parent.join(format!("{PREFIX}link00"));
+        std::os::unix::fs::symlink(&elsewhere, &link).expect("it is made");
+        let next = Work::make(parent).expect("it is made");
+        assert!(!dead.exists());
+        assert!(living.rows().is_dir() && next.rows().is_dir(), "executors that live keep theirs");
+        assert_eq!(names(&elsewhere), [elsewhere.join("kept")], "no link is followed");
+        drop((living, next));
+        let mut left = names(parent);
+        left.sort();
+        assert_eq!(left, [elsewhere, link]);
+    }
+}
