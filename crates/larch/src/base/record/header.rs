@@ -125,7 +125,7 @@ impl Header {
         self.kind == LogKind::WriteAhead && self.features & BEGIN_RECORD != 0
     }
 
-    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         assert!(self.log_id != 0 && self.number != 0, "log ids and file numbers start at 1");
         let (previous_number, previous_end) =
             self.previous.map_or((0, 0), |previous| (previous.number, previous.end.at));
@@ -147,7 +147,7 @@ impl Header {
         bytes
     }
 
-    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Unreadable> {
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Unreadable> {
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let corrupt = |why: &str| Err(Unreadable::from(why));
