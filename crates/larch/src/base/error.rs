@@ -534,10 +534,12 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, without a change of the program and without a new open: there was no room, other
-    /// transactions were in the way, something is in use by another process, or the files of a read were replaced.
+    /// Whether the same call may succeed later, without a change of the program and without a new open: no room was
+    /// left, a store was away, other transactions were in the way, another process uses something, or the files of a
+    /// read were replaced.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
+            || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)
             || matches!(
                 self,
                 Self::Full { .. }
@@ -640,5 +642,27 @@ mod tests {
             "values of the files in shard are not split, those of table users are split into hot and cold; build the files with the \
              groups of the table, or take them into another table",
         );
+    }
+
+    #[test]
+    fn an_error_says_what_kind_it_is_and_whether_to_try_again() {
+        let io = |kind: ErrorKind| Error::io("write", Path::new("db/1.log"), kind.into());
+        let full = || Error::Full { what: "the write buffer is full", cause: Box::new(io(ErrorKind::StorageFull)) };
+        for (error, kind, is_retryable) in [
+            (io(ErrorKind::StorageFull), ErrorKind::StorageFull, true),
+            (full(), ErrorKind::StorageFull, true),
+            (io(os::store::UNAVAILABLE), os::store::UNAVAILABLE, true),
+            (io(ErrorKind::PermissionDenied), ErrorKind::PermissionDenied, false),
+            (Error::Locked("db".into()), ErrorKind::ResourceBusy, true),
+            (Error::NoSuchTable("t".to_owned()), ErrorKind::NotFound, false),
+            (Error::TableExists("t".to_owned()), ErrorKind::AlreadyExists, false),
+            (Error::Cancelled("the check"), ErrorKind::Interrupted, false),
+            (Error::OwnWrites("t".to_owned()), ErrorKind::Other, false),
+        ] {
+            assert_eq!((error.kind(), error.is_retryable()), (kind, is_retryable), "{error}");
+            let text = error.to_string();
+            let error = std::io::Error::from(error);
+            assert_eq!((error.kind(), error.to_string()), (kind, text));
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Writes of a table, each of which is one commit. It checks the row; committing is `write/`, and what a write changes in indexes is
-//! `indexes/`.
+//! Writes of a table, each of which is one commit. It checks the row; committing is `write/`, and what a write changes
+//! in indexes is `indexes/`.
 
 use super::attempts::transact;
 use super::table::Table;
@@ -13,8 +13,8 @@ use os::sync::Arc;
 use sst::KeyRange;
 
 impl Table {
-    /// Commits the operations that `fill` gives. In a table with indexes they depend on the rows of before, so a transaction commits
-    /// them.
+    /// Commits the operations that `fill` gives. In a table with indexes they depend on the rows of before, so a
+    /// transaction commits them.
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
@@ -143,9 +143,10 @@ impl Table {
     }
 
     /// Removes every key in `range`. It costs one small write, whatever the number of rows. An empty range removes
-    /// nothing. If the table has [indexes](Table::create_index), it reads the rows of the range and erases their entries, all in one
-    /// commit, in bounded memory. It begins again if another commit writes to the range meanwhile, and after some conflicts other commits
-    /// wait for it, see [`Database::transact`](crate::Database::transact): remove a large range in pieces if they must not.
+    /// nothing. If the table has [indexes](Table::create_index), it reads the rows of the range and erases their
+    /// entries, all in one commit, in bounded memory. It begins again if another commit writes to the range meanwhile,
+    /// and after some conflicts other commits wait for it, see [`Database::transact`](crate::Database::transact):
+    /// remove a large range in pieces if they must not.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -183,8 +184,9 @@ impl Table {
         self.remove_range(..)
     }
 
-    /// Inserts all `rows`, in commits of about a megabyte each, in their order. After an error the rows of the commits before stay. Rows
-    /// that have to become visible together go into one [`Batch`](crate::Batch), and [`Table::import`] is faster for very many rows.
+    /// Inserts all `rows`, in commits of about a megabyte each, in their order. After an error the rows of the commits
+    /// before stay. Rows that have to become visible together go into one [`Batch`](crate::Batch), and
+    /// [`Table::import`] is faster for very many rows.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -205,7 +207,8 @@ impl Table {
         for (key, value) in rows {
             let (key, value) = (key.as_ref(), value.as_ref());
             let checked = self.check_row(key, value);
-            if checked.is_err() || ops.bytes().len() + key.len() + value.len() > EXTEND_BYTES {
+            let is_full = ops.bytes().len() + key.len() + value.len() > EXTEND_BYTES;
+            if !ops.is_empty() && (is_full || checked.is_err()) {
                 self.commit_ops(std::mem::take(&mut ops))?;
             }
             checked?;

@@ -8,6 +8,7 @@ mod values;
 
 use super::*;
 use crate::Error;
+use crate::Readable;
 use crate::handle::database::Database;
 use os::Machine;
 use sst::MAX_KEY_BYTES;
@@ -173,4 +174,35 @@ fn a_dump_of_a_table_shows_its_groups_and_reads_nothing_unless_asked() {
     let rows = dumped(DumpDetail::Rows);
     assert_eq!(rows.matches("put \"small\"").count(), 3_000);
     assert_eq!(rows.matches(&format!("\"{}\"… (100 bytes)", "c".repeat(64))).count(), 3_000);
+}
+
+#[test]
+fn extend_commits_a_megabyte_at_a_time_and_what_comes_before_a_bad_row() {
+    let (machine, _) = Machine::simulated(1);
+    let db = Database::builder("db").machine(machine).write_buffer_bytes(64 << 20).open().expect("the disk works");
+    let table = table(&db, "t", &[]);
+    let before = db.version();
+    table.extend((0..25_u32).map(|i| (i.to_be_bytes(), vec![b'x'; 100_000]))).expect("the disk works");
+    assert_eq!(table.len().expect("the disk works"), 25);
+    assert_eq!(db.version().0 - before.0, 3, "ten rows, ten rows, five rows");
+
+    let long = vec![b'k'; MAX_KEY_BYTES + 1];
+    let rows = [(b"a".to_vec(), "1"), (long, "2"), (b"b".to_vec(), "3")];
+    assert!(matches!(table.extend(rows), Err(Error::KeyTooLong { .. })));
+    assert!(table.contains_key("a").expect("the disk works") && !table.contains_key("b").expect("the disk works"));
+    table.extend(None::<(&str, &str)>).expect("nothing is no work");
+    table.clear().expect("the disk works");
+    assert!(table.is_empty().expect("the disk works"));
+}
+
+#[test]
+fn a_table_of_parts_says_whether_it_is_empty() {
+    let db = database();
+    let table = table(&db, "t", &["a", "b"]);
+    assert!(table.is_empty().expect("the disk works"));
+    table.insert_parts("k", &["1", "2"]).expect("the disk works");
+    assert!(!table.is_empty().expect("the disk works"));
+    let mut tx = db.begin().expect("the disk works");
+    tx.remove(&table, "k").expect("the disk works");
+    assert!(tx.reader(&table).expect("of this database").is_empty().expect("the disk works"));
 }
