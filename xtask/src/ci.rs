@@ -18,10 +18,15 @@ struct Step {
 }
 
 /// Cheap steps first, so that a small mistake is told in seconds.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
     Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
+    Step {
+        name: "features",
+        variable: None,
+        arguments: "clippy --package larch-db --all-targets --all-features -- -D warnings",
+    },
     Step { name: "test", variable: None, arguments: "x test" },
     // Libraries only: the binary `larch` would write its pages over those of the library `larch`.
     Step {

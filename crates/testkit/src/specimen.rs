@@ -155,7 +155,7 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
     plain.clone_as("clone")?;
     of.share("plain", "clone", true, |_| true);
     plain.split_off("row016", "upper")?;
-    of.share("plain", "upper", false, |key| key >= b"row016");
+    of.share("plain", "upper", false, |key| key >= &b"row016"[..]);
     let altered = |options: &mut TableOptions| options.compression = Compression::Lz4;
     flat.alter(altered)?;
     of.table("empty", usual)?;

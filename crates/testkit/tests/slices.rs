@@ -61,7 +61,7 @@ fn check_rows(db: &Database, table: &Table, expected: &[u32]) {
         keys(all.range(key(990)..key(3010)).collect()),
         wanted
             .iter()
-            .filter(|wanted| (key(990).into_bytes()..key(3010).into_bytes()).contains(wanted))
+            .filter(|wanted| (key(990).into_bytes()..key(3010).into_bytes()).contains(*wanted))
             .cloned()
             .collect::<Vec<_>>()
     );

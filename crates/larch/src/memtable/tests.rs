@@ -123,7 +123,7 @@ fn a_read_gives_the_newest_version_at_or_before_its_own() {
                     Direction::Forward => (Bound::Included(key.as_slice()), around.edge.as_ref().map(Vec::as_slice)),
                     Direction::Backward => (around.edge.as_ref().map(Vec::as_slice), Bound::Included(key.as_slice())),
                 };
-                if (near, far).contains(other.as_slice()) {
+                if RangeBounds::<[u8]>::contains(&(near, far), other.as_slice()) {
                     let there = model.cover(&other, at);
                     assert_eq!(there, cover, "seed {seed}: {other:?} beside {key:?} at {at} in {:?}", erases());
                 }
