@@ -1,12 +1,13 @@
-//! The directory of an executor, for rows on their way between processes and for what does not fit in memory. It goes with the executor. If
-//! the executor is killed, the next one that starts on this machine removes it.
+//! The directory of an executor, for rows on their way between processes and for what does not fit in memory. It is
+//! removed when the executor ends. If the executor is killed, the next one that starts on this machine removes it.
 //!
 //! ```text
 //! PARENT/larch-executor-5cVx1q/LOCK     held as long as the executor lives
 //! PARENT/larch-executor-5cVx1q/rows     what Ballista writes
 //! ```
 //!
-//! PARENT may be shared with other users and programs. Only directories of the same user are looked at, and no link is followed.
+//! PARENT may be shared with other users and programs. Only directories of the same user are looked at, and no link is
+//! followed.
 
 #![allow(clippy::disallowed_methods, reason = "files of another program, which no simulated run has")]
 
@@ -21,7 +22,8 @@ const LOCK: &str = "LOCK";
 const ROWS: &str = "rows";
 const PREFIX: &str = "larch-executor-";
 
-/// How often making a directory is tried. Each try fails only if another executor has taken it for one that was left.
+/// How often making a directory is tried. A try fails only if another executor removes the directory before its lock is
+/// held.
 const ATTEMPTS: u32 = 100;
 
 /// A directory that goes with this value.
@@ -44,13 +46,15 @@ impl Work {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-            match disk.lock(&directory.path().join(LOCK)) {
-                Ok(lock) => {
-                    fs::create_dir(directory.path().join(ROWS))?;
+            let lock_path = directory.path().join(LOCK);
+            let locked = disk.lock(&lock_path);
+            match locked.and_then(|lock| fs::create_dir(directory.path().join(ROWS)).map(|()| lock)) {
+                Ok(lock) if lock_path.exists() => {
                     remove_left(parent, directory.path());
                     return Ok(Self { directory, lock });
                 }
-                // Another executor has taken it for one that was left.
+                // Another executor took it for one that was left, and has removed it before it was locked, or meanwhile.
+                Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => return Err(error),
             }
@@ -64,8 +68,8 @@ impl Work {
     }
 }
 
-/// Removes the directories of executors in `parent`, other than `own`, whose locks nobody holds. What cannot be removed stays for the next
-/// executor.
+/// Removes each directory of an executor in `parent`, except `own`, that no process has locked. If a directory cannot
+/// be removed, it stays for the next executor.
 fn remove_left(parent: &Path, own: &Path) {
     let disk = Machine::real().disk;
     let Ok(user) = fs::symlink_metadata(own).map(|own| own.uid()) else { return };

@@ -26,7 +26,8 @@ fn begin(cluster: &Cluster, database: &Path) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Waits until `executor` has written the files of so many `partitions` of `stage`. It panics if the query ends before that.
+/// Waits until `executor` has written the files of at least `partitions` partitions of `stage`. It panics if the query
+/// ends before that.
 fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, query: &mut Child) {
     let is_of_stage = |path: &std::path::PathBuf| path.iter().rev().nth(2).is_some_and(|name| name == stage);
     while cluster.written(executor).iter().filter(|path| is_of_stage(path)).count() < partitions {
