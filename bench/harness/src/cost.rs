@@ -119,9 +119,10 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// What an operation costs the client itself, in nanoseconds, if it costs `noop_nanos` on a store that does
-    /// nothing, and there were so many: this and what was spent to wait for a time. The rest of `client_nanos` is the
-    /// store's. It is never more than what the client threads used, as `noop_nanos` of another moment may be.
+    /// What each of `operations` operations cost the client itself, in nanoseconds, if one costs `noop_nanos` on a store
+    /// that does nothing: `noop_nanos`, and its share of the time that was spent in waits for a moment. The store used
+    /// the rest of `client_nanos`. The result is at most what the client threads used; `noop_nanos`, which another
+    /// moment measured, can be more.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)

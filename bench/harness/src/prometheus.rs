@@ -1,5 +1,5 @@
-//! A run that goes on, for Prometheus to watch: what was counted so far, in its text format, over HTTP. It is told of
-//! every interval when the interval is shown, so that clients are not slower for it. It does not know who asks.
+//! Serves the counts of a run that is under way over HTTP, in the text format of Prometheus. The run hands over each
+//! interval when it shows the interval, so that clients do not become slower. This file does not know who asks.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark is watched on the real machine")]
 

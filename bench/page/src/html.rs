@@ -105,8 +105,8 @@ fn table(shown: &Table, out: &mut String) {
     push(out, format_args!("</tbody></table></div>\n"));
 }
 
-/// A table has at most this many rows of points, and a lane this many times: more nobody reads, and they would be most
-/// of a page.
+/// The most rows of points in a table, and the most times in a lane. Nobody reads more, and they would take most of a
+/// page.
 const MOST_ROWS: usize = 200;
 
 /// The points of all lines, a row for each place on the axis, or for every so-manieth.

@@ -1,8 +1,9 @@
 //! Filters of outer merge joins, so that they can be asked about a row that has no partner.
 //!
-//! `SortMergeJoinExec` of DataFusion 55.2 evaluates the filter of an outer join also for rows whose keys have no equal on the other side,
-//! with NULL in place of the other side. It discards what comes out, but the schema of the filter says of a column without NULL that it has
-//! none, so the query ends with `Column 'y' is declared as non-nullable but contains null values`:
+//! `SortMergeJoinExec` of DataFusion 55.2 evaluates the filter of an outer join also for rows whose keys have no equal
+//! on the other side, with NULL in place of the other side. It discards what comes out, but the schema of the filter
+//! says that such a column has no NULL, so the query ends with `Column 'y' is declared as non-nullable but contains
+//! null values`:
 //!
 //! ```text
 //! SELECT * FROM a LEFT JOIN b ON a.x = b.x AND a.y < b.y       a: (1, 5)  b: (2, 9)       filter: 5 < NULL

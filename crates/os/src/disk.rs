@@ -172,9 +172,9 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
-    /// The same file system, on which paths in `directory`, which is there, mean what is in this directory, wherever it
-    /// is moved and whatever comes to its old place. `None` where a directory is its name, as in a store: then this
-    /// disk is used on.
+    /// The same file system, on which paths in `directory`, which must exist, keep to the directory that has this path
+    /// now: if it is moved, its new place is used, and a directory that comes to its old place is not. `None` where a
+    /// directory is nothing but its name, as in a store: then the caller goes on with this disk.
     ///
     /// Once a lock is taken in the directory, names in it are made, changed and removed only while the lock file has
     /// its name, and a sync succeeds only if it had one afterwards: another process that takes a lock of this name

@@ -160,8 +160,9 @@ impl Wheel {
         }
     }
 
-    /// A time before which nobody's comes; `u64::MAX` if nobody waits. It is the first one's own time, unless the next
-    /// slot that has someone has only those of later revolutions: then it is the beginning of its tick.
+    /// A time before which no waiter is due; `u64::MAX` if no client waits. Mostly it is the time of the first waiter.
+    /// If the next slot in use has only waiters of later revolutions, it is the time at which the tick of that slot
+    /// begins.
     pub(crate) fn next<W: Waiter>(&mut self, waiters: &mut [W]) -> u64 {
         if let Some(next) = self.next {
             return next;

@@ -15,8 +15,9 @@ use pages::PageCache;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// `machine` with a disk on which `directory`, if it is there, stays the one that it is now, wherever it is moved and
-/// whatever comes to its old place.
+/// A machine like `machine`, whose disk keeps to the directory that has the path `directory` now. If that directory is
+/// moved, its new place is used; if another directory gets the path, that one is not used. Without a directory of this
+/// path, it is `machine` itself.
 ///
 /// # Errors
 ///

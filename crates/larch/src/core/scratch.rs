@@ -148,8 +148,8 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
     Err(last.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
-/// Removes the directories in `parent`, other than `own`, whose locks nobody holds. What cannot be removed stays for
-/// the next process.
+/// Removes each directory in `parent`, except `own`, that no process has locked. If a directory cannot be removed, it
+/// stays for the next process.
 fn remove_left(disk: &dyn Disk, parent: &Path, own: &Path) {
     let is_number = |number: &str| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_one = |name: &str| name.strip_prefix(PREFIX).is_some_and(is_number);

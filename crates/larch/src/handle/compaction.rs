@@ -8,8 +8,8 @@ use crate::core::Core;
 use crate::write::flush::flush_all;
 use os::sync::Arc;
 
-/// Writes all rows in memory to files, and merges everything that a table has into its deepest level, unless `limit` ends it before.
-/// `progress` receives the bytes that were read and the bytes to read in all.
+/// Writes all rows in memory to files, and merges everything that a table has into its deepest level, unless `limit`
+/// ends it before. `progress` receives the bytes that were read and the bytes to read in all.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Writes of a row that depend on what is there. Each is a small transaction that is done again when another commit contradicts it.
+//! Writes of a row that depend on what is there. Each is a small transaction that is done again when another commit
+//! contradicts it.
 
 use super::attempts::transact;
 use super::readable::Readable;
@@ -38,8 +39,8 @@ impl Table {
         Ok(is_new)
     }
 
-    /// Sets `key` to `new`, or removes it if that is `None`, if the key has the value `old`, or none if that is `None`. Otherwise the
-    /// inner result is an error with the value that the key has.
+    /// Sets `key` to `new`, or removes it if that is `None`, if the key has the value `old`, or none if that is `None`.
+    /// Otherwise the inner result is an error with the value that the key has.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -79,8 +80,8 @@ impl Table {
         Ok(swapped)
     }
 
-    /// Sets `key` to what `update` makes of its value, or removes it if that is `None`. Returns the value that the key had. `update` is
-    /// called again if another commit writes the key meanwhile.
+    /// Sets `key` to what `update` makes of its value, or removes it if that is `None`. Returns the value that the key
+    /// had. `update` is called again if another commit writes the key meanwhile.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -157,8 +158,8 @@ impl Table {
         self.fetch_update(key, |_| None)
     }
 
-    /// Removes the row with the least key, and returns it; `None` if the table is empty. No two callers get the same row, so a table can
-    /// be a queue.
+    /// Removes the row with the least key, and returns it; `None` if the table is empty. No two callers get the same
+    /// row, so a table can be a queue.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

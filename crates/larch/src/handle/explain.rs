@@ -1,8 +1,8 @@
-//! Explains a read: which files it visited and why, which pages it found in memory, which it read, and how often it waited. It
-//! does not know how a read works.
+//! Explains a read: which files it visited and why, which pages it found in memory, which it read, and how often it
+//! waited. It does not know how a read works.
 //!
-//! A read is explained by doing it: the code of [`Reader::get`] and [`Reader::range`] runs on a session that takes notes. This
-//! file adds to the notes which files were left out because of their bounds.
+//! A read is explained by doing it: the code of [`Reader::get`] and [`Reader::range`] runs on a session that takes
+//! notes. This file adds to the notes which files were left out because of their bounds.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
@@ -34,7 +34,8 @@ mod text;
 pub use pages::notes::PageFound;
 pub use store::ExplainedStore;
 
-/// What a read did, from [`Table::explain_get`](crate::Reader::explain_get) and [`Table::explain_scan`](crate::Reader::explain_scan). It can be printed as a table for people.
+/// What a read did, from [`Table::explain_get`](crate::Reader::explain_get) and
+/// [`Table::explain_scan`](crate::Reader::explain_scan). It can be printed as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -134,7 +135,8 @@ pub enum Verdict {
     Erased,
     /// The key is within the bounds of the file, but the file has no version of it.
     Nothing,
-    /// The key is within the bounds of the file, but its filter tells that the file does not have it. No data page was used.
+    /// The key is within the bounds of the file, but its filter tells that the file does not have it. No data page was
+    /// used.
     SavedByFilter,
     /// A scan went through the file, or many keys were looked up in it.
     Walked,
@@ -146,8 +148,8 @@ pub enum Verdict {
 pub struct ExplainedPages {
     /// The kind.
     pub kind: PageKind,
-    /// Pages that were found in memory. A page counts once in each step, even if the step ran several times. The first use of a
-    /// page that this read has loaded itself is no hit.
+    /// Pages that were found in memory. A page counts once in each step, even if the step ran several times. The first
+    /// use of a page that this read has loaded itself is no hit.
     pub hits: u64,
     /// Pages that were missing and were read from disk.
     pub faults: u64,
@@ -218,8 +220,8 @@ impl Explanation {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// Gets `key` as [`Reader::get`] does, and returns what this took instead of what was found. What a transaction has written itself
-    /// is not looked at.
+    /// Gets `key` as [`Reader::get`] does, and returns what this took instead of what was found. What a transaction has
+    /// written itself is not looked at.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -244,8 +246,8 @@ impl<V: Content> Reader<'_, V> {
         self.look(|table| self.explain_get_in(table, key.as_ref()))
     }
 
-    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See [`Reader::range`]
-    /// and [`Range::limit`](crate::Range::limit).
+    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See
+    /// [`Reader::range`] and [`Range::limit`](crate::Range::limit).
     ///
     /// # Errors
     ///
@@ -367,8 +369,9 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl Index {
-    /// Reads the rows whose keys in the index are in `range`, at most `limit` of them, as [`Index::range_by`] does, and returns what this
-    /// took instead of the rows: pages of the index, pages of rows, and rounds. All parts of the rows are read.
+    /// Reads the rows whose keys in the index are in `range`, at most `limit` of them, as [`Index::range_by`] does, and
+    /// returns what this took instead of the rows: pages of the index, pages of rows, and rounds. All parts of the rows
+    /// are read.
     ///
     /// # Errors
     ///
@@ -456,8 +459,8 @@ impl Known {
         })
     }
 
-    /// Makes the explanation from the notes of the session and from what the read found. `verdict` gives the outcome for the
-    /// file at a place in the order of visits; that the filter saved the visit is decided here.
+    /// Makes the explanation from the notes of the session and from what the read found. `verdict` gives the outcome
+    /// for the file at a place in the order of visits; that the filter saved the visit is decided here.
     fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {

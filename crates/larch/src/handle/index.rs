@@ -1,4 +1,5 @@
-//! An index of a table as its users read and check it. It turns arguments into what reads take, and does no work itself.
+//! An index of a table as its users read and check it. It turns arguments into what reads take, and does no work
+//! itself.
 
 use super::table::Table;
 use crate::base::bounds::{self, IntoKeyRange};
@@ -13,10 +14,11 @@ use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use std::ops::RangeInclusive;
 
-/// An index of a table: the rows by other keys than their own. Made by [`Table::create_index`] and [`Table::index`]. Cloning shares it.
+/// An index of a table: the rows by other keys than their own. Made by [`Table::create_index`] and [`Table::index`].
+/// Cloning shares it.
 ///
-/// Every commit keeps its entries, so a reader finds in the index what it finds in the table. All reads of a call see one version.
-/// [`Readable`](crate::Readable) has the same functions for snapshots and transactions.
+/// Every commit keeps its entries, so a reader finds in the index what it finds in the table. All reads of a call see
+/// one version. [`Readable`](crate::Readable) has the same functions for snapshots and transactions.
 #[derive(Clone, Debug)]
 pub struct Index {
     table: Table,
@@ -80,12 +82,13 @@ impl Index {
         self.range_by(key_range(index_key.as_ref())).all_async().await
     }
 
-    /// The rows whose keys in the index are in `range`, in the order of the index, from either end. A row with several such keys comes
-    /// once for each. Rows are fetched in rounds of up to 128, many pages at a time.
+    /// The rows whose keys in the index are in `range`, in the order of the index, from either end. A row with several
+    /// such keys comes once for each. Rows are fetched in rounds of up to 128, many pages at a time.
     ///
     /// # Errors
     ///
-    /// Making it never fails. It answers with the errors of [`Index::get_by`], and goes on answering with its first error.
+    /// Making it never fails. It answers with the errors of [`Index::get_by`], and goes on answering with its first
+    /// error.
     pub fn range_by(&self, range: impl IntoKeyRange) -> RangeBy {
         self.table.range_by(self, range)
     }
@@ -95,8 +98,8 @@ impl Index {
         self.range_by(range).into()
     }
 
-    /// The entries of the index whose keys are in `range`, in order, from either end. No row is read, so this is the way to count, and
-    /// to read what the index has by itself.
+    /// The entries of the index whose keys are in `range`, in order, from either end. No row is read, so this is the
+    /// way to count, and to read what the index has by itself.
     pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
         self.table.entries(self, range)
     }
@@ -117,12 +120,13 @@ impl Index {
         Ok(())
     }
 
-    /// Compares the index with its table, both at one version. `progress` receives the rows and entries that were looked at so far.
+    /// Compares the index with its table, both at one version. `progress` receives the rows and entries that were
+    /// looked at so far.
     ///
     /// # Errors
     ///
-    /// A difference is no error: it is in the result. [`Error::NoExtractor`] if nothing makes the keys of the index; otherwise as
-    /// [`Table::get`](crate::Reader::get).
+    /// A difference is no error: it is in the result. [`Error::NoExtractor`] if nothing makes the keys of the index;
+    /// otherwise as [`Table::get`](crate::Reader::get).
     pub fn check(&self, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
         self.check_until(&Limit::none(&self.table.core().env.machine.clock), progress)
     }
@@ -149,8 +153,8 @@ impl<V: Content> Reader<'_, V> {
         rows.map(|row| row.map(|(entry, content)| (entry.row_key().into(), content))).collect()
     }
 
-    /// The rows whose keys in `index`, which is one of the table, are in `range`, in the order of the index, from either end. See
-    /// [`Index::range_by`].
+    /// The rows whose keys in `index`, which is one of the table, are in `range`, in the order of the index, from
+    /// either end. See [`Index::range_by`].
     pub fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy<V> {
         let rows = RangeBy::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {
@@ -159,7 +163,8 @@ impl<V: Content> Reader<'_, V> {
         }
     }
 
-    /// The entries of `index`, which is one of the table, whose keys are in `range`, without their rows. See [`Index::entries`].
+    /// The entries of `index`, which is one of the table, whose keys are in `range`, without their rows. See
+    /// [`Index::entries`].
     pub fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries {
         let entries = Entries::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {

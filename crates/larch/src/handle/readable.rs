@@ -15,8 +15,8 @@ use sst::Limits;
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
-/// [`Readable::reader`] gives what reads a table there; all other functions are made of it and do what those of [`Reader`] with the same
-/// names do. Behind `dyn Readable` there are [`Readable::reader`] and [`Readable::select`].
+/// [`Readable::reader`] gives what reads a table there; all other functions are made of it and do what those of
+/// [`Reader`] with the same names do. Behind `dyn Readable` there are [`Readable::reader`] and [`Readable::select`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -186,8 +186,8 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.multi_get_async(&keys).await }
     }
 
-    /// Loads the pages that reading `range` of `table` from its start will need, see [`Reader::prefetch`]. A transaction does not depend
-    /// on what it has only loaded.
+    /// Loads the pages that reading `range` of `table` from its start will need, see [`Reader::prefetch`]. A
+    /// transaction does not depend on what it has only loaded.
     ///
     /// # Errors
     ///
@@ -263,8 +263,8 @@ pub trait Readable: Sync {
         self.reader(table)?.last_key_value()
     }
 
-    /// A cursor over all rows of `table`. See [`Reader::cursor`]. If the table belongs to another database, the cursor answers
-    /// with [`Error::ForeignTable`](crate::Error::ForeignTable).
+    /// A cursor over all rows of `table`. See [`Reader::cursor`]. If the table belongs to another database, the cursor
+    /// answers with [`Error::ForeignTable`](crate::Error::ForeignTable).
     fn cursor(&self, table: &Table) -> Cursor
     where
         Self: Sized,
@@ -287,7 +287,8 @@ pub trait Readable: Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the index belongs to another database; otherwise as [`Index::get_by`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the index belongs to another database; otherwise as
+    /// [`Index::get_by`].
     fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>>
     where
         Self: Sized,
@@ -312,7 +313,8 @@ pub trait Readable: Sync {
         rows.all_async()
     }
 
-    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See [`Index::range_by`].
+    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See
+    /// [`Index::range_by`].
     fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy
     where
         Self: Sized,

@@ -7,7 +7,8 @@ use crate::read::{Content, Reader};
 use crate::view::part_list::PartList;
 use crate::view::value::Parts;
 
-/// A table seen through some of its column groups, made by [`Table::select`]. Cloning is cheap. Its verbs are those of every [`Reader`].
+/// A table seen through some of its column groups, made by [`Table::select`]. Cloning is cheap. Its verbs are those of
+/// every [`Reader`].
 ///
 /// A read gives the parts of a row in the order in which the groups were named, and reads no page of other groups. The
 /// first group of the table lies with the keys; the parts in other groups are found after the key, all together. A

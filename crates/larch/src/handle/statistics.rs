@@ -14,9 +14,9 @@ use sst::KeyRange;
 use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
-/// Statistics of a table, as of now or of a snapshot. In a transaction a statistic counts as a read of its range. It does not count rows
-/// that the transaction has written itself, so it is refused with [`Error::OwnWrites`](crate::Error::OwnWrites) after the first write to
-/// the table.
+/// Statistics of a table, as of now or of a snapshot. In a transaction a statistic counts as a read of its range. It
+/// does not count rows that the transaction has written itself, so it is refused with
+/// [`Error::OwnWrites`](crate::Error::OwnWrites) after the first write to the table.
 ///
 /// Estimates read index nodes and no data pages. Only a data page knows which of its rows lie before an end of the
 /// range, so an estimate is an interval, which always contains the true number. What the manifest says is enough for
@@ -116,8 +116,8 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
 
-    /// How many rows a reader sees, exactly: [`Reader::count_exact`] of all keys. It costs what that costs, unlike the length of a
-    /// collection in memory; [`Reader::count`] is fast.
+    /// How many rows a reader sees, exactly: [`Reader::count_exact`] of all keys. It costs what that costs, unlike the
+    /// length of a collection in memory; [`Reader::count`] is fast.
     ///
     /// # Errors
     ///

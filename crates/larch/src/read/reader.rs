@@ -1,5 +1,6 @@
-//! One table as one reader sees it: as of now, at a pinned version or in a transaction, whole values or some parts of them. Every read of
-//! rows goes through it, in the form that the caller chose: it waits for pages, it never waits, or it is a future.
+//! One table as one reader sees it: as of now, at a pinned version or in a transaction, whole values or some parts of
+//! them. Every read of rows goes through it, in the form that the caller chose: it waits for pages, it never waits, or
+//! it is a future.
 
 use super::again::Again;
 use super::content::Content;
@@ -28,10 +29,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Reads one table: the verbs of all reads. A [`Table`](crate::Table) is read by one that sees the rows of now, and lends its verbs:
-/// `table.get(…)`. [`Reader::at`] gives one that sees what a snapshot shows, [`Readable::reader`](crate::Readable::reader) one that
-/// sees what a snapshot or a transaction shows, for as long as these are borrowed. `V` is what a read gives of a row: its
-/// [`Value`], or [`Parts`](crate::Parts) of it where column groups were [selected](crate::Table::select).
+/// Reads one table: the verbs of all reads. A [`Table`](crate::Table) is read by one that sees the rows of now, and
+/// lends its verbs: `table.get(…)`. [`Reader::at`] gives one that sees what a snapshot shows,
+/// [`Readable::reader`](crate::Readable::reader) one that sees what a snapshot or a transaction shows, for as long as
+/// these are borrowed. `V` is what a read gives of a row: its [`Value`], or [`Parts`](crate::Parts) of it where column
+/// groups were [selected](crate::Table::select).
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -84,8 +86,8 @@ impl<T> Deref for Lent<'_, T> {
     }
 }
 
-/// Reads rows of one table later, for a read that finds their keys little by little: at the version of that read, and as the
-/// transaction that reads saw its own writes then.
+/// Reads rows of one table later, for a read that finds their keys little by little: at the version of that read, and
+/// as the transaction that reads saw its own writes then.
 #[derive(Clone, Debug)]
 pub(crate) struct LaterReader {
     table: TableHandle,
@@ -97,7 +99,8 @@ pub(crate) struct LaterReader {
 }
 
 impl LaterReader {
-    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one at least.
+    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one
+    /// at least.
     pub fn multi_get_some<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.note(keys);
         self.reader().multi_get_under(keys, AnswerBytes::ROUND, self.own.as_ref())
@@ -492,8 +495,8 @@ impl<V: Content> Reader<'_, V> {
         self.range_within(bounds::owned(&range))
     }
 
-    /// As [`Reader::range`], for futures. The version is kept from now on; files and memory are held only while a future
-    /// waits for a row.
+    /// As [`Reader::range`], for futures. The version is kept from now on; files and memory are held only while a
+    /// future waits for a row.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -618,8 +621,8 @@ impl<V: Content> Reader<'_, V> {
         self.cursor_in(..)
     }
 
-    /// As [`Reader::cursor`], over the rows with keys in `range`. A seek to a key outside of the range goes to the first or the
-    /// last row in it, or finds no row. Nothing is read ahead beyond the range.
+    /// As [`Reader::cursor`], over the rows with keys in `range`. A seek to a key outside of the range goes to the
+    /// first or the last row in it, or finds no row. Nothing is read ahead beyond the range.
     pub fn cursor_in(&self, range: impl IntoKeyRange) -> Cursor<V> {
         let bounds = bounds::owned(&range);
         Cursor::new(self.rows(bounds.clone()), bounds)
@@ -660,7 +663,8 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one at least.
+    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one
+    /// at least.
     pub(crate) fn multi_get_some<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.multi_get_within(keys, AnswerBytes::ROUND)
     }

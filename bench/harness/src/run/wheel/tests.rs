@@ -53,8 +53,8 @@ impl Both {
         }
     }
 
-    /// The wheel's next time, which is no later than the first one's, and that one's own if it is within a revolution
-    /// and nobody waits longer.
+    /// The next time of the wheel. It is not later than the time of the first waiter. It is equal to that time if all
+    /// waiters are due within one revolution.
     fn next(&mut self, now: u64) -> u64 {
         let next = self.wheel.next(&mut self.waiters);
         let first = self.model.first().map_or(u64::MAX, |(due, _)| *due);
