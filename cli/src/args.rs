@@ -1,6 +1,5 @@
 //! The command line: every command and option, with its help.
 
-use crate::commands::sql::QueryFormat;
 use crate::failure::Result;
 use crate::places::{self, Stored};
 use crate::schema::groups::GroupSpec;
@@ -655,6 +654,17 @@ pub struct CheckIndex {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How the rows of an answer are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum QueryFormat {
+    /// A table with lines around its cells, once all rows are there
+    Table,
+    /// Comma-separated values with a header
+    Csv,
+    /// A JSON object on each line
+    Jsonl,
 }
 
 #[derive(Debug, Args)]

@@ -34,6 +34,9 @@ use ::rows::Declaration;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+pub mod columns;
+pub mod indexed;
+
 #[cfg(test)]
 mod tests;
 

@@ -36,12 +36,12 @@ mod size;
 mod storage;
 
 pub use commands::branch::{BranchFound, Branched, Branching};
-pub use commands::sql::{OpenBuilder, Query, QueryFormat, RunQuery, SqlExecutor, SqlProcesses, SqlScheduler};
+pub use commands::sql::{OpenBuilder, Query, RunQuery, SqlExecutor, SqlProcesses, SqlScheduler};
 pub use failure::Failure;
 pub use output::Output;
 
-pub use args::command;
 use args::{Command, IndexCommand, Measured};
+pub use args::{QueryFormat, command};
 pub use places::{MachineOf, Stored};
 
 /// The stores that need no other engine.

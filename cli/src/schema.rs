@@ -5,9 +5,7 @@ use crate::keys::Kind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-pub mod columns;
 pub mod groups;
-pub mod indexed;
 
 #[cfg(test)]
 mod tests;
@@ -92,8 +90,10 @@ impl KeyColumn {
 /// A key column as the command line names it: `name`, `3`, `name:int`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpec {
-    name: String,
-    kind: Kind,
+    /// What the command line calls the column.
+    pub name: String,
+    /// What its values are.
+    pub kind: Kind,
 }
 
 impl std::str::FromStr for KeySpec {
@@ -299,7 +299,7 @@ fn is_label(name: &str) -> bool {
 }
 
 /// Where the column is that the command line calls `name`; `what` it is asked for as.
-fn place(format: Format, columns: &[String], what: &str, name: &str) -> Result<Place, String> {
+pub fn place(format: Format, columns: &[String], what: &str, name: &str) -> Result<Place, String> {
     match format {
         Format::Jsonl => Ok(Place::Name(name.to_string())),
         Format::Csv | Format::Tsv => column_number(columns, what, name).map(Place::Number),

@@ -1,27 +1,16 @@
 //! `larch sql`: statements for a query engine; and the processes with which several engines answer together. The engine is
 //! given by the binary; that of the default workspace has none. It knows no SQL.
 
-use crate::args::{self, Common, Sql};
+use crate::args::{self, Common, QueryFormat, Sql};
 use crate::database;
 use crate::failure::{Failure, Result};
-use crate::schema::columns;
+use crate::layout::columns;
 use larch::{Builder, Database, Follow, Table};
 use os::{Access, FileReader, Machine};
 use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// How the rows of an answer are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum QueryFormat {
-    /// A table with lines around its cells, once all rows are there
-    Table,
-    /// Comma-separated values with a header
-    Csv,
-    /// A JSON object on each line
-    Jsonl,
-}
 
 /// What a query engine is asked.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
-//! Indexes of columns that are named: what their keys are made of, in the language of `docs/format/extractor.md`. Where a column
-//! lies in a row depends on the format, on the key and on the groups; a user names the column and nothing else. It does not read
-//! rows.
+//! Indexes of columns that are named: what their keys are made of, in the language of `docs/format/extractor.md`. Where
+//! a column lies in a row depends on the format, on the key and on the groups; a user names the column and nothing
+//! else. It does not read rows.
 
-use super::{KeySpec, Place, Schema, place};
+use super::Layout;
 use crate::keys::Kind;
-use crate::layout::Layout;
+use crate::schema::{KeySpec, Place, Schema, place};
 use ::rows::{Extractor, quoted};
 
 #[cfg(test)]

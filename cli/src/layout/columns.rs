@@ -1,12 +1,12 @@
-//! What a schema says about the columns of a table, in the language in which `larch sql` reads it (`docs/guide/sql.md`). It
-//! does not read rows.
+//! What a schema says about the columns of a table, in the language in which `larch sql` reads it
+//! (`docs/guide/sql.md`). It does not read rows.
 //!
 //! Each column of the key and each other column that has a name in the header, or a number in the schema, is declared.
 //! Where the columns of a row are not known, as those of a JSON object, its text is one column.
 
-use super::{Format, Place, Schema};
+use super::Layout;
 use crate::keys::Kind;
-use crate::layout::Layout;
+use crate::schema::{Format, Place, Schema};
 
 #[cfg(test)]
 mod tests;
