@@ -9,7 +9,7 @@ use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::measured::PAIRED;
 use crate::outcome::{Ending, Goal, Outcome};
-use harness::cost::Meter;
+use harness::report::Meter;
 use harness::{Failure, Million, Target};
 use kit::goals::Bound;
 use kit::median;

@@ -8,7 +8,7 @@
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::outcome::{Ending, Goal, Outcome};
-use harness::cost::Meter;
+use harness::report::Meter;
 use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use larch::{Cache, Database, Durability, ThreadPool};

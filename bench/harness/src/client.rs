@@ -4,9 +4,10 @@
 //! thousands. It draws everything from its own generator: the same seed and number make the same operations, for any
 //! store and any number of threads.
 
+use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::store::{Failure, Outcome};
+use crate::store::Outcome;
 
 /// What is measured under a name of its own: an index into [`Workload::kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,10 +5,11 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of stores on the machine's own files")]
 
 use crate::clock::Clock;
+use crate::failure::{Failure, Harm};
 use crate::partitions::PartitionRequest;
 use crate::reply::Reply;
 use crate::request::{Fields, Request, Table};
-use crate::store::{Failure, Harm, Outcome, Rows, Session, Store};
+use crate::store::{Outcome, Rows, Session, Store};
 use crate::strings::Strings;
 use crate::target::{Opening, Scheme, Target};
 use crate::transactions::{Checked, Ended};

@@ -2,24 +2,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 
-pub mod million;
 pub mod processes;
 #[cfg(test)]
 mod tests;
 
-pub use million::{Meter, Million};
-
-use crate::client::Workload;
-use crate::measured::Measured;
-use crate::noop::Noop;
-use crate::run::{Length, Plan, RunError, run};
 use crate::store::StoreUse;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// Processor time, memory and context switches of this process in the window of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -164,37 +155,6 @@ pub(crate) struct Clients {
     pub(crate) depth: Option<u64>,
     pub(crate) nanos: u64,
     pub(crate) pausing_nanos: u64,
-}
-
-/// How long [`noop_nanos`] measures at most: values of megabytes take so long to make that few operations say enough.
-pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
-
-/// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten on a store
-/// that does nothing, in a closed loop of this number of `operations`, or of all if they are fewer. The sessions of
-/// that store are like those of the store that it is subtracted from: `depth` is that of [`Cost`], and `clients` those
-/// that share a thread (1 where calls wait). The workload is used up as in any run. It takes [`NOOP_LIMIT`] at most,
-/// and ends when `stop` is set.
-///
-/// # Errors
-///
-/// Those of [`run`].
-pub fn noop_nanos<W: Workload>(
-    workload: &W,
-    clients: usize,
-    depth: Option<usize>,
-    operations: u64,
-    stop: &AtomicBool,
-) -> Result<f64, RunError> {
-    let store = depth.map_or(Noop::waiting(), Noop::flying);
-    let length = Length::Operations(operations.max(clients as u64));
-    let plan = Plan { clients, length, limit: Some(NOOP_LIMIT), ..Plan::default() };
-    let measured = match run(&store, workload, &plan, stop, &mut |_| {}) {
-        // A store that has nothing may be one that nothing succeeds on.
-        Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => *partial,
-        measured => measured?,
-    };
-    let Measured { operations, failed, .. } = measured;
-    Ok(measured.cost.client_nanos as f64 / (operations + failed) as f64)
 }
 
 /// How the process stands at one moment, seen from the thread that gathers.

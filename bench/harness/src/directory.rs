@@ -13,8 +13,8 @@
 #[cfg(test)]
 mod tests;
 
+use crate::failure::Failure;
 use crate::request::Table;
-use crate::store::Failure;
 use crate::target::{Opening, Target};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};

@@ -1,8 +1,9 @@
 //! Inserts that are written many at a time, for stores where a transaction costs more than a row.
 
+use crate::failure::{Failure, Harm};
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::store::{Blocking, Failure, Harm, Outcome};
+use crate::store::{Blocking, Outcome};
 use crate::strings::Strings;
 
 /// A store of keys and values that takes many rows in one transaction.

@@ -1,8 +1,9 @@
 //! Rows on a store that has keys and values only.
 
+use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::{Request, no_partitions, no_transactions};
-use crate::store::{Blocking, Failure, Outcome};
+use crate::store::{Blocking, Outcome};
 use crate::strings::{NotARow, Strings};
 
 /// One thread's way to a store of keys and values.

@@ -1,6 +1,6 @@
 //! Addresses that this process listens at. It does not know who asks there.
 
-use crate::store::Failure;
+use crate::failure::Failure;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 

@@ -1,9 +1,10 @@
 //! A store that does nothing. It shows how fast clients can be, and what they cost.
 
 use crate::clock::Clock;
+use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::{Request, Table};
-use crate::store::{Blocking, Counter, Failure, Flights, Outcome, Served, Session, Setting, Store, StoreUse};
+use crate::store::{Blocking, Counter, Flights, Outcome, Served, Session, Setting, Store, StoreUse};
 use crate::target::{Opening, Scheme, Target};
 use std::hint::black_box;
 use std::time::Duration;

@@ -8,9 +8,10 @@ mod serve;
 mod tests;
 mod text;
 
+use crate::failure::Failure;
 use crate::measured::{Interval, Measure};
-use crate::report::without_password;
-use crate::store::{Counter, Failure};
+use crate::password::without_password;
+use crate::store::Counter;
 use serve::Server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

@@ -10,21 +10,22 @@ pub mod environment;
 pub mod hdr_log;
 pub mod live;
 pub mod merge;
+pub mod million;
 pub mod text;
 
 #[cfg(test)]
 mod tests;
 
 pub use environment::Environment;
+pub use million::{Meter, Million};
 
-use crate::cost::Million;
 use crate::measured::Measured;
-use crate::run::Plan;
+use crate::password::{SECRET, without_password};
+use crate::plan::Plan;
 use crate::share::Share;
 use crate::store::Setting;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::ops::Range;
 use std::path::Path;
 
 /// What the first member of a file says.
@@ -139,51 +140,6 @@ impl Run {
         Million::of(&self.measured, self.noop_nanos, price)
     }
 }
-
-/// A target or argument whose passwords are replaced by `***`: all between `//user:` and the last `@`, whatever stands
-/// there, since a password may have characters that should have been encoded; and the values of options and properties
-/// whose names say that they are one.
-pub fn without_password(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut at = 0;
-    for hidden in hidden(text) {
-        if hidden.end <= at {
-            continue;
-        }
-        // Two that meet are one.
-        if hidden.start >= at && !(at > 0 && hidden.start == at) {
-            shown.push_str(&text[at..hidden.start]);
-            shown.push_str("***");
-        }
-        at = hidden.end;
-    }
-    shown.push_str(&text[at..]);
-    shown
-}
-
-/// What is not shown of `text`, in the order of where it begins.
-fn hidden(text: &str) -> Vec<Range<usize>> {
-    let mut hidden: Vec<Range<usize>> = Vec::new();
-    if let Some((begin, end)) = text.find("//").zip(text.rfind('@'))
-        && let Some(colon) = text.get(begin + 2..end).and_then(|user| user.find(':'))
-    {
-        hidden.push(begin + 2 + colon + 1..end);
-    }
-    let is_between = |c: char| matches!(c, '?' | '&' | '=' | '/');
-    for (equals, _) in text.match_indices('=') {
-        let name = &text[..equals];
-        let name = &name[name.rfind(is_between).map_or(0, |before| before + 1)..];
-        if name.to_ascii_lowercase().contains(SECRET) {
-            let end = text[equals..].find('&').filter(|_| text[..equals].contains('?'));
-            hidden.push(equals + 1..end.map_or(text.len(), |end| equals + end));
-        }
-    }
-    hidden.sort_by_key(|range| range.start);
-    hidden
-}
-
-/// What names of options and properties that hold a password have in them: `password`, YCSB's `db.passwd`, …
-const SECRET: &str = "passw";
 
 /// A result that cannot be read or written.
 #[derive(Debug, thiserror::Error)]

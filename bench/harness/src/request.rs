@@ -1,7 +1,7 @@
 //! Requests: what one step of an operation asks of a store.
 
+use crate::failure::Failure;
 use crate::partitions::PartitionRequest;
-use crate::store::Failure;
 use crate::strings::Strings;
 
 /// The table that a workload works on. Its rows have a key and these fields, which requests number from 0.

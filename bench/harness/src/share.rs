@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::client::Workload;
-use crate::run::{Length, Pace, Plan};
+use crate::plan::{Length, Pace, Plan};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;

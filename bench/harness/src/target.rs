@@ -3,9 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::report::without_password;
+use crate::failure::Failure;
+use crate::password::without_password;
 use crate::request::Table;
-use crate::store::{Failure, Store};
+use crate::store::Store;
 use std::collections::BTreeMap;
 
 /// A kind of store that can be opened.

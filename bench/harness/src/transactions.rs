@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::store::Failure;
+use crate::failure::Failure;
 use std::time::Duration;
 
 /// What the commit of a transaction compares with other commits.

@@ -12,8 +12,8 @@ mod tests;
 use crate::keys::{Favourites, Keys, Place};
 use crate::options::{Mode, Options, Restriction, Workload};
 use crate::value::{self, Filler};
+use harness::Harm;
 use harness::partitions::counters_of;
-use harness::store::Harm;
 use harness::{
     Client, Extra, Failure, Kind, Next, Order, Outcome, PartitionRequest, PartitionRows, Reply, Request, Strings,
 };

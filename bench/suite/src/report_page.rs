@@ -2,7 +2,7 @@
 //! counted, and what a million operations cost. Several results stand side by side, with what differs between them first.
 
 use crate::tpcc_command::figures;
-use harness::cost::million::money;
+use harness::report::million::money;
 use harness::report::{Environment, Report, Run};
 use harness::{Measure, Million, Times};
 use page::{Axis, Block, Chart, Line, Page, Table, figure};

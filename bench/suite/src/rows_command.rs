@@ -17,7 +17,7 @@ use crate::stop::Stop;
 use crate::targets::{self, Task};
 use crate::workers::{Process, Workers};
 use crate::{print, results, say};
-use harness::cost::Meter;
+use harness::report::Meter;
 use harness::report::Pair;
 use harness::{Failure, Target};
 use row_access::batch::{Order, no_sql};

@@ -135,7 +135,7 @@ fn work(
 
 /// Arguments as they may be shown.
 fn shown(args: &[String]) -> String {
-    args.iter().map(|arg| harness::report::without_password(arg)).collect::<Vec<_>>().join(" ")
+    args.iter().map(|arg| harness::without_password(arg)).collect::<Vec<_>>().join(" ")
 }
 
 /// What runs here, in a few words.

@@ -10,7 +10,7 @@ use crate::ending::{Ending, Ran, say_failures};
 use crate::stop::Stop;
 use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say, slowed, targets};
-use harness::report::without_password;
+use harness::without_password;
 use harness::{Failure, Opening, Prometheus, Scheme, Store, Target};
 use phase::{Done, Phase, Setup, Work};
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! that does nothing: `cargo run --release -p larch-bench-ycsb --example ceiling`.
 
 use harness::Workload;
-use harness::cost::noop_nanos;
+use harness::noop_nanos;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use ycsb::{Ceiling, Load, Run, Settings, built_in};

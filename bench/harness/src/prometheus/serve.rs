@@ -1,8 +1,8 @@
 //! One page over HTTP/1.1, made anew for each request. Requests are answered one after the other by one thread: the one
 //! who asks is a program that asks every few seconds. It does not know what the page says.
 
+use crate::failure::Failure;
 use crate::listen::listen;
-use crate::store::Failure;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;

@@ -67,7 +67,7 @@ impl Environment {
             version: version.to_owned(),
             commit: commit(),
             debug_build: cfg!(debug_assertions),
-            command: std::env::args().map(|argument| super::without_password(&argument)).collect(),
+            command: std::env::args().map(|argument| crate::password::without_password(&argument)).collect(),
             machine: Machine::gather(place),
         }
     }

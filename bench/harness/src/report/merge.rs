@@ -12,7 +12,7 @@ mod tests;
 use super::{Pair, Report, Run};
 use crate::cost::Cost;
 use crate::measured::{Change, Interval, Measure, Measured, Noted};
-use crate::run::{Length, Pace, Plan};
+use crate::plan::{Length, Pace, Plan};
 use crate::share::Share;
 use crate::store::{ServerUse, StoreUse};
 use crate::times::Times;

@@ -5,8 +5,9 @@
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use crate::client::{Client, Wait};
+use crate::failure::Failure;
 use crate::reply::Reply;
-use crate::store::{Blocking, Failure};
+use crate::store::Blocking;
 
 /// Drives client `number`, whose beginning has come, until it has nothing left, `left` operations of the window are
 /// done, the window is over, or the run is stopped.

@@ -12,8 +12,9 @@ use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::{Schedule, Timeline};
 use super::wheel::{Link, Waiter, Wheel};
 use crate::client::{Client, Kind};
+use crate::failure::Failure;
 use crate::reply::Reply;
-use crate::store::{Failure, Flights, Outcome, Served};
+use crate::store::{Flights, Outcome, Served};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 

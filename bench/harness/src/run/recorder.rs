@@ -8,8 +8,9 @@
 use super::timeline::{Schedule, Timeline};
 use crate::client::{Client, Extra, Kind, Next};
 use crate::clock::Clock;
+use crate::failure::{Failure, Harm};
 use crate::reply::Reply;
-use crate::store::{Failure, Harm, Outcome};
+use crate::store::Outcome;
 use crate::times::Tally;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -10,7 +10,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Length, Pace, Plan};
+use crate::plan::{Length, Pace, Plan};
 
 /// The times of one run.
 #[derive(Clone, Copy, Debug)]

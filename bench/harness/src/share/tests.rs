@@ -1,5 +1,5 @@
 use super::{Share, dealt};
-use crate::run::{Length, Pace, Plan};
+use crate::plan::{Length, Pace, Plan};
 
 #[test]
 fn shares_are_all_of_a_run_and_no_client_is_in_two() {

@@ -198,7 +198,7 @@ impl Address {
         Parts::split(address).and_then(|parts| parts.address(variable)).map_err(|what| {
             Error::Address(format!(
                 "{what} in `{}`; an address is postgres://user:password@host:port/database?connections=16&pipeline=1",
-                harness::report::without_password(address)
+                harness::without_password(address)
             ))
         })
     }

@@ -2,8 +2,9 @@
 
 use crate::args::RunArgs;
 use crate::{results, say};
-use harness::cost::Million;
-use harness::report::{Environment, Pair, without_password};
+use harness::Million;
+use harness::report::{Environment, Pair};
+use harness::without_password;
 use harness::{Cost, Share, Times};
 use row_access::run::Ran;
 use row_access::{Job, history};

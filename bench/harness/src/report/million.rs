@@ -4,9 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Clients, Cost, Snapshot};
+use super::text::{bytes, three};
+use crate::cost::{Clients, Cost, Snapshot};
 use crate::measured::{Change, Measured};
-use crate::report::text::{bytes, three};
 use crate::store::StoreUse;
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,50 @@
+//! What a store says of a request that failed, or when it cannot be opened.
+
+use std::fmt;
+
+/// A request that failed, or a store that cannot be opened.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// A short name under which such failures are counted: `serialization_failure`, `io`, …
+    pub kind: &'static str,
+    /// What happened, to what, and what to do about it.
+    pub text: String,
+    /// What it means for those after it.
+    pub harm: Harm,
+}
+
+/// What a failure means for the requests after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// The same request may succeed if it is made again: a conflict, a deadlock.
+    Again,
+    /// This request failed; others may succeed.
+    Request,
+    /// The session, or the whole store, is of no more use.
+    Session,
+}
+
+impl Failure {
+    /// A failure of one request.
+    pub fn request(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), harm: Harm::Request }
+    }
+
+    /// A failure after which the session is of no more use.
+    pub fn session(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), harm: Harm::Session }
+    }
+
+    /// A failure that may not happen again.
+    pub fn again(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), harm: Harm::Again }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,51 @@
+//! Passwords in texts that others may see: in targets, arguments and properties.
+
+use std::ops::Range;
+
+/// A target or argument whose passwords are replaced by `***`: all between `//user:` and the last `@`, whatever stands
+/// there, since a password may have characters that should have been encoded; and the values of options and properties
+/// whose names say that they are one.
+pub fn without_password(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut at = 0;
+    for hidden in hidden(text) {
+        if hidden.end <= at {
+            continue;
+        }
+        // Two that meet are one.
+        if hidden.start >= at && !(at > 0 && hidden.start == at) {
+            shown.push_str(&text[at..hidden.start]);
+            shown.push_str("***");
+        }
+        at = hidden.end;
+    }
+    shown.push_str(&text[at..]);
+    shown
+}
+
+/// What is not shown of `text`, in the order of where it begins.
+fn hidden(text: &str) -> Vec<Range<usize>> {
+    let mut hidden: Vec<Range<usize>> = Vec::new();
+    if let Some((begin, end)) = text.find("//").zip(text.rfind('@'))
+        && let Some(colon) = text.get(begin + 2..end).and_then(|user| user.find(':'))
+    {
+        hidden.push(begin + 2 + colon + 1..end);
+    }
+    let is_between = |c: char| matches!(c, '?' | '&' | '=' | '/');
+    for (equals, _) in text.match_indices('=') {
+        let name = &text[..equals];
+        let name = &name[name.rfind(is_between).map_or(0, |before| before + 1)..];
+        if name.to_ascii_lowercase().contains(SECRET) {
+            let end = text[equals..].find('&').filter(|_| text[..equals].contains('?'));
+            hidden.push(equals + 1..end.map_or(text.len(), |end| equals + end));
+        }
+    }
+    hidden.sort_by_key(|range| range.start);
+    hidden
+}
+
+/// What names of options and properties that hold a password have in them: `password`, YCSB's `db.passwd`, …
+pub(crate) const SECRET: &str = "passw";
+
+#[cfg(test)]
+mod tests;
