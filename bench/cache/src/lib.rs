@@ -12,6 +12,7 @@
 
 pub mod options;
 pub mod policies;
+pub mod policy;
 pub mod record;
 pub mod recorded;
 pub mod replay;

@@ -9,8 +9,8 @@ mod opt;
 mod s3_fifo;
 mod tiny_lfu;
 
+use crate::policy::Policy;
 use crate::recorded::{Page, Recorded};
-use crate::replay::Policy;
 use ::pages::policy::Tuning;
 
 /// Which policy.

@@ -4,8 +4,8 @@
 
 use super::bytes_of;
 use super::line::Lines;
+use crate::policy::Policy;
 use crate::recorded::Page;
-use crate::replay::Policy;
 use ::pages::policy::Class;
 
 const LOOK: usize = 64;

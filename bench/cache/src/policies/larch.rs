@@ -1,8 +1,8 @@
 //! The policy of Larch's own cache, called in the way in which the cache calls it.
 
 use super::bytes_of;
+use crate::policy;
 use crate::recorded::Page;
-use crate::replay;
 use ::pages::policy::{Policy, PolicyPlace, Tuning, Use};
 
 /// Pages looked at for one to go: as many as the cache does.
@@ -23,7 +23,7 @@ impl<'p> Larch<'p> {
     }
 }
 
-impl replay::Policy for Larch<'_> {
+impl policy::Policy for Larch<'_> {
     fn has(&self, page: u32) -> bool {
         self.places[page as usize].is_some()
     }

@@ -2,8 +2,8 @@
 //! have the same size, as nearly all pages of our traces have.
 
 use super::bytes_of;
+use crate::policy::Policy;
 use crate::recorded::{Page, Recorded, What};
-use crate::replay::Policy;
 use std::collections::BinaryHeap;
 
 /// Not needed any more.
