@@ -39,7 +39,7 @@ pub enum Experiment {
     PageSize(ExperimentArgs),
     /// Reads a database, to count the instructions of it
     #[command(hide = true)]
-    IndexGets(crate::index::Gets),
+    IndexGets(Gets),
     /// The client of TPC-C alone: memory, processor time and lateness of up to 150,000 terminals
     #[command(after_help = EXIT_CODES)]
     Client(ExperimentArgs),
@@ -128,4 +128,30 @@ impl Scale {
             Self::Full => "full",
         }
     }
+}
+
+/// Gets by one of the indexes, whose instructions are counted.
+#[derive(Clone, Debug, Args)]
+pub struct Gets {
+    /// The database.
+    #[arg(long)]
+    pub place: PathBuf,
+    /// By the flat lists.
+    #[arg(long)]
+    pub flat: bool,
+    /// Bytes of the cache.
+    #[arg(long)]
+    pub memory: u64,
+    /// Rows of the database.
+    #[arg(long)]
+    pub rows: u64,
+    /// Groups of neighbours.
+    #[arg(long)]
+    pub groups: u64,
+    /// Gets that bring the index into memory before.
+    #[arg(long)]
+    pub warming: u64,
+    /// Gets that are counted.
+    #[arg(long)]
+    pub gets: u64,
 }

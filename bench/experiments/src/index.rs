@@ -14,7 +14,7 @@ mod tpcc;
 pub use tpcc::PUBLISHED;
 mod wide;
 
-use crate::args::{IndexArgs, IndexPart, Scale};
+use crate::args::{Gets, IndexArgs, IndexPart, Scale};
 use crate::ground::Ground;
 use crate::made::Made;
 use crate::measured::{self, Cell, Until};
@@ -28,8 +28,6 @@ use std::time::Duration;
 use suite::stop::Stop;
 use wide::{KEY_BYTES, Wide, Widening};
 use ycsb::{Run, Settings};
-
-pub use instructions::Gets;
 
 /// The table of YCSB.
 const TABLE: &str = "usertable";

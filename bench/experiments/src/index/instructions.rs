@@ -3,6 +3,7 @@
 
 use super::wide::Widening;
 use super::{Arm, TABLE};
+use crate::args::Gets;
 use harness::Failure;
 use kit::callgrind::counted_region;
 use kit::{Scratch, callgrind};
@@ -10,38 +11,12 @@ use larch::Database;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use ycsb::KeyNames;
 
 /// The counted gets may read one index node in as many gets, since a cache is never quite still. A node takes a third of the
 /// instructions of a row page, so that this is less than one in a hundred; with more, reading nodes would be what was counted.
 const MOST_NODE_READS: u64 = 50;
-
-/// What is counted.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Gets {
-    /// The database.
-    #[arg(long)]
-    place: PathBuf,
-    /// By the flat lists.
-    #[arg(long)]
-    flat: bool,
-    /// Bytes of the cache.
-    #[arg(long)]
-    memory: u64,
-    /// Rows of the database.
-    #[arg(long)]
-    rows: u64,
-    /// Groups of neighbours.
-    #[arg(long)]
-    groups: u64,
-    /// Gets that bring the index into memory before.
-    #[arg(long)]
-    warming: u64,
-    /// Gets that are counted.
-    #[arg(long)]
-    gets: u64,
-}
 
 /// Instructions of a get, or why they were not counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,9 @@
 //! The rows of the experiment and the clients that read them. Each row is read as often as any other.
 
-use super::readers::broken;
 use harness::report::Pair;
 use harness::report::text::{bytes, grouped};
 use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Workload};
-use larch::{Builder, Database, LevelOptions};
+use larch::{Builder, Database, Error, LevelOptions};
 use os::sync::atomic::{AtomicBool, Ordering};
 use std::path::Path;
 
@@ -180,4 +179,10 @@ impl Client for Reader {
             Ok(_) | Err(_) => Next::Failed,
         }
     }
+}
+
+/// Larch's errors name file and remedy themselves.
+#[cold]
+pub fn broken(error: Error) -> Failure {
+    Failure::session("larch", error.to_string())
 }

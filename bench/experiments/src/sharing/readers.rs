@@ -5,10 +5,10 @@
 //! * Shared: one database with one cache, which keeps index pages and no data pages. A reader that needs a page which another
 //!   reader is fetching waits for that fetch.
 
-use super::data::{Data, TABLE};
+use super::data::{Data, TABLE, broken};
 use harness::directory::bytes_text;
 use harness::{Blocking, Change, Clock, Counter, Failure, Outcome, Reply, Request, Session, Setting, Store, StoreUse};
-use larch::{Admit, Database, Error, Table};
+use larch::{Admit, Database, Table};
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -198,10 +198,4 @@ impl Drop for Gets<'_> {
     fn drop(&mut self) {
         self.sum.fetch_add(self.rows, Ordering::Relaxed);
     }
-}
-
-/// Larch's errors name file and remedy themselves.
-#[cold]
-pub fn broken(error: Error) -> Failure {
-    Failure::session("larch", error.to_string())
 }
