@@ -14,6 +14,7 @@
 )]
 
 mod data;
+mod digits;
 mod file;
 mod goals;
 mod instructions;

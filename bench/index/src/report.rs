@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::data::{DataSet, Shape};
+use crate::digits::count;
 use crate::goals::Line;
 use crate::instructions::Counter;
 use crate::operations::{Cost, NodeSearch, Part};
@@ -137,19 +138,6 @@ impl Report {
         text.push(b'\n');
         std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
     }
-}
-
-/// `1,234,567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn nanos(cost: &Cost) -> String {

@@ -2,8 +2,8 @@
 //! admission to the cache. Readahead and cache are those of a range of a table with a cache of 1 GiB.
 
 use super::Line;
+use crate::digits::count;
 use crate::file::{Lone, load_nodes, point_session};
-use crate::report::count;
 use crate::rows::{sequential_key, stamp, stamp_of, value};
 use crate::{Result, Size};
 use kit::Scratch;

@@ -1,7 +1,7 @@
 //! Page reads of gets in a table of several levels, with filters and without, with a cache that is smaller than the data.
 
 use super::Line;
-use crate::report::count;
+use crate::digits::count;
 use crate::rows::{random, sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;

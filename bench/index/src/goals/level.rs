@@ -6,9 +6,9 @@
 //! and not L1.
 
 use super::Line;
+use crate::digits::count;
 use crate::file::{Lone, point_session};
 use crate::measure::in_turns;
-use crate::report::count;
 use crate::rows::{Key, random, sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;

@@ -1,9 +1,9 @@
 //! Searches of our pages of 16 KiB beside searches of pages of 4 KiB with slots and memcmp, with the same rows, in turns.
 
 use super::Line;
+use crate::digits::count;
 use crate::measure::{Timed, in_turns};
 use crate::peer::{SlotPage, SlotPageBuilder};
-use crate::report::count;
 use crate::rows::{binary_key, mix, random, sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;

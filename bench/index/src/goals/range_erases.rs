@@ -2,7 +2,7 @@
 //! keys beside ranges of a table that has none.
 
 use super::Line;
-use crate::report::count;
+use crate::digits::count;
 use crate::rows::{sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;

@@ -1,7 +1,7 @@
 //! Removing most of a table, and cloning one, without writing rows: tables then see parts of files.
 
 use super::Line;
-use crate::report::count;
+use crate::digits::count;
 use crate::rows::{sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;

@@ -1,8 +1,8 @@
 //! Random gets with a cache of half a percent of the data, by the B-tree and by the flat list of one file that has both.
 
 use super::Line;
+use crate::digits::count;
 use crate::file::{Lone, point_session};
-use crate::report::count;
 use crate::rows::{random, sequential_key, stamp, stamp_of, value};
 use crate::{Result, Size};
 use kit::Scratch;
