@@ -10,15 +10,10 @@
 #[cfg(test)]
 mod tests;
 
+use crate::draw::below;
 use crate::options::{Distribution, Options, Workload};
 use os::sync::Arc;
 use ycsb::{Random, Zipfian};
-
-/// A number that is at least 0 and less than `bound`, which is at least 1.
-#[inline]
-pub fn below(random: &mut Random, bound: u64) -> u64 {
-    ((u128::from(random.long().cast_unsigned()) * u128::from(bound)) >> 64) as u64
-}
 
 fn below_signed(random: &mut Random, bound: i64) -> i64 {
     below(random, bound.max(1).unsigned_abs()) as i64

@@ -10,6 +10,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::draw::below;
 use ycsb::Random;
 
 /// Bytes before the payload of a value that can be checked.
@@ -66,7 +67,7 @@ impl RowSize {
     pub fn draw(self, random: &mut Random) -> usize {
         let bytes = match self {
             Self::Fixed(bytes) => bytes,
-            Self::Uniform(least, most) => least + crate::keys::below(random, most - least + 1),
+            Self::Uniform(least, most) => least + below(random, most - least + 1),
         };
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
