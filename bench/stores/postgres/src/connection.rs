@@ -3,6 +3,7 @@
 
 use crate::address::{Address, Binding, Mode, Place};
 use crate::error::{Error, ServerError, SqlState};
+use crate::moved::Moved;
 use crate::tls::{self, Broken, Tls};
 use crate::wire::{self, Frame, Inbox, Malformed, Values};
 use bytes::BytesMut;
@@ -39,15 +40,6 @@ const NEGOTIATE_PROTOCOL_VERSION_TAG: u8 = b'v';
 
 /// A row of a statement that was sent as text; `None` is a null.
 pub type Row = Vec<Option<String>>;
-
-/// What a receive or a send that does not wait came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moved {
-    /// All that was there, or was to go.
-    All,
-    /// Not all: the other side has to take or bring more.
-    Part,
-}
 
 impl Connection {
     /// Connects and begins a session.

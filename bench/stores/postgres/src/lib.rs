@@ -18,6 +18,7 @@ pub mod connection;
 pub mod error;
 pub mod flights;
 pub mod loader;
+mod moved;
 mod partitions;
 mod row_access;
 pub mod server;

@@ -3,8 +3,9 @@
 //! A request costs a send and a receive; waiting for many connections is one call for all that are ready then. One connection
 //! needs no such call, its receive waits. One thread uses it.
 
-use crate::connection::{Connection, Moved};
+use crate::connection::Connection;
 use crate::error::Error;
+use crate::moved::Moved;
 use harness::Failure;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use std::os::fd::OwnedFd;

@@ -5,7 +5,7 @@
 //! has decrypted: all of it is in the inbox when it returns, and says whether the socket may have more.
 
 use crate::address::{Checked, Encryption, Place, Roots};
-use crate::connection::Moved;
+use crate::moved::Moved;
 use crate::wire::Inbox;
 use rustix::net::{RecvFlags, SendFlags};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

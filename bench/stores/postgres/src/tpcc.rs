@@ -7,6 +7,7 @@
 
 mod columns;
 mod dialect;
+mod isolation;
 mod load;
 mod options;
 mod session;

@@ -1,7 +1,7 @@
 //! The differences between PostgreSQL and the databases that speak its protocol, if TPC-C depends on them. The entries of CockroachDB and
 //! YugabyteDB were written from their manuals and not run here: no server of either was available.
 
-use super::options::Isolation;
+use super::isolation::Isolation;
 
 /// A kind of server.
 #[derive(Debug)]

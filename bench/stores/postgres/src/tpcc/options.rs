@@ -1,30 +1,9 @@
 //! What a target says of TPC-C besides where the server is, and the address that remains.
 
 use super::dialect::Dialect;
+use super::isolation::Isolation;
 use crate::address::Address;
 use harness::{Failure, Target};
-
-/// How transactions are kept apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// As if they came one after the other.
-    Serializable,
-    /// Each sees one moment.
-    RepeatableRead,
-    /// Each statement sees one moment.
-    ReadCommitted,
-}
-
-impl Isolation {
-    /// As SQL says it.
-    pub fn sql(self) -> &'static str {
-        match self {
-            Self::Serializable => "serializable",
-            Self::RepeatableRead => "repeatable read",
-            Self::ReadCommitted => "read committed",
-        }
-    }
-}
 
 /// How rows are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,8 @@
 //! The constant rows of a simulation have the types of the real ones, and as many come.
 
 use super::dialect::Dialect;
-use super::options::{Form, Isolation};
+use super::isolation::Isolation;
+use super::options::Form;
 use crate::error::SqlState;
 use crate::wire::{Binding, Statement};
 
