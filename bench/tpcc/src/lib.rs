@@ -28,6 +28,7 @@ pub mod noop;
 pub mod oldest;
 pub mod population;
 pub mod random;
+pub mod result_text;
 pub mod rules;
 pub mod schema;
 pub mod screen;

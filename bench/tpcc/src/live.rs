@@ -9,7 +9,7 @@
 //! tried again after a conflict counts as failed only when it is given up.
 
 use crate::input::Transaction;
-use crate::summary::millis;
+use crate::result_text::millis;
 use crate::terminal::{ATTEMPTS, COUNTS};
 use harness::{Interval, Measure};
 

@@ -1,5 +1,6 @@
 use super::*;
-use harness::Noted;
+use crate::figures::Figures;
+use harness::{Noted, Times};
 
 /// A minute in which each transaction took 3 ms, but for deliveries, which took 90 s.
 fn measured() -> Measured {
