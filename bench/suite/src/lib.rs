@@ -21,6 +21,7 @@ mod slowed;
 pub mod stop;
 pub mod targets;
 mod tpcc_command;
+mod tpcc_runs;
 mod trials_command;
 mod worker_command;
 mod workers;

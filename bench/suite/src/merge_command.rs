@@ -1,7 +1,7 @@
 //! `larch bench merge`: results of processes that made a run together, as one result.
 
 use crate::args::MergeArgs;
-use crate::{print, results, rows_command, tpcc_command};
+use crate::{print, results, rows_command, tpcc_runs};
 use harness::Failure;
 use harness::report::{Report, Run, text};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub fn run(args: &MergeArgs) -> Result<(), Failure> {
     if merged.runs.is_empty() {
         return Err(usage("there is no run in these results: nothing was measured".to_owned()));
     }
-    merged.runs.iter_mut().for_each(|run| *run = tpcc_command::with_figures(run));
+    merged.runs.iter_mut().for_each(|run| *run = tpcc_runs::with_figures(run));
     let printed = print(&merged.runs.iter().map(shown).collect::<Vec<_>>().join("\n"));
     let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, merged.json().as_bytes()));
     printed.and(written)
@@ -45,7 +45,7 @@ fn rows_reports(paths: &[PathBuf]) -> Option<Vec<(String, rows_command::Report)>
 
 /// A run as its command prints it.
 fn shown(run: &Run) -> String {
-    match tpcc_command::summary(run) {
+    match tpcc_runs::summary(run) {
         Some(summary) => format!("{summary}\n{}", text::text(run)),
         None => text::text(run),
     }

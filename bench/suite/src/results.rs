@@ -2,7 +2,7 @@
 
 use crate::args::YcsbArgs;
 use crate::report_page;
-use crate::tpcc_command::with_figures;
+use crate::tpcc_runs::with_figures;
 use harness::report::{Environment, Report, Run, check_place, csv, hdr_log, write_whole};
 use harness::{Failure, Target};
 use std::path::{Path, PathBuf};

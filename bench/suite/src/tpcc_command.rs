@@ -11,6 +11,7 @@ use crate::args::tpcc::{CheckArgs, FormArgs, ImportArgs, InitArgs, TpccCommand, 
 use crate::ending::{Ended, Ending, Ran, failed_much, joined};
 use crate::stop::{INTERRUPTED, Stop};
 use crate::targets::{self, Task};
+use crate::tpcc_runs::{NAME, SIMULATED, summary};
 use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say};
 use harness::report::text::{bytes, grouped};
@@ -21,11 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tpcc::check::{self, After};
-use tpcc::figures::Figures;
 use tpcc::import::{self, Progress};
 use tpcc::live;
 use tpcc::rules::{Mode, Rules};
-use tpcc::summary::Summary;
 use tpcc::terminal::Terminals;
 use tpcc::transactions::now;
 use tpcc::{Database, Drawing, Form, Scheme, Setup};
@@ -305,38 +304,6 @@ fn check_all(database: &dyn Database, args: &CheckArgs, stop: &Stop) -> Result<E
 fn not_made() -> Failure {
     usage("there is no database of TPC-C: use import first")
 }
-
-/// The summary of a run of TPC-C as text; `None`: it is one of something else.
-pub fn summary(run: &report::Run) -> Option<String> {
-    of_run(run).map(|summary| summary.text())
-}
-
-/// The figures of a run of TPC-C; `None`: it is one of something else.
-pub fn figures(run: &report::Run) -> Option<Figures> {
-    of_run(run).map(|summary| Figures::of(&summary))
-}
-
-/// The run as it is written to a file: with its figures if it is one of TPC-C.
-pub fn with_figures(run: &report::Run) -> report::Run {
-    let mut whole = run.clone();
-    whole.tpcc = figures(run).map(|figures| serde_json::to_value(figures).expect("names are texts"));
-    whole
-}
-
-/// What a run of TPC-C came to by its rules.
-fn of_run(run: &report::Run) -> Option<Summary<'_>> {
-    let value = |name: &str| run.workload.iter().find(|pair| pair.name == name).map(|pair| pair.value.as_str());
-    let name = run.name.strip_prefix(NAME)?;
-    let mode = Some(name.strip_prefix(SIMULATED).unwrap_or(name)).filter(|mode| value("mode") == Some(mode))?;
-    let (mode, _) = Mode::ALL.into_iter().find(|(_, name)| *name == mode)?;
-    let warehouses = value("warehouses")?.parse().ok()?;
-    Some(Summary { mode, warehouses, measured: &run.measured })
-}
-
-/// What names of its runs begin with.
-const NAME: &str = "tpcc ";
-/// What follows it if a server gave constant rows.
-const SIMULATED: &str = "simulated ";
 
 /// How late a thread may serve terminals that wait, so that it wakes up once for many.
 const SLACK: Duration = Duration::from_micros(800);

@@ -1,7 +1,7 @@
 //! Runs of TPC-C by its own rules: tpmC, efficiency, the mix and what has bounds.
 
 use super::{Shown, table};
-use crate::tpcc_command::figures;
+use crate::tpcc_runs::figures;
 use page::{Block, figure};
 use tpcc::figures::{Figures, Kind, NOTICE, QUANTILES};
 use tpcc::summary::MOST_TPMC;
