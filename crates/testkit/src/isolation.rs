@@ -44,6 +44,7 @@
 //! stand in a text.
 
 pub mod anomaly;
+mod cycle_anomaly;
 mod cycles;
 pub mod engine;
 mod graph;
@@ -94,7 +95,7 @@ fn check_levels(history: &[Transaction], level: &dyn Fn(&Transaction) -> Isolati
     let allows_pivots: Vec<bool> =
         history.iter().map(|transaction| level(transaction) == Isolation::Snapshot).collect();
     for cycle in cycles::find(&graph.sorted(), &allows_pivots) {
-        anomalies.push(anomaly::of_cycle(&cycle, history, &keys, &order));
+        anomalies.push(cycle_anomaly::of_cycle(&cycle, history, &keys, &order));
     }
     anomalies
 }
