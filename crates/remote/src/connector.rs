@@ -1,36 +1,15 @@
-//! Counts the requests that are really sent by HTTP, with every attempt, and remembers the status of the last answer. It does not know
-//! what they are for beyond their method.
+//! Counts the requests that are really sent by HTTP, with every attempt, and notes the status of each answer. It does
+//! not know what they are for beyond their method.
 
 use crate::counts::{Counters, Kind};
+use crate::last_answer::LastAnswer;
 use crate::patience::Patience;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
-use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-
-tokio::task_local! {
-    /// The status of the last answer to a request of this task.
-    static LAST_ANSWER: Cell<Option<u16>>;
-}
-
-/// The status of the last answer that a task got. The errors of `object_store` have it only where they have a kind of its own for it.
-pub struct LastAnswer;
-
-impl LastAnswer {
-    /// What a request brings, with the status of the last answer to it; none if it is not sent by HTTP, or was not answered.
-    pub async fn of<T>(request: impl Future<Output = T>) -> (T, Option<u16>) {
-        let both = async { (request.await, LAST_ANSWER.with(Cell::get)) };
-        LAST_ANSWER.scope(Cell::new(None), both).await
-    }
-
-    fn note(status: Option<u16>) {
-        // A task without a scope is one of an upload in parts, which learns the status from its policy.
-        LAST_ANSWER.try_with(|last| last.set(status)).ok();
-    }
-}
 
 /// Connects as `object_store` does by itself, and counts.
 #[derive(Debug)]

@@ -1,11 +1,18 @@
 //! Errors of a store, with the object, the bucket and the cause in their text. It does not know how they are handled. No
 //! credentials are in the text: what follows a `?` in an address is left out, because there may be a signature in it.
 
-use crate::patience::Refused;
 use object_store::Error;
 use os::store::UNAVAILABLE;
 use std::error::Error as _;
 use std::io::{self, ErrorKind};
+
+/// A request that failed, and what is known of the answer.
+#[derive(Debug)]
+pub struct Refused {
+    pub error: object_store::Error,
+    /// The status of the last answer, if there was one.
+    pub answer: Option<u16>,
+}
 
 /// The kind that callers handle. `answer` is the status of the last answer, where it is known: `object_store` has one kind of error
 /// for most of them.

@@ -22,8 +22,11 @@
 mod connection;
 mod connector;
 mod counts;
+mod event_loop;
 mod failure;
+mod last_answer;
 mod patience;
+mod shared;
 mod store;
 pub mod trouble;
 mod upload;

@@ -1,8 +1,8 @@
 //! How often a request is made again, and how long its caller waits in all. It does not know what is asked for.
 
-use crate::connector::LastAnswer;
 use crate::counts::Counters;
-use crate::failure::kind_of;
+use crate::failure::{Refused, kind_of};
+use crate::last_answer::LastAnswer;
 use os::store::is_certain;
 use os::sync::atomic::{AtomicBool, Ordering};
 use rand::RngExt;
@@ -130,14 +130,6 @@ impl Pauses {
         self.wait = (2 * self.wait).min(self.longest);
         pause
     }
-}
-
-/// A request that failed, and what is known of the answer.
-#[derive(Debug)]
-pub struct Refused {
-    pub error: object_store::Error,
-    /// The status of the last answer, if there was one.
-    pub answer: Option<u16>,
 }
 
 impl Patient {

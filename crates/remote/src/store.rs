@@ -3,27 +3,26 @@
 //! Requests run in an event loop of a few threads that this store owns. A caller that waits is woken by the loop; it may be a
 //! thread of any kind, even one of another executor, because it never enters the loop.
 
-use crate::counts::{Counters, Kind};
-use crate::failure::{describe, may_be_of_range};
-use crate::patience::{Patience, Patient, Refused, Request, no_answer};
+use crate::counts::Kind;
+use crate::event_loop::{begin_thread, wait_in};
+use crate::failure::{Refused, may_be_of_range};
+use crate::patience::{Patience, Patient, Request, no_answer};
+use crate::shared::Shared;
 use crate::upload::RemoteUpload;
 use crate::url::Place;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    PutPayload,
+    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
 };
 use os::store::{Bill, Counts, Price, PutDone, RangeDone};
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, OnceLock};
 use os::{Store, StoredObject, Upload};
-use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::mpsc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -44,53 +43,7 @@ pub struct RemoteStore {
     price: OnceLock<Price>,
 }
 
-/// What requests need.
-pub struct Shared {
-    pub place: Place,
-    pub patient: Patient,
-    pub counters: Arc<Counters>,
-    /// Whether requests are counted when they are asked for, because nothing counts what is sent.
-    counts_asked: bool,
-}
-
 impl Shared {
-    /// The key of an object. A name that begins with `/` begins at the root of the bucket.
-    pub fn key(&self, name: &str) -> Path {
-        let root = Path::default();
-        let (folder, name) = name.strip_prefix('/').map_or((&self.place.prefix, name), |name| (&root, name));
-        // The name of an object that was listed is a path already; encoding it again would make another one.
-        let name = Path::parse(name).unwrap_or_else(|_| Path::from(name));
-        Path::from_iter(folder.parts().chain(name.parts()))
-    }
-
-    /// Counts a request, unless what is sent is counted.
-    pub fn count(&self, kind: Kind) {
-        if self.counts_asked {
-            self.counters.count(kind);
-        }
-    }
-
-    /// The error about an object.
-    pub fn failed(&self, action: &str, key: &Path, refused: &Refused) -> io::Error {
-        describe(action, &self.place.bucket, key.as_ref(), refused)
-    }
-
-    /// Puts a whole object.
-    ///
-    /// # Errors
-    ///
-    /// `AlreadyExists` if `mode` wants that there is none; the store's.
-    pub async fn put(&self, name: &str, bytes: PutPayload, mode: PutMode) -> io::Result<Option<String>> {
-        let key = self.key(name);
-        let length = bytes.content_length() as u64;
-        let put = self.patient.ask(Request::Write(length), |_| {
-            self.count(Kind::Put);
-            self.counters.written_bytes.fetch_add(length, Ordering::Relaxed);
-            self.place.store.put_opts(&key, bytes.clone(), PutOptions::from(mode.clone()))
-        });
-        put.await.map(|put| put.e_tag).map_err(|refused| self.failed("put", &key, &refused))
-    }
-
     /// Reads a range of an object, which may end before the range does, or before it begins: the bytes in pieces, as they came.
     async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<Bytes>> {
         if range.is_empty() {
@@ -120,30 +73,6 @@ impl Shared {
         self.counters.read_bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(pieces)
     }
-
-    /// Compares the length of an object, and its tag where there is one, with what was uploaded.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidData` if they differ; the store's.
-    pub async fn check_upload(&self, name: &str, bytes: u64, tag: Option<&str>) -> io::Result<()> {
-        let key = self.key(name);
-        let head = self.patient.ask(Request::Read(0), |_| {
-            self.count(Kind::Get);
-            self.place.store.head(&key)
-        });
-        let head = head.await.map_err(|refused| self.failed("check", &key, &refused))?;
-        let differs = tag.is_some_and(|tag| head.e_tag.as_deref().is_some_and(|found| found != tag));
-        if head.size == bytes && !differs {
-            return Ok(());
-        }
-        let bucket = &self.place.bucket;
-        let why = match differs {
-            true => "another object has its place".to_owned(),
-            false => format!("{bytes} bytes were uploaded, and it has {}", head.size),
-        };
-        Err(io::Error::new(io::ErrorKind::InvalidData, format!("the upload of {key} to {bucket} is not whole: {why}")))
-    }
 }
 
 impl RemoteStore {
@@ -156,7 +85,7 @@ impl RemoteStore {
         let event_loop = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(LOOP_THREADS)
             .thread_name("larch-remote")
-            .on_thread_start(|| IN_LOOP.set(true))
+            .on_thread_start(begin_thread)
             .enable_all()
             .build()?;
         let counts_asked = place.counters.is_none();
@@ -198,26 +127,6 @@ impl RemoteStore {
     fn wait<T: Send + 'static>(&self, request: impl Future<Output = io::Result<T>> + Send + 'static) -> io::Result<T> {
         wait_in(self.event_loop().handle(), request)
     }
-}
-
-thread_local! {
-    /// Whether this thread is one of an event loop of ours.
-    static IN_LOOP: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs a request in an event loop and waits for it. A thread of a loop of ours, on which the end of a read may drop the last
-/// reference to a file that is to be removed, leaves its other tasks to another thread meanwhile.
-pub fn wait_in<T: Send + 'static>(
-    event_loop: &tokio::runtime::Handle,
-    request: impl Future<Output = io::Result<T>> + Send + 'static,
-) -> io::Result<T> {
-    let (sender, receiver) = mpsc::sync_channel(1);
-    event_loop.spawn(async move {
-        // Nobody waits any more if the other side is gone.
-        sender.send(request.await).ok();
-    });
-    let received = if IN_LOOP.get() { tokio::task::block_in_place(|| receiver.recv()) } else { receiver.recv() };
-    received.unwrap_or_else(|_| Err(io::Error::other("the event loop ended before the request did")))
 }
 
 impl Store for RemoteStore {
@@ -399,11 +308,5 @@ impl fmt::Debug for RemoteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Place { bucket, prefix, .. } = &self.shared.place;
         f.debug_struct("RemoteStore").field("bucket", bucket).field("prefix", &prefix.as_ref()).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("bucket", &self.place.bucket).finish_non_exhaustive()
     }
 }

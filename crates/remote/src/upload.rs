@@ -3,10 +3,12 @@
 //!
 //! S3 checks every part against the hash that its signature has; what the store has in the end is compared by length and tag.
 
-use crate::connector::LastAnswer;
 use crate::counts::Kind;
-use crate::patience::{Pauses, Refused, Request, no_answer};
-use crate::store::{Shared, wait_in};
+use crate::event_loop::wait_in;
+use crate::failure::Refused;
+use crate::last_answer::LastAnswer;
+use crate::patience::{Pauses, Request, no_answer};
+use crate::shared::Shared;
 use object_store::path::Path;
 use object_store::retry::{RetryContext, RetryFailure, RetryPolicy};
 use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutMultipartOptions, PutPayload};

@@ -1,0 +1,30 @@
+//! How a caller waits for a request in an event loop of ours. It does not know what is asked.
+
+use std::cell::Cell;
+use std::io;
+use std::sync::mpsc;
+
+thread_local! {
+    /// Whether this thread is one of an event loop of ours.
+    static IN_LOOP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says that the calling thread is one of an event loop of ours.
+pub fn begin_thread() {
+    IN_LOOP.set(true);
+}
+
+/// Runs a request in an event loop and waits for it. A thread of a loop of ours, on which the end of a read may drop
+/// the last reference to a file that is to be removed, leaves its other tasks to another thread meanwhile.
+pub fn wait_in<T: Send + 'static>(
+    event_loop: &tokio::runtime::Handle,
+    request: impl Future<Output = io::Result<T>> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    event_loop.spawn(async move {
+        // Nobody waits any more if the other side is gone.
+        sender.send(request.await).ok();
+    });
+    let received = if IN_LOOP.get() { tokio::task::block_in_place(|| receiver.recv()) } else { receiver.recv() };
+    received.unwrap_or_else(|_| Err(io::Error::other("the event loop ended before the request did")))
+}
