@@ -25,6 +25,7 @@ mod read;
 mod scan;
 mod sink;
 mod table;
+mod table_source;
 mod write;
 
 pub use columns::{BadColumns, Columns, Field, Form, Source, Step};

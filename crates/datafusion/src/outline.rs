@@ -5,7 +5,7 @@
 use crate::columns::Columns;
 use crate::fill::Filler;
 use crate::key_set::{KeyRange, KeySet};
-use crate::table::TableSource;
+use crate::table_source::TableSource;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};

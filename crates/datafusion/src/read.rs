@@ -15,7 +15,7 @@
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};
 use crate::key_set::KeyRange;
-use crate::table::TableSource;
+use crate::table_source::TableSource;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::runtime::SpawnedTask;

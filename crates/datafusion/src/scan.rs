@@ -4,7 +4,7 @@
 use crate::key_set::KeyRange;
 use crate::outline::Outline;
 use crate::read::{self, Work};
-use crate::table::TableSource;
+use crate::table_source::TableSource;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;

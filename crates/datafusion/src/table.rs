@@ -5,6 +5,7 @@ use crate::error::external;
 use crate::narrow::{Fit, narrow};
 use crate::outline::Outline;
 use crate::scan::{LarchScan, ScanSpec};
+use crate::table_source::TableSource;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
@@ -46,16 +47,6 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct LarchTable {
     source: Arc<TableSource>,
-}
-
-/// What a scan reads from.
-#[derive(Debug)]
-pub struct TableSource {
-    pub table: Table,
-    pub snapshot: Snapshot,
-    pub columns: Columns,
-    /// Of all columns.
-    pub schema: SchemaRef,
 }
 
 impl LarchTable {

@@ -1,0 +1,15 @@
+//! A table at one version with its columns, as a scan reads it. It does not know what is asked of it.
+
+use crate::columns::Columns;
+use datafusion::arrow::datatypes::SchemaRef;
+use larch::{Snapshot, Table};
+
+/// What a scan reads from.
+#[derive(Debug)]
+pub struct TableSource {
+    pub table: Table,
+    pub snapshot: Snapshot,
+    pub columns: Columns,
+    /// Of all columns.
+    pub schema: SchemaRef,
+}
