@@ -3,7 +3,7 @@
 use crate::codec::LogicalCodec;
 use crate::databases::{Databases, MOVED_ON};
 use crate::failure::sent;
-use crate::place::PlacedTable;
+use crate::table::PlacedTable;
 use ballista_core::extension::{SessionConfigExt, SessionStateExt};
 use datafusion::common::exec_err;
 use datafusion::error::{DataFusionError, Result};

@@ -3,8 +3,8 @@
 
 use crate::databases::Databases;
 use crate::failure::{external, to_be_sent};
-use crate::place::PlacedTable;
 use crate::scan::{PlacedScan, PlacedSpec};
+use crate::table::PlacedTable;
 use crate::unread::UnreadScan;
 use ballista_core::serde::{BallistaLogicalExtensionCodec, BallistaPhysicalExtensionCodec};
 use datafusion::arrow::datatypes::SchemaRef;

@@ -13,12 +13,12 @@
 //! Two processes that show the same version of one database show the same rows, however these are spread over files.
 
 use crate::failure::external;
-use crate::place::Place;
 use datafusion::common::exec_err;
 use datafusion::error::Result;
 use larch::{Database, Machine, PageKind, Snapshot};
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, Weak};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -47,6 +47,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it looks meanwhile, and whether there is a new version.
 pub const PAUSE: Duration = Duration::from_millis(50);
+
+/// Which rows a query reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The directory of the database, or its URL, as every process that answers the query finds it.
+    pub database: String,
+    /// The version that is read.
+    pub version: u64,
+}
 
 /// The databases that a process has open. One that is slow to open keeps only those waiting who ask for it.
 pub struct Databases {

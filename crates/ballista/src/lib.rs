@@ -2,7 +2,7 @@
 //! them, and each opens the database itself. A task is some partitions of a stage of a query (decision 75).
 //!
 //! ```text
-//! client       statements ─▶ logical plan        its tables: place, table, columns, version      `place`
+//! client       statements ─▶ logical plan        its tables: place, table, columns, version      `table`
 //! scheduler    logical plan ─▶ stages of tasks   a scan of a table: ranges of keys, by partition `scan`
 //! executor     a task ─▶ rows                    the ranges of the task alone
 //! ```
@@ -18,9 +18,10 @@ mod codec;
 mod databases;
 mod executors;
 mod failure;
-mod place;
+mod provider;
 mod scan;
 mod stages;
+mod table;
 mod unread;
 mod work;
 
@@ -29,7 +30,7 @@ pub mod executor;
 pub mod scheduler;
 
 pub use codec::{LogicalCodec, PhysicalCodec};
-pub use databases::{Databases, Open, Reads};
-pub use place::{Place, PlacedTable};
+pub use databases::{Databases, Open, Place, Reads};
 pub use scan::PlacedScan;
+pub use table::PlacedTable;
 pub use work::Work;

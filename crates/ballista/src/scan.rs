@@ -12,7 +12,7 @@
 //! ```
 
 use crate::failure::{external, to_be_sent};
-use crate::place::{PlacedTable, TableSpec};
+use crate::table::{PlacedTable, TableSpec};
 use datafusion::arrow::array::{Array, BinaryArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;

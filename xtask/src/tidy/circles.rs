@@ -13,17 +13,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Crates in which a file that has a folder of its name imports from that folder, or is imported by it, and not both.
 const STRICT: [&str; 6] = ["crates/larch", "crates/objects", "crates/os", "crates/pages", "crates/rows", "crates/sst"];
 
-/// Crates with circles of files or folders that are still to be untied.
-const KNOTTED: [&str; 1] = ["crates/ballista"];
-
 /// For each thing those that it imports.
 pub type Edges<T> = BTreeMap<T, BTreeSet<T>>;
 
 /// In no crate do files import each other in a circle, or folders.
 pub fn no_file_imports_in_a_circle(tree: &Tree) -> Vec<Finding> {
-    let sources = sources(tree);
-    let is_untied = |src: &&String| !KNOTTED.iter().any(|crate_| src.strip_suffix("/src/") == Some(crate_));
-    sources.iter().filter(is_untied).flat_map(|src| circles_in(tree, src)).collect()
+    sources(tree).iter().flat_map(|src| circles_in(tree, src)).collect()
 }
 
 /// The folders of sources of all packages, each with `/` at its end.

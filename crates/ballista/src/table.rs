@@ -1,27 +1,12 @@
 //! A table with the place and the version of its database, which another process can find by them. It reads no row.
 
-use crate::databases::{Databases, MOVED_ON, Shown};
+use crate::databases::{Databases, MOVED_ON, Place, Shown};
 use crate::failure::external;
-use crate::scan::PlacedScan;
-use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{exec_err, internal_err, plan_err};
+use datafusion::common::{exec_err, plan_err};
 use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_plan::ExecutionPlan;
-use larch_datafusion::{LarchScan, LarchTable};
+use larch_datafusion::LarchTable;
 use os::sync::Arc;
 use serde::{Deserialize, Serialize};
-
-/// Which rows a query reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The directory of the database, or its URL, as every process that answers the query finds it.
-    pub database: String,
-    /// The version that is read.
-    pub version: u64,
-}
 
 /// A table, as one process sends it to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,34 +81,5 @@ impl PlacedTable {
     /// Who counts what is read.
     pub fn shown(&self) -> Option<&Arc<Shown>> {
         self.shown.as_ref()
-    }
-}
-
-#[async_trait]
-impl TableProvider for PlacedTable {
-    fn schema(&self) -> SchemaRef {
-        self.table.schema()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        self.table.supports_filters_pushdown(filters)
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let scan = self.table.scan(state, projection, filters, limit).await?;
-        let Some(scan) = scan.downcast_ref::<LarchScan>() else {
-            return internal_err!("a table of Larch is read by {}", scan.name());
-        };
-        Ok(Arc::new(PlacedScan::new(self.clone(), scan.clone())?))
     }
 }
