@@ -19,6 +19,7 @@ pub fn flip_bits(seed: u64, steps: usize, flips: usize) {
     history.run(steps).expect("the disk does not fail");
     if rng.random() {
         history.close().expect("the disk does not fail");
+        assert!(history.is_in_files(), "a disk with room takes the files of a close");
     } else {
         history.abandon();
     }

@@ -225,12 +225,21 @@ impl History {
         self.open.is_some()
     }
 
-    /// Writes everything to files and closes.
+    /// Writes everything to files and closes. If the disk has no room for the files, the commits are durable in the log.
     pub fn close(&mut self) -> Result<()> {
         let Open { db, .. } = self.open.take().expect("the database is open");
+        let beside = db.clone();
         db.close()?;
-        self.everything_is_in_files();
+        match beside.metrics().memtable_bytes {
+            0 => self.everything_is_in_files(),
+            _ => self.durable = self.acknowledged,
+        }
         Ok(())
+    }
+
+    /// Whether every commit that was acknowledged is in files.
+    pub fn is_in_files(&self) -> bool {
+        self.flushed == self.acknowledged
     }
 
     fn everything_is_in_files(&mut self) {
