@@ -182,8 +182,8 @@ Examples:
 
 /// Import, read, write, inspect and check a Larch database.
 ///
-/// Exit codes: 0 done; 1 no such row, table or backup, or `check` or `verify-backup` found damage; 2 wrong arguments; 3 something failed; 4 `repair`
-/// could not read everything; 130 given up by ^C.
+/// Exit codes: 0 done; 1 no such row, table or backup, or `check` or `verify-backup` found damage; 2 wrong arguments; 3
+/// something failed; 4 `repair` could not read everything; 130 given up by ^C.
 #[derive(Debug, Parser)]
 #[command(name = "larch", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Cli {
@@ -216,8 +216,8 @@ impl Cli {
     }
 }
 
-/// The command line: every command with its options. The options in `Common` can stand before a command or after it. They are shown in
-/// the help of the commands that they change something for, and are refused by the others.
+/// The command line: every command with its options. The options in `Common` can stand before a command or after it.
+/// They are shown in the help of the commands that they change something for, and are refused by the others.
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let common: Vec<clap::Arg> = command.get_arguments().filter(|option| option.is_global_set()).cloned().collect();
@@ -252,7 +252,8 @@ const COMMON_OPTIONS: [&str; 9] = [
     "compat",
 ];
 
-/// Which of the options in [`Common`] change something of what a command does. A command with subcommands has those of all of them.
+/// Which of the options in [`Common`] change something of what a command does. A command with subcommands has those of
+/// all of them.
 fn common_options_of(command: &str) -> &'static [&'static str] {
     match command {
         "get" | "scan" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain" | "explain get"
@@ -311,8 +312,8 @@ pub struct Common {
     /// Show only what is in files, and not the commits of a process that writes which are only in its log
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
-    /// Show all commits of a process that writes, which keeps the files that are read. Commands that read do so unless --read-only is
-    /// given, but for `larch sql`
+    /// Show all commits of a process that writes, which keeps the files that are read. Commands that read do so unless
+    /// --read-only is given, but for `larch sql`
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
     /// Leave compactions to processes with `larch compaction-worker`, as long as there are some
@@ -374,7 +375,8 @@ pub enum ReadIndexArg {
 pub enum DurabilityArg {
     /// A change is on the disk when it is acknowledged
     Synced,
-    /// A change is with the operating system when it is acknowledged: safe from a crash of this process, not of the machine
+    /// A change is with the operating system when it is acknowledged: safe from a crash of this process, not of the
+    /// machine
     Buffered,
 }
 
@@ -386,15 +388,15 @@ pub enum Command {
     Import(Import),
     /// Put the rows of files in sorted files that any database can take in, on any machine
     ///
-    /// No database is needed or made. The directory has a list of the files with their checksums; it can be copied to where the
-    /// database is.
+    /// No database is needed or made. The directory has a list of the files with their checksums; it can be copied to
+    /// where the database is.
     #[command(after_help = BUILD_EXAMPLES)]
     BuildFiles(BuildFiles),
     /// Take files into a table that `build-files` has made, all of them or none
     ///
-    /// No row is read: the files get second names in the database where the file system has that, and are copied elsewhere. So a damaged
-    /// page is taken in unless --verify is given. A row replaces one of the table with its key, and one of the directories that are named
-    /// before.
+    /// No row is read: the files get second names in the database where the file system has that, and are copied
+    /// elsewhere. So a damaged page is taken in unless --verify is given. A row replaces one of the table with its key,
+    /// and one of the directories that are named before.
     #[command(after_help = INGEST_EXAMPLES)]
     Ingest(Ingest),
     /// Print the row with a key
@@ -407,9 +409,10 @@ pub enum Command {
     Put(Put),
     /// Write or remove rows from the standard input as they come, and print the key of each once it is safe
     ///
-    /// A raw table gets keys and values with a tab between them, in which a backslash, tab, LF or CR is written \\, \t, \n or
-    /// \r; others rows of the kind that was imported, without a header. With --delete a line is a key, as `get` takes it. With
-    /// --format, rows and keys are what `scan` prints with that. A row that cannot be read ends it; the rows before it stay.
+    /// A raw table gets keys and values with a tab between them, in which a backslash, tab, LF or CR is written \\, \t,
+    /// \n or \r; others rows of the kind that was imported, without a header. With --delete a line is a key, as `get`
+    /// takes it. With --format, rows and keys are what `scan` prints with that. A row that cannot be read ends it; the
+    /// rows before it stay.
     #[command(after_help = LOAD_EXAMPLES)]
     Load(Load),
     /// Remove the row with a key
@@ -422,20 +425,20 @@ pub enum Command {
     Scan(Scan),
     /// Print the row with a number, counted from 0 in the order of keys
     ///
-    /// The number is exact. Where one file alone has keys, a few pages are read whatever the number; where several have,
-    /// their keys are merged up to the row.
+    /// The number is exact. Where one file alone has keys, a few pages are read whatever the number; where several
+    /// have, their keys are merged up to the row.
     #[command(after_help = NTH_EXAMPLES)]
     Nth(Nth),
     /// Print rows chosen at random, in the order of their keys
     ///
-    /// The stored rows are cut in as many equal pieces, and one row is drawn from each. Fewer rows come where much is erased or
-    /// stored twice. Takes about a page of data a row.
+    /// The stored rows are cut in as many equal pieces, and one row is drawn from each. Fewer rows come where much is
+    /// erased or stored twice. Takes about a page of data a row.
     #[command(after_help = SAMPLE_EXAMPLES)]
     Sample(Sample),
     /// Read the pages of a table or of a range of its keys, so that they are in memory when it is opened next
     ///
-    /// It reads at most half of --cache. When a database is closed, it keeps a list of the pages in memory, and a program can open
-    /// it with those pages.
+    /// It reads at most half of --cache. When a database is closed, it keeps a list of the pages in memory, and a
+    /// program can open it with those pages.
     #[command(after_help = WARM_EXAMPLES)]
     Warm(Warm),
     /// List tables and what their rows are made of
@@ -454,7 +457,8 @@ pub enum Command {
     /// Answer questions in SQL, by a query engine that another build of this command has
     ///
     /// All tables of the database can be asked; `CREATE EXTERNAL TABLE` declares the columns of those that do not do so
-    /// themselves, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is given, and all statements see the same rows.
+    /// themselves, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is given, and all
+    /// statements see the same rows.
     #[command(after_help = SQL_EXAMPLES)]
     Sql(Sql),
     /// Cut queries into tasks for executors, which `larch sql --scheduler` asks, see docs/guide/sql.md
@@ -465,20 +469,20 @@ pub enum Command {
     SqlExecutor(SqlExecutor),
     /// Show how many rows, bytes and files a table has
     ///
-    /// How many rows there are is read off the indexes and takes no page of data, so that number is given as the two it lies between.
-    /// Versions are what files hold: a row that was written again or deleted has several until files are merged. With --from, --to,
-    /// --buckets or --exact: what a range of keys holds and how that is spread.
+    /// How many rows there are is read off the indexes and takes no page of data, so that number is given as the two it
+    /// lies between. Versions are what files hold: a row that was written again or deleted has several until files are
+    /// merged. With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
     /// Print what opening a database takes, as JSON: memory by owner, pages read, files
     ///
-    /// These are the counters of this command, which opens the database to read it, and not those of another process that has it open:
-    /// a program prints its own in the same form, by Metrics::to_json and to_prometheus.
+    /// These are the counters of this command, which opens the database to read it, and not those of another process
+    /// that has it open: a program prints its own in the same form, by Metrics::to_json and to_prometheus.
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
-    /// Prints the key that each part stops before, as `scan` takes it with --from and --to. Rows and bytes are estimates
-    /// read off the indexes. There are fewer parts where a table has too few pages.
+    /// Prints the key that each part stops before, as `scan` takes it with --from and --to. Rows and bytes are
+    /// estimates read off the indexes. There are fewer parts where a table has too few pages.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(Split),
     /// Do a read and print what it took: files and levels visited, pages by kind, bytes, rounds of waiting
@@ -490,13 +494,14 @@ pub enum Command {
     Compact(Inspect),
     /// Change how a table is kept in the files that are written from here on, or how its keys are shown
     ///
-    /// Existing files stay as they are and can be read. Compactions rewrite them over time, `larch compact` all at once.
+    /// Existing files stay as they are and can be read. Compactions rewrite them over time, `larch compact` all at
+    /// once.
     #[command(after_help = ALTER_EXAMPLES)]
     Alter(Alter),
     /// Make a second table with the rows of a first, without copying them
     ///
-    /// Both tables see the same files at first; later changes of one do not show in the other. Space is freed when both have
-    /// removed a row.
+    /// Both tables see the same files at first; later changes of one do not show in the other. Space is freed when both
+    /// have removed a row.
     Clone(CloneTable),
     /// Move the rows from a key on to a new table, without copying them
     ///
@@ -505,21 +510,22 @@ pub enum Command {
     SplitOff(SplitOff),
     /// Find rows by other keys than their own
     ///
-    /// A declaration says what the keys of an index are made of, see docs/format/extractor.md. Every write keeps the index.
+    /// A declaration says what the keys of an index are made of, see docs/format/extractor.md. Every write keeps the
+    /// index.
     #[command(after_help = INDEX_EXAMPLES)]
     Index(Index),
     /// Read everything and verify it
     Check(Inspect),
     /// Save what can be read of a damaged database in a new one, and list what was lost
     ///
-    /// Nothing is written to the damaged one, and no other process may have it open. Without a manifest, files are recognized by
-    /// their contents.
+    /// Nothing is written to the damaged one, and no other process may have it open. Without a manifest, files are
+    /// recognized by their contents.
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(Repair),
     /// Make a copy of a database that shares files with it, as it is now; also beside a process that writes
     ///
-    /// The copy is a database of its own, and has every commit that was there when the command began. Its files are second names of
-    /// those of DIR where the file system has that, and copies elsewhere.
+    /// The copy is a database of its own, and has every commit that was there when the command began. Its files are
+    /// second names of those of DIR where the file system has that, and copies elsewhere.
     #[command(after_help = CHECKPOINT_EXAMPLES)]
     Checkpoint(Checkpoint),
     /// Add a backup of a database to a directory of backups; also beside a process that writes
@@ -535,8 +541,8 @@ pub enum Command {
     VerifyBackup(InspectBackups),
     /// Make a second database of one in a store, which shares its files; also beside a process that writes
     ///
-    /// It has every commit that was durable in the store when the command began, and both are written to from then on. Nothing but the
-    /// manifest and logs is copied. A branch that no process writes to serves as a checkpoint.
+    /// It has every commit that was durable in the store when the command began, and both are written to from then on.
+    /// Nothing but the manifest and logs is copied. A branch that no process writes to serves as a checkpoint.
     #[command(after_help = BRANCH_EXAMPLES)]
     Branch(Branch),
     /// List the branches of a database in a store that may need files of it
@@ -552,8 +558,8 @@ pub enum Command {
     Follow(Follow),
     /// Do compactions for the process that writes to a database, until ^C
     ///
-    /// The writer is one with --compaction-workers. A line says what was done each time. A worker may end, or be killed, at any time: then
-    /// the writer does the compaction itself, or leaves it to another worker.
+    /// The writer is one with --compaction-workers. A line says what was done each time. A worker may end, or be
+    /// killed, at any time: then the writer does the compaction itself, or leaves it to another worker.
     #[command(after_help = COMPACTION_WORKER_EXAMPLES)]
     CompactionWorker(CompactionWorker),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
@@ -562,8 +568,9 @@ pub enum Command {
     Demo(Demo),
     /// Predict what a table of a size takes, and what a get of it costs
     ///
-    /// Nothing is made or read: it is arithmetic, which `larch bench experiment scale` compares with tables that are there. The
-    /// table was compacted or imported, its values lie in their pages, and any row is read as often as any other.
+    /// Nothing is made or read: it is arithmetic, which `larch bench experiment scale` compares with tables that are
+    /// there. The table was compacted or imported, its values lie in their pages, and any row is read as often as any
+    /// other.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
     /// Measure Larch and other stores
@@ -599,8 +606,8 @@ pub struct Index {
 pub enum IndexCommand {
     /// Make an index of the rows of a table
     ///
-    /// A row without a field of the declaration is left out. If a row does not fit, or two rows have one key of a unique index,
-    /// no index is made.
+    /// A row without a field of the declaration is left out. If a row does not fit, or two rows have one key of a
+    /// unique index, no index is made.
     Create(CreateIndex),
     /// Remove an index; the rows stay
     Drop(DropIndex),
@@ -618,14 +625,15 @@ pub struct CreateIndex {
     pub table: String,
     /// Name of the index
     pub name: String,
-    /// What its keys are made of, in the language of docs/format/extractor.md: of tables of JSON lines and of raw tables, or of
-    /// the bytes of keys
+    /// What its keys are made of, in the language of docs/format/extractor.md: of tables of JSON lines and of raw
+    /// tables, or of the bytes of keys
     #[arg(required_unless_present = "columns", conflicts_with = "columns")]
     pub declaration: Option<String>,
-    /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; of JSON lines, members of the
-    /// object
+    /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; of JSON lines, members
+    /// of the object
     ///
-    /// NAME:int is a whole number of 64 bits, NAME:num a decimal number with the precision of a double, and others are texts.
+    /// NAME:int is a whole number of 64 bits, NAME:num a decimal number with the precision of a double, and others are
+    /// texts.
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
     pub columns: Vec<KeySpec>,
     /// Refuse two rows with the same key in the index
@@ -815,7 +823,8 @@ pub struct Restore {
     pub json: bool,
 }
 
-/// A directory for checkpoints or for built files. What looks like a URL of a store is refused, so that it can become one.
+/// A directory for checkpoints or for built files. What looks like a URL of a store is refused, so that it can become
+/// one.
 fn local(text: &str) -> Result<PathBuf, String> {
     if places::is_url(Path::new(text)) {
         return Err(format!(
@@ -900,11 +909,12 @@ pub struct InputArgs {
     /// Columns that make up the key, by name or number from 1 [default: the first, or the table's]
     ///
     /// NAME:int orders a column as whole numbers of 64 bits, NAME:num as decimal numbers with the precision of a
-    /// double; others are in byte order. If several rows have the same key, the last one stays; 7 and 007 are the same number.
+    /// double; others are in byte order. If several rows have the same key, the last one stays; 7 and 007 are the same
+    /// number.
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
     pub key: Vec<KeySpec>,
-    /// Groups of columns beside the key that are stored apart, so that a read of some groups reads nothing of the others
-    /// [default: none, or the table's]
+    /// Groups of columns beside the key that are stored apart, so that a read of some groups reads nothing of the
+    /// others [default: none, or the table's]
     ///
     /// A group is NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that no other group
     /// names; without one every column must be named. A ; separates groups, or give --groups several times.
@@ -924,16 +934,16 @@ pub struct TableArgs {
     /// Kind of index
     #[arg(long, value_name = "KIND")]
     pub index: Option<IndexArg>,
-    /// Compression of pages: none, lz4, or zstd for smaller files that take longer to read; zstd:LEVEL with a level from 1 to
-    /// 19 looks longer for what repeats, zstd alone is zstd:3
+    /// Compression of pages: none, lz4, or zstd for smaller files that take longer to read; zstd:LEVEL with a level
+    /// from 1 to 19 looks longer for what repeats, zstd alone is zstd:3
     #[arg(long, value_name = "METHOD[:LEVEL]")]
     pub compression: Option<Compression>,
     /// Filters, which save most reads of absent keys: none, 12 or 20 bits a key; or two with a comma between them, for
     /// upper files and for the deepest
     #[arg(long, value_name = "BITS[,BITS]", value_parser = filters)]
     pub filters: Option<Filters>,
-    /// Put this many first bytes of keys in filters too, so that a range of keys that begin with the same bytes opens no file
-    /// without such keys; 0 for none
+    /// Put this many first bytes of keys in filters too, so that a range of keys that begin with the same bytes opens
+    /// no file without such keys; 0 for none
     #[arg(long, value_name = "N")]
     pub filter_prefix: Option<u16>,
     /// Whether to keep the table in memory: its pages are loaded and stay, up to a quarter of the cache
@@ -1026,8 +1036,8 @@ pub struct Row {
     pub dir: PathBuf,
     /// Table
     pub table: String,
-    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn"); a backslash is written \\, but
-    /// not in keys of TSV
+    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn"); a backslash is written
+    /// \\, but not in keys of TSV
     #[arg(allow_negative_numbers = true)]
     pub key: OsString,
     #[command(flatten)]
@@ -1050,8 +1060,8 @@ pub struct Get {
 pub struct Put {
     #[command(flatten)]
     pub row: Row,
-    /// The rest of the row, as `get` prints it: a tab between columns, a JSON object if rows are JSON, or the bytes of the value
-    /// if the table is raw
+    /// The rest of the row, as `get` prints it: a tab between columns, a JSON object if rows are JSON, or the bytes of
+    /// the value if the table is raw
     #[arg(allow_negative_numbers = true)]
     pub value: Option<OsString>,
 }
@@ -1065,8 +1075,8 @@ pub struct Load {
     /// Remove the rows with the keys that come, one on each line; an absent key is no error
     #[arg(long)]
     pub delete: bool,
-    /// Take rows, or with --delete keys, as scan prints them with this --format [default: rows of the kind that was imported;
-    /// keys and rows of raw tables as tsv]
+    /// Take rows, or with --delete keys, as scan prints them with this --format [default: rows of the kind that was
+    /// imported; keys and rows of raw tables as tsv]
     #[arg(long)]
     pub format: Option<ScanFormat>,
     /// Rows in each commit; the last may have fewer
@@ -1091,8 +1101,8 @@ pub struct KeyRange {
     /// Key to stop before
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
-    /// Keys that start with this; a tab after a column says that it is complete. Of a tuple (17) are whole fields, and in
-    /// (17, "Bo"..) the last one goes on
+    /// Keys that start with this; a tab after a column says that it is complete. Of a tuple (17) are whole fields, and
+    /// in (17, "Bo"..) the last one goes on
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub prefix: Option<OsString>,
     #[command(flatten)]
@@ -1273,8 +1283,8 @@ pub struct RenameTable {
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScanFormat {
-    /// Columns with a tab between them, or the key and the value of a raw table; a backslash, tab, LF or CR in them is written
-    /// \\, \t, \n or \r, but not in tables of TSV, whose columns have neither tabs nor line ends
+    /// Columns with a tab between them, or the key and the value of a raw table; a backslash, tab, LF or CR in them is
+    /// written \\, \t, \n or \r, but not in tables of TSV, whose columns have neither tabs nor line ends
     Tsv,
     /// A JSON object on each line
     Jsonl,
@@ -1291,7 +1301,8 @@ pub struct Plan {
     /// Bytes of a key [default: 16B]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub key_bytes: Option<u64>,
-    /// First bytes of a key that tell it from the one before [default: as of keys that are spread evenly, such as hashes]
+    /// First bytes of a key that tell it from the one before [default: as of keys that are spread evenly, such as
+    /// hashes]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub separator_bytes: Option<u64>,
     /// Size of a data page
@@ -1342,8 +1353,8 @@ pub enum ExplainedRead {
 
 #[derive(Debug, Args)]
 pub struct ExplainedGet {
-    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn"); a backslash is written \\, but
-    /// not in keys of TSV
+    /// Key as `scan --keys` prints it: a tab between several columns, a tuple as (17, "Bonn"); a backslash is written
+    /// \\, but not in keys of TSV
     #[arg(allow_negative_numbers = true)]
     pub key: OsString,
     #[command(flatten)]

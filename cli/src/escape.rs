@@ -1,4 +1,5 @@
-//! Text that holds tabs and line ends, on one line: `\t`, `\n`, `\r` and `\\` stand for them, and nothing else is changed.
+//! Text that holds tabs and line ends, on one line: `\t`, `\n`, `\r` and `\\` stand for them, and nothing else is
+//! changed.
 
 use std::borrow::Cow;
 

@@ -14,7 +14,8 @@ pub fn text(index: &Index) -> String {
     }
 }
 
-/// The bytes with which the keys of an index begin, from a text such as `("Bonn", 7)`, of all fields or of the first ones.
+/// The bytes with which the keys of an index begin, from a text such as `("Bonn", 7)`, of all fields or of the first
+/// ones.
 pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
     let declaration = match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.declaration(),

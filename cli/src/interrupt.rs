@@ -1,6 +1,6 @@
 //! ^C during long work: the first gives it up in good order, the second ends the process at once. Nothing is lost by
-//! either; after the first no half-written files are left for the next open to remove. Work that does not end by itself, as an
-//! import whose input does not come, is ended with the process after some seconds.
+//! either; after the first no half-written files are left for the next open to remove. Work that does not end by
+//! itself, as an import whose input does not come, is ended with the process after some seconds.
 
 #![allow(clippy::disallowed_methods, reason = "ends the process by a thread of its own, never simulated")]
 

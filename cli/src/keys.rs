@@ -79,7 +79,8 @@ fn number<N: FromStr>(text: &[u8]) -> Option<N> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Appends the text of the first column of `key` and returns what follows it; `None` if the bytes are not such a column.
+/// Appends the text of the first column of `key` and returns what follows it; `None` if the bytes are not such a
+/// column.
 pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<&'k [u8]> {
     let mut from = Decoder::new(key);
     match kind {
@@ -153,8 +154,8 @@ pub fn tuple(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, S
     read_tuple(fields, what, text, Declaration::parse_key)
 }
 
-/// The bytes that tuples begin with, from the values of their first fields; also any bytes as [`Declaration::show`] writes
-/// them.
+/// The bytes that tuples begin with, from the values of their first fields; also any bytes as [`Declaration::show`]
+/// writes them.
 pub fn tuple_front(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_front)
 }

@@ -17,9 +17,9 @@
 //!                             between them; the first part has those of the key too
 //! ```
 //!
-//! Columns of CSV are kept escaped (see [`crate::escape`]), those of TSV as they are. Keys and values of raw rows are kept as they
-//! are, and lines of text that hold them have them escaped. A value of the first form, and every
-//! part, must tell a row without other columns from one with a single empty column: the former is empty, and a value that
+//! Columns of CSV are kept escaped (see [`crate::escape`]), those of TSV as they are. Keys and values of raw rows are
+//! kept as they are, and lines of text that hold them have them escaped. A value of the first form, and every part,
+//! must tell a row without other columns from one with a single empty column: the former is empty, and a value that
 //! would be empty or begin with a zero byte gets a zero byte before it.
 //!
 //! A row has all columns up to its last one, so where each part ends says where the row ends, and nothing needs to keep
@@ -40,8 +40,8 @@ pub mod indexed;
 #[cfg(test)]
 mod tests;
 
-/// What stands before bytes that are no key of the table, so that nothing takes them for the text of another key: no key begins
-/// so that is escaped, nor a number.
+/// What stands before bytes that are no key of the table, so that nothing takes them for the text of another key: no
+/// key begins so that is escaped, nor a number.
 const NO_KEY: &[u8] = b"\\?";
 /// What a tuple is called in messages.
 const KEY: &str = "key of the table";
@@ -330,7 +330,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Takes the key that [`Layout::key_texts_of`] gave these texts of; of a raw table the key itself, or the text of a tuple.
+    /// Takes the key that [`Layout::key_texts_of`] gave these texts of; of a raw table the key itself, or the text of a
+    /// tuple.
     pub fn key_from_texts(&self, texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         let columns = self.key_columns();
         if texts.len() != columns.len().max(1) {
@@ -352,8 +353,8 @@ impl Layout {
         Ok(key)
     }
 
-    /// The key that `text` names: its columns with a tab between them, escaped where [`Layout::escapes`] says so; or any bytes
-    /// that a table of tuples may have for a key, as [`Layout::key_text`] shows them.
+    /// The key that `text` names: its columns with a tab between them, escaped where [`Layout::escapes`] says so; or
+    /// any bytes that a table of tuples may have for a key, as [`Layout::key_text`] shows them.
     pub fn key_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -403,8 +404,8 @@ impl Layout {
         Ok(bound)
     }
 
-    /// What [`Layout::bound_from_text`] takes to come to the same keys: those not less than `bound`, which need not be a
-    /// key but a string between two. Bytes that no keys of the table begin with are given as they are.
+    /// What [`Layout::bound_from_text`] takes to come to the same keys: those not less than `bound`, which need not be
+    /// a key but a string between two. Bytes that no keys of the table begin with are given as they are.
     pub fn text_of_bound(&self, bound: &[u8]) -> Vec<u8> {
         if let Some(fields) = &self.tuple {
             return fields.show(bound).into_bytes();
@@ -440,8 +441,8 @@ impl Layout {
         bound.to_vec()
     }
 
-    /// The row that `put` was given: the key's text, and the rest of the row as `get` shows it. That of a raw row is its value,
-    /// byte for byte.
+    /// The row that `put` was given: the key's text, and the rest of the row as `get` shows it. That of a raw row is
+    /// its value, byte for byte.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
         let bytes = match &self.tuple {
             Some(fields) => keys::tuple(fields, KEY, key)?,
@@ -494,7 +495,8 @@ impl Layout {
         Ok(row)
     }
 
-    /// Appends the text of a key, which [`Layout::key_from_text`] takes: its columns with a tab between them, or a tuple.
+    /// Appends the text of a key, which [`Layout::key_from_text`] takes: its columns with a tab between them, or a
+    /// tuple.
     pub fn key_text(&self, key: &[u8], texts: &mut Vec<Vec<u8>>, line: &mut Vec<u8>) {
         if let Some(fields) = &self.tuple {
             return line.extend_from_slice(fields.show(key).as_bytes());

@@ -1,13 +1,14 @@
 //! The `larch` command: parses its arguments, runs the one command they name, and ends with an exit code.
 //!
-//! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and back
-//! through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
+//! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and
+//! back through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
 //!
-//! ^C gives up `import`, `build-files`, `ingest`, `compact`, `check`, `index` and all that makes or reads copies in good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else
-//! the process ends, and the engine's promise is that nothing is lost and no half of an import is there.
+//! ^C gives up `import`, `build-files`, `ingest`, `compact`, `check`, `index` and all that makes or reads copies in
+//! good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else the process ends,
+//! and the engine's promise is that nothing is lost and no half of an import is there.
 //!
-//! It is a library so that another binary can be the same command with more stores to measure, with a query engine, or with databases
-//! elsewhere.
+//! It is a library so that another binary can be the same command with more stores to measure, with a query engine, or
+//! with databases elsewhere.
 
 use harness::Scheme;
 use std::process::ExitCode;
@@ -73,8 +74,8 @@ pub struct Additions {
     pub query: Option<RunQuery>,
     /// What `larch sql-scheduler` and `larch sql-executor` run: a query engine in several processes.
     pub sql_processes: Option<SqlProcesses>,
-    /// Databases and backups that are not in directories of this machine: what DIR or DEST names is on the disk of the machine that
-    /// this gives.
+    /// Databases and backups that are not in directories of this machine: what DIR or DEST names is on the disk of the
+    /// machine that this gives.
     pub machine_of: Option<MachineOf>,
     /// What `larch branch` and the commands beside it do.
     pub branching: Option<Branching>,

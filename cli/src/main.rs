@@ -1,5 +1,5 @@
-//! The `larch` binary as the default workspace builds it: the stores it can measure are Larch, PostgreSQL and none, and it
-//! has no query engine.
+//! The `larch` binary as the default workspace builds it: the stores it can measure are Larch, PostgreSQL and none, and
+//! it has no query engine.
 
 use std::process::ExitCode;
 

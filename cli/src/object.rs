@@ -1,5 +1,5 @@
-//! The key members of a JSON object, read out of its text; the rest of the text is checked and otherwise left alone. Also
-//! objects split in several by their members, and joined again.
+//! The key members of a JSON object, read out of its text; the rest of the text is checked and otherwise left alone.
+//! Also objects split in several by their members, and joined again.
 
 use crate::keys;
 use crate::schema::{KeyColumn, Place, Schema};
@@ -66,8 +66,8 @@ pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -
     Ok(whole)
 }
 
-/// Appends to each part the object of those members of `text`, an object that [`encode_key`] took, that are in it. Names
-/// and values stay as they are written.
+/// Appends to each part the object of those members of `text`, an object that [`encode_key`] took, that are in it.
+/// Names and values stay as they are written.
 pub fn split(text: &str, part_of: impl Fn(&str) -> Option<usize>, parts: &mut [Vec<u8>]) -> Result<(), String> {
     let mut json = serde_json::Deserializer::from_str(text);
     let stray = json.deserialize_map(Split { part_of, parts: &mut *parts }).map_err(|why| sentence(&why))?;

@@ -155,8 +155,8 @@ impl<'l> Printer<'l> {
         self.end(line);
     }
 
-    /// The row as a JSON object, and a line end. If only some parts were read: the key columns and the columns in those,
-    /// or, of a JSON object, the members in those.
+    /// The row as a JSON object, and a line end. If only some parts were read: the key columns and the columns in
+    /// those, or, of a JSON object, the members in those.
     pub fn json<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         match self.layout.schema() {
             Some(schema) if schema.format == Format::Jsonl => object(parts, line),
@@ -240,8 +240,8 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// Ends a line. A reader of lines takes a CR before LF as a part of the line end. So a line of TSV whose last byte is a CR gets a
-    /// second one. With escapes the CR is printed as `\r`, and nothing is added.
+    /// Ends a line. A reader of lines takes a CR before LF as a part of the line end. So a line of TSV whose last byte
+    /// is a CR gets a second one. With escapes the CR is printed as `\r`, and nothing is added.
     fn end(&self, line: &mut Vec<u8>) {
         if !self.layout.escapes() && line.last() == Some(&b'\r') {
             line.push(b'\r');
@@ -272,7 +272,8 @@ enum Field<'r> {
     Kept(&'r [u8]),
 }
 
-/// Shows the columns of a CSV or TSV row in their order, from 0: those of the key and those in the parts that were read.
+/// Shows the columns of a CSV or TSV row in their order, from 0: those of the key and those in the parts that were
+/// read.
 fn each_column<P: AsRef<[u8]>>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -304,8 +305,8 @@ fn first_column<'r>(columns: &mut Option<&'r [u8]>) -> Option<&'r [u8]> {
     Some(&all[..tab.unwrap_or(all.len())])
 }
 
-/// Texts of the key columns for rows whose text is not kept in a part that was read, else none; `None` if the key is none
-/// of this table's.
+/// Texts of the key columns for rows whose text is not kept in a part that was read, else none; `None` if the key is
+/// none of this table's.
 fn key_texts<'t>(
     layout: &Layout,
     read: &[Option<usize>],

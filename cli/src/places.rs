@@ -1,5 +1,5 @@
-//! Databases and backups that are not in directories of this machine. It knows none itself: another binary says which machine reads
-//! what an argument names.
+//! Databases and backups that are not in directories of this machine. It knows none itself: another binary says which
+//! machine reads what an argument names.
 
 use crate::failure::{Failure, Result};
 use larch::Machine;

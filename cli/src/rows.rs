@@ -47,8 +47,8 @@ fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop
 struct Width(Option<usize>);
 
 impl Width {
-    /// Refuses a row with more or fewer columns than the others. What it lacks or has too much of cannot be told from a mistake
-    /// in its quotes or tabs.
+    /// Refuses a row with more or fewer columns than the others. What it lacks or has too much of cannot be told from a
+    /// mistake in its quotes or tabs.
     fn check(&mut self, layout: &Layout, columns: usize) -> Result<(), String> {
         let named = layout.schema().map_or(0, |schema| schema.columns.len());
         let (wanted, of) = match named {
@@ -88,8 +88,8 @@ enum Reader {
 }
 
 impl Rows {
-    /// Starts reading; the first row is a header if `header` says so. `kept` ends the message of a failure: what becomes
-    /// of the rows before it.
+    /// Starts reading; the first row is a header if `header` says so. `kept` ends the message of a failure: what
+    /// becomes of the rows before it.
     pub fn new(input: Input, format: Format, header: bool, kept: &'static str) -> Result<Self> {
         let name = input.name;
         let reader = match format {

@@ -1,5 +1,5 @@
-//! What the rows of a table are made of: where they came from, what their columns are called, which of them are the key.
-//! Kept as JSON in the table's metadata. It does not know how a row is written as bytes (see [`crate::layout`]).
+//! What the rows of a table are made of: where they came from, what their columns are called, which of them are the
+//! key. Kept as JSON in the table's metadata. It does not know how a row is written as bytes (see [`crate::layout`]).
 
 use crate::keys::Kind;
 use serde::{Deserialize, Serialize};
@@ -170,8 +170,8 @@ impl Schema {
         self.groups.iter().map(|group| group.name.clone()).collect()
     }
 
-    /// Reads the metadata of a table that is split in `groups`. `None` is a table without a description: its rows are raw
-    /// keys and values.
+    /// Reads the metadata of a table that is split in `groups`. `None` is a table without a description: its rows are
+    /// raw keys and values.
     pub fn from_metadata(table: &str, metadata: &[u8], groups: &[String]) -> Result<Option<Self>, String> {
         let ours = match serde_json::from_slice::<serde_json::Value>(metadata) {
             Ok(json) => json.get("larch_rows").and_then(serde_json::Value::as_u64),
@@ -193,8 +193,8 @@ impl Schema {
         }
     }
 
-    /// Names of the named columns as a JSON object has them, each once: an empty name or one that came before is replaced by
-    /// the number of the column.
+    /// Names of the named columns as a JSON object has them, each once: an empty name or one that came before is
+    /// replaced by the number of the column.
     pub fn members(&self) -> Vec<String> {
         let mut taken: Vec<String> = Vec::with_capacity(self.columns.len());
         for (at, name) in self.columns.iter().enumerate() {
@@ -215,7 +215,8 @@ impl Schema {
         serde_json::to_vec(self).expect("a schema is plain JSON")
     }
 
-    /// Whether fields are kept with tab, line ends and backslash escaped. TSV cannot hold the first two and escapes nothing.
+    /// Whether fields are kept with tab, line ends and backslash escaped. TSV cannot hold the first two and escapes
+    /// nothing.
     pub fn escapes(&self) -> bool {
         self.format != Format::Tsv
     }

@@ -1,5 +1,5 @@
-//! The list of a backup that decodes has names that stay in its directory, and is read back as it is written. The bytes are sealed
-//! with the right checksum, so that damage is looked for behind it.
+//! The list of a backup that decodes has names that stay in its directory, and is read back as it is written. The bytes
+//! are sealed with the right checksum, so that damage is looked for behind it.
 #![no_main]
 
 use larch::fuzz::BackupList;

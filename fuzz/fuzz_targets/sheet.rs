@@ -1,5 +1,5 @@
-//! A sheet of a journal that decodes can be applied or is refused, and the table that it makes is read as it is written. The bytes
-//! are sealed with the right checksum, so that damage is looked for behind it.
+//! A sheet of a journal that decodes can be applied or is refused, and the table that it makes is read as it is
+//! written. The bytes are sealed with the right checksum, so that damage is looked for behind it.
 #![no_main]
 
 use larch_fuzz::Input;

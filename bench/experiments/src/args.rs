@@ -31,7 +31,8 @@ pub enum Experiment {
     /// Histograms of keys from the index alone: by the tree and by the flat list
     #[command(after_help = EXIT_CODES)]
     Stats(ExperimentArgs),
-    /// B-tree beside flat lists over caches that are measured by the lists: reads, YCSB, load, memory, instructions, TPC-C
+    /// B-tree beside flat lists over caches that are measured by the lists: reads, YCSB, load, memory, instructions,
+    /// TPC-C
     #[command(after_help = EXIT_CODES)]
     Index(IndexArgs),
     /// Pages of 4 to 64 KiB beside the disk alone: load, updates and reads, cold and cached; nodes and files apart

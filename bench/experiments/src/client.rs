@@ -1,5 +1,6 @@
-//! What the client of TPC-C costs: memory and processor time of ten terminals a warehouse that wait as the specification wants it, on a
-//! store that does nothing. Each run is a process of its own, whose memory is the client's alone.
+//! What the client of TPC-C costs: memory and processor time of ten terminals a warehouse that wait as the
+//! specification wants it, on a store that does nothing. Each run is a process of its own, whose memory is the client's
+//! alone.
 
 #![allow(clippy::disallowed_methods, reason = "starts this program on the real machine")]
 
@@ -119,7 +120,8 @@ fn measure(warehouses: u32, size: &Size, scratch: &Scratch) -> Result<Ran, Failu
     })
 }
 
-/// Clients of the document: what they are, MB of memory for a warehouse, warehouses for a core. Of the first the cores are not said.
+/// Clients of the document: what they are, MB of memory for a warehouse, warehouses for a core. Of the first the cores
+/// are not said.
 const PUBLISHED: [(&str, f64, Option<f64>); 2] =
     [("BenchBase, a thread for each terminal", 40.0, None), ("the document's own, virtual threads", 6.0, Some(1000.0))];
 

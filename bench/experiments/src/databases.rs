@@ -1,7 +1,7 @@
 //! Many databases in one process under one cache: memory, threads, the time to open them, and gets over all of them.
 //!
-//! YDB keeps a part of a table in each of many tablets, and tablets with cold data take memory for their indexes on every node. Here a
-//! database takes what its open handle takes; pages of all of them share one cache.
+//! YDB keeps a part of a table in each of many tablets, and tablets with cold data take memory for their indexes on
+//! every node. Here a database takes what its open handle takes; pages of all of them share one cache.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "memory and threads of a real process")]
 

@@ -1,8 +1,9 @@
-//! TPC-C on one engine after the other: those in the process, with synced and with buffered commits, each with several numbers of
-//! threads; PostgreSQL alone; PostgreSQL whose commits wait for two replicas. Terminals wait for nothing, and all rows fit into memory.
+//! TPC-C on one engine after the other: those in the process, with synced and with buffered commits, each with several
+//! numbers of threads; PostgreSQL alone; PostgreSQL whose commits wait for two replicas. Terminals wait for nothing,
+//! and all rows fit into memory.
 //!
-//! Which engines there are is said by the binary: that of the default build has Larch and PostgreSQL, and `--with rocksdb,sqlite` adds
-//! those.
+//! Which engines there are is said by the binary: that of the default build has Larch and PostgreSQL, and
+//! `--with rocksdb,sqlite` adds those.
 
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;

@@ -1,5 +1,5 @@
-//! Where an experiment stands: its directory, and the cells that it has measured. A cell is written when it is measured, so that an
-//! experiment that was interrupted goes on where it was.
+//! Where an experiment stands: its directory, and the cells that it has measured. A cell is written when it is
+//! measured, so that an experiment that was interrupted goes on where it was.
 //!
 //! ```text
 //! DIR/cells.jsonl   a line that says which experiment it is, then a line for each cell
@@ -123,8 +123,8 @@ impl Ground {
         Ok(data.join(name))
     }
 
-    /// The place of a database that `build` makes, and what it says of it. One that an interrupted run made whole is not made
-    /// again; what it left half made is removed. `None` if ^C was pressed.
+    /// The place of a database that `build` makes, and what it says of it. One that an interrupted run made whole is
+    /// not made again; what it left half made is removed. `None` if ^C was pressed.
     ///
     /// # Errors
     ///

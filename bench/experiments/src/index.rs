@@ -1,8 +1,8 @@
-//! The index of YDB's document: both indexes written and the flat lists read, both written and the tree read, the tree alone; over
-//! caches that are measured by the flat lists.
+//! The index of YDB's document: both indexes written and the flat lists read, both written and the tree read, the tree
+//! alone; over caches that are measured by the flat lists.
 //!
-//! The document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. What decides is whether the lists fit into the cache, because
-//! a list is read as a whole. So the caches here are multiples of the bytes of all lists.
+//! The document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. What decides is whether the lists fit into the
+//! cache, because a list is read as a whole. So the caches here are multiples of the bytes of all lists.
 
 mod data;
 mod instructions;

@@ -1,6 +1,6 @@
-//! A database that cells read, made once, and copies of it that cells write to. A copy has links to the files with rows, which
-//! are never changed, and the small files themselves, so that it takes no time and no room, and every cell begins with the same
-//! files. It does not know what the database holds.
+//! A database that cells read, made once, and copies of it that cells write to. A copy has links to the files with
+//! rows, which are never changed, and the small files themselves, so that it takes no time and no room, and every cell
+//! begins with the same files. It does not know what the database holds.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "databases of real files, never simulated")]
 
@@ -21,8 +21,8 @@ pub struct Made {
 }
 
 impl Made {
-    /// The database `name`, which `make` makes if it is not there, or was not finished. `make` says whether it is complete; the
-    /// result is `None` if not, after ^C.
+    /// The database `name`, which `make` makes if it is not there, or was not finished. `make` says whether it is
+    /// complete; the result is `None` if not, after ^C.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! One run of a workload of YCSB on a store, as a cell keeps it: times of each kind, pages and bytes. It does not know why it is
-//! run.
+//! One run of a workload of YCSB on a store, as a cell keeps it: times of each kind, pages and bytes. It does not know
+//! why it is run.
 
 use crate::system::disk_bytes;
 use harness::{
@@ -18,8 +18,8 @@ pub const FIELDS: u64 = 10;
 /// Bytes of a field.
 pub const FIELD_BYTES: u64 = 100;
 
-/// Settings of the official workload `name` on `records` records, whose values can be checked. Keys are written with 20 digits, so
-/// that their order is that of their hashes. `more` are properties that differ.
+/// Settings of the official workload `name` on `records` records, whose values can be checked. Keys are written with 20
+/// digits, so that their order is that of their hashes. `more` are properties that differ.
 pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");
     for (name, value) in [
@@ -61,10 +61,11 @@ pub struct Cell {
     pub index_page_reads: u64,
     /// Bytes of these pages.
     pub read_bytes: u64,
-    /// Bytes of log, flushes and compactions until the store came to rest after the run; of them the share that the requests
-    /// of the window have in those of the whole run.
+    /// Bytes of log, flushes and compactions until the store came to rest after the run; of them the share that the
+    /// requests of the window have in those of the whole run.
     pub written_bytes: u64,
-    /// Bytes that the system read from disks for each byte that the store counted, warm-up included, as the system counts them.
+    /// Bytes that the system read from disks for each byte that the store counted, warm-up included, as the system
+    /// counts them.
     pub disk_share: Option<f64>,
     /// Bytes of rows that requests returned.
     pub returned_bytes: u64,
@@ -124,8 +125,8 @@ impl Cell {
     }
 }
 
-/// What `run` measures in its time; in ten and a hundred times as long if not one operation was done, because the machine was busy
-/// with something else.
+/// What `run` measures in its time; in ten and a hundred times as long if not one operation was done, because the
+/// machine was busy with something else.
 pub fn in_longer_times(
     stop: &Stop,
     mut run: impl FnMut(u32) -> Result<Measured, RunError>,
@@ -141,8 +142,8 @@ pub fn in_longer_times(
     ended
 }
 
-/// Runs `workload` on `store`. Rows that were not found, or are not what was written, are a failure. If not one operation
-/// was done in the time, it is run again for a longer one.
+/// Runs `workload` on `store`. Rows that were not found, or are not what was written, are a failure. If not one
+/// operation was done in the time, it is run again for a longer one.
 ///
 /// # Errors
 ///
@@ -291,8 +292,8 @@ pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
 pub const PAIRED: &str =
     "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
 
-/// `what` of one side for that of another: of each repeat by itself, so that other load on the machine changes both; then the
-/// median.
+/// `what` of one side for that of another: of each repeat by itself, so that other load on the machine changes both;
+/// then the median.
 pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
     let pairs = ours.iter().zip(other);
     let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();

@@ -73,7 +73,8 @@ struct GoalResult<'o> {
 }
 
 impl Outcome {
-    /// Prints it, writes `result.json` and `index.html` into the directory of the experiment, and removes its databases.
+    /// Prints it, writes `result.json` and `index.html` into the directory of the experiment, and removes its
+    /// databases.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The sizes of pages of OrientDB's proposal: 4 to 64 KiB under a load, half updates, few updates and reads alone, cold and cached,
-//! beside the disk alone; the size of index nodes and of files apart.
+//! The sizes of pages of OrientDB's proposal: 4 to 64 KiB under a load, half updates, few updates and reads alone, cold
+//! and cached, beside the disk alone; the size of index nodes and of files apart.
 
 mod data;
 mod tables;

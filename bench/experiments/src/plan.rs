@@ -1,9 +1,10 @@
-//! What a table takes and what a get of it costs, from its sizes alone: files, height, bytes of index and filters, reads a get, and
-//! memory. It is arithmetic about the layout in `docs/format/sst.md`, reads nothing and knows no database, so it also speaks of
-//! tables that no machine here holds. `larch plan` prints it, and experiment `scale` holds it to tables that are there.
+//! What a table takes and what a get of it costs, from its sizes alone: files, height, bytes of index and filters,
+//! reads a get, and memory. It is arithmetic about the layout in `docs/format/sst.md`, reads nothing and knows no
+//! database, so it also speaks of tables that no machine here holds. `larch plan` prints it, and experiment `scale`
+//! holds it to tables that are there.
 //!
-//! The table was compacted or imported: each row is stored once, in files of one level. Rows have one size, values lie in their
-//! pages, pages are not compressed, and any row is read as often as any other.
+//! The table was compacted or imported: each row is stored once, in files of one level. Rows have one size, values lie
+//! in their pages, pages are not compressed, and any row is read as often as any other.
 //!
 //! ```text
 //! file      data pages   page       = head + prefix + rows x (key - prefix + value + what a row takes beside)
@@ -106,7 +107,8 @@ pub struct Plan {
     pub reads_a_get: f64,
     /// Their bytes.
     pub read_bytes_a_get: f64,
-    /// Pages of which a get reads one each, from the root down to the data page, and the part of them that is in memory.
+    /// Pages of which a get reads one each, from the root down to the data page, and the part of them that is in
+    /// memory.
     pub levels: Vec<Level>,
     /// Memory for pages.
     pub cache_bytes: u64,
@@ -133,8 +135,8 @@ const PAGE_HEAD_BYTES: u64 = 42;
 const ROW_BESIDE_BYTES: u64 = 4;
 /// Of a node: its header and what stands before the children.
 const NODE_HEAD_BYTES: u64 = 136;
-/// What a child takes in a node beside its separator: checksum, a sixteenth of a sample, and what its rows differ from a straight
-/// line.
+/// What a child takes in a node beside its separator: checksum, a sixteenth of a sample, and what its rows differ from
+/// a straight line.
 const CHILD_BESIDE_BYTES: f64 = 4.0 + 0.25 + 1.0;
 /// What it takes more in the last node of a level, whose last page is not full: bytes differ from a straight line, too.
 const LAST_BYTES: f64 = 4.0;
@@ -222,7 +224,8 @@ impl Sizes {
         Ok(())
     }
 
-    /// Bytes that neighbouring keys have in common if the table is cut into `pieces` pieces and its keys are spread evenly.
+    /// Bytes that neighbouring keys have in common if the table is cut into `pieces` pieces and its keys are spread
+    /// evenly.
     fn common_bytes(&self, pieces: f64) -> u64 {
         match self.separator_bytes {
             // They differ in their last four bytes or before.
@@ -363,8 +366,8 @@ impl Sizes {
     }
 }
 
-/// Fills memory with the pages that are wanted most often for their size: the upper levels first. Data pages, which are the last level,
-/// have at least their share, and what the nodes leave.
+/// Fills memory with the pages that are wanted most often for their size: the upper levels first. Data pages, which are
+/// the last level, have at least their share, and what the nodes leave.
 fn fill(levels: &mut [Level], cache_bytes: u64) {
     let all = cache_bytes as f64;
     let needed = |level: &Level| ((level.bytes + level.pages * FRAME_BYTES) as f64).max(1.0);

@@ -1,8 +1,9 @@
-//! What a precharge is worth to a read of a range: rounds of waiting and time, with nothing in memory, on the local disk and on
-//! disks whose reads take longer.
+//! What a precharge is worth to a read of a range: rounds of waiting and time, with nothing in memory, on the local
+//! disk and on disks whose reads take longer.
 //!
-//! YDB's document has three ways to the pages of a range: one page after the other, forward loading in a scan, and the precharge,
-//! which walks the index ahead of the read and asks for all pages of a level at once; each over the flat index and over the B-tree.
+//! YDB's document has three ways to the pages of a range: one page after the other, forward loading in a scan, and the
+//! precharge, which walks the index ahead of the read and asks for all pages of a level at once; each over the flat
+//! index and over the B-tree.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -372,8 +373,8 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// Rounds that a precharge takes at most if the main trees have this height (decision 8): down twice, then the tallest group, whose rows
-/// are larger, so that its tree may have a level more, and once for values outside.
+/// Rounds that a precharge takes at most if the main trees have this height (decision 8): down twice, then the tallest
+/// group, whose rows are larger, so that its tree may have a level more, and once for values outside.
 fn rounds_at_most(height: u8) -> f64 {
     let way = f64::from(height) + 1.0;
     2.0 * way + (way + 1.0) + 1.0

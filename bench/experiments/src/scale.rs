@@ -1,9 +1,9 @@
-//! What more rows cost with the same memory: pages read and bytes a get, memory outside of the cache, height, bytes of index and
-//! filters, and the time to open. Each point stands beside what `plan` predicts of it, which goes on to tables that no machine here
-//! holds.
+//! What more rows cost with the same memory: pages read and bytes a get, memory outside of the cache, height, bytes of
+//! index and filters, and the time to open. Each point stands beside what `plan` predicts of it, which goes on to
+//! tables that no machine here holds.
 //!
-//! YDB's document wants a large amount of cold data to be served without dozens of nodes: an index that must be in memory as a whole
-//! grows with the data, and one that is read on demand does not.
+//! YDB's document wants a large amount of cold data to be served without dozens of nodes: an index that must be in
+//! memory as a whole grows with the data, and one that is read on demand does not.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};

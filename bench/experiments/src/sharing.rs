@@ -1,9 +1,9 @@
-//! Shows what readers of the same rows save when they share index pages. The same reads are made by two sides in turn: by readers
-//! that have index pages of their own, which are dropped with the read, and by readers that use those of one cache. Data pages are
-//! not kept by either.
+//! Shows what readers of the same rows save when they share index pages. The same reads are made by two sides in turn:
+//! by readers that have index pages of their own, which are dropped with the read, and by readers that use those of one
+//! cache. Data pages are not kept by either.
 //!
-//! It is ScyllaDB's experiment of 2021, whose readers began to share the pages of a partition index, with the cache of rows
-//! off: 100 readers of 10 partitions. `docs/benchmarks/sharing.md` says what is alike and what is not.
+//! It is ScyllaDB's experiment of 2021, whose readers began to share the pages of a partition index, with the cache of
+//! rows off: 100 readers of 10 partitions. `docs/benchmarks/sharing.md` says what is alike and what is not.
 
 mod data;
 mod readers;

@@ -1,8 +1,8 @@
-//! How rows are spread over keys, from the index alone: by the tree and by the flat list, for several resolutions, numbers of files,
-//! and files that lie apart or over each other.
+//! How rows are spread over keys, from the index alone: by the tree and by the flat list, for several resolutions,
+//! numbers of files, and files that lie apart or over each other.
 //!
-//! YDB builds such statistics of every table (BuildStats). With its flat index it reads the list of each file whole. Its B-tree has
-//! running totals in each node, so that only the nodes on the way to each cut have to be read.
+//! YDB builds such statistics of every table (BuildStats). With its flat index it reads the list of each file whole.
+//! Its B-tree has running totals in each node, so that only the nodes on the way to each cut have to be read.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -32,7 +32,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// Up to so many buckets, files that lie over each other have a goal: the root of each has children that are small enough.
+    /// Up to so many buckets, files that lie over each other have a goal: the root of each has children that are small
+    /// enough.
     over_goal: u64,
     repeats: u64,
 }
@@ -59,14 +60,15 @@ impl Size {
     }
 }
 
-/// Rows of a group have a long part of their keys in common, which is another one in each group: so separators are long, and a node
-/// saves little of what they have in common.
+/// Rows of a group have a long part of their keys in common, which is another one in each group: so separators are
+/// long, and a node saves little of what they have in common.
 const GROUP_ROWS: u64 = 64;
 const GROUP_BYTES: usize = 64;
 const KEY_BYTES: usize = GROUP_BYTES + 8;
 /// Compresses to a few bytes.
 const VALUE_BYTES: usize = 56;
-/// Small pages give a long list for few rows. They are compressed, because a page that is not takes 4 KiB of disk at least.
+/// Small pages give a long list for few rows. They are compressed, because a page that is not takes 4 KiB of disk at
+/// least.
 const PAGE_BYTES: u32 = 256;
 /// Of a page, about.
 const PAGE_ROWS: u64 = 2;
@@ -245,8 +247,8 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
     group * GROUP_ROWS..(group + 1) * GROUP_ROWS
 }
 
-/// Makes a database with both indexes. Files that lie apart are imported. Those that lie over each other are flushed, because an import
-/// goes below level 0 where there is room, and would be merged there.
+/// Makes a database with both indexes. Files that lie apart are imported. Those that lie over each other are flushed,
+/// because an import goes below level 0 where there is room, and would be merged there.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
     // No compaction is wanted: files stay as they are.
     let levels = LevelOptions {

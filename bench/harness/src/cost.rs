@@ -110,9 +110,9 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// What each of `operations` operations cost the client itself, in nanoseconds, if one costs `noop_nanos` on a store
-    /// that does nothing: `noop_nanos`, and its share of the time that was spent in waits for a moment. The store used
-    /// the rest of `client_nanos`. The result is at most what the client threads used; `noop_nanos`, which another
+    /// What each of `operations` operations cost the client itself, in nanoseconds, if one costs `noop_nanos` on a
+    /// store that does nothing: `noop_nanos`, and its share of the time that was spent in waits for a moment. The store
+    /// used the rest of `client_nanos`. The result is at most what the client threads used; `noop_nanos`, which another
     /// moment measured, can be more.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;

@@ -86,8 +86,8 @@ const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
 /// How long a store waits before it tries a transaction again that has met `conflicts` conflicts, if the store has no
-/// function that does so. A `random` number decides. It is what Larch's `transact` waits, so that stores are compared with the same
-/// waits: nothing after the first conflict, and then a random time below a bound that doubles.
+/// function that does so. A `random` number decides. It is what Larch's `transact` waits, so that stores are compared
+/// with the same waits: nothing after the first conflict, and then a random time below a bound that doubles.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);

@@ -197,7 +197,8 @@ impl Opened {
         self.shape.has_older(number)
     }
 
-    /// Brings all pages into memory, once through the database and once through the files, which have caches of their own.
+    /// Brings all pages into memory, once through the database and once through the files, which have caches of their
+    /// own.
     pub fn warm(&self) -> Result<()> {
         let mut rows = self.rows.iter();
         let mut count = 0;

@@ -1,6 +1,6 @@
-//! The goals of the index, each beside what is measured of it. A file here measures one subject and knows nothing of the
-//! others. What holds on every machine, such as the pages that a read takes or the allocations of a cached get, is no goal
-//! here: tests of the engine check it.
+//! The goals of the index, each beside what is measured of it. A file here measures one subject and knows nothing of
+//! the others. What holds on every machine, such as the pages that a read takes or the allocations of a cached get, is
+//! no goal here: tests of the engine check it.
 
 mod cold_scan;
 mod erased_rows;

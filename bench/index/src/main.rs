@@ -1,9 +1,9 @@
-//! The benchmark of the index, `cargo x bench index`: what its parts cost, B-tree beside flat index, and the goals beside
-//! what is measured.
+//! The benchmark of the index, `cargo x bench index`: what its parts cost, B-tree beside flat index, and the goals
+//! beside what is measured.
 //!
-//! This file has the arguments and the order of the measurements. `operations` are measured on `data`: times by `measure`,
-//! instructions by `instructions`. `goals` has a file for each subject. Files lie on the real disk except where a goal says
-//! otherwise, in a directory that is removed at the end, also after an error or ^C.
+//! This file has the arguments and the order of the measurements. `operations` are measured on `data`: times by
+//! `measure`, instructions by `instructions`. `goals` has a file for each subject. Files lie on the real disk except
+//! where a goal says otherwise, in a directory that is removed at the end, also after an error or ^C.
 //!
 //! Exit status 0: all goals that can be measured are reached; 1: some are not; 2: something broke.
 

@@ -1,9 +1,9 @@
 //! Times of two or more ways to do the same, in turns: A, B, A, B, … It does not know what is timed.
 //!
 //! What is timed waits for nothing, so its time is processor time: other programs that take the processor away are not
-//! counted. Their effect on the caches changes with time; turns spread it over all sides, and the median leaves out the worst.
-//! Every side gets the same inputs, made before the clock runs, and must return the same sum of what it read. A side that did
-//! nothing, or something else, is an error.
+//! counted. Their effect on the caches changes with time; turns spread it over all sides, and the median leaves out the
+//! worst. Every side gets the same inputs, made before the clock runs, and must return the same sum of what it read. A
+//! side that did nothing, or something else, is an error.
 
 use crate::Result;
 use kit::{median, spread};

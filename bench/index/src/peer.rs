@@ -1,5 +1,5 @@
-//! A data page in the form that many engines have, to compare ours with: a slot array, and a binary search that compares whole
-//! keys by memcmp.
+//! A data page in the form that many engines have, to compare ours with: a slot array, and a binary search that
+//! compares whole keys by memcmp.
 //!
 //! ```text
 //!  0  rows u16

@@ -1,5 +1,5 @@
-//! The statistics that are timed: counts and sizes of a range, over all files of a data set, and histograms. All pages are in
-//! memory; tests count the pages that statistics read.
+//! The statistics that are timed: counts and sizes of a range, over all files of a data set, and histograms. All pages
+//! are in memory; tests count the pages that statistics read.
 
 use crate::Result;
 use crate::data::Opened;

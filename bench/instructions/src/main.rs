@@ -1,5 +1,5 @@
-//! Instructions of the hot paths beside those that are expected, `cargo x instructions`: a change that makes one of them longer
-//! fails the check, on a busy machine as on a quiet one.
+//! Instructions of the hot paths beside those that are expected, `cargo x instructions`: a change that makes one of
+//! them longer fails the check, on a busy machine as on a quiet one.
 //!
 //! The database lies on the simulated machine, where one thread does everything in an order that does not change.
 

@@ -45,7 +45,8 @@ Exit codes: 0 merged; 2 wrong arguments, or results that differ; 3 the result co
 pub enum Measurement {
     /// List the stores that can be measured, and what the others take
     Targets,
-    /// YCSB: load a store, run one workload on it, or run all six; without arguments, run all six on Larch in a temporary directory
+    /// YCSB: load a store, run one workload on it, or run all six; without arguments, run all six on Larch in a
+    /// temporary directory
     #[command(after_help = YCSB_EXAMPLES)]
     Ycsb(Box<YcsbArgs>),
     /// Row access by the SLOB method: rows a second by random ranges of an indexed number
@@ -135,12 +136,12 @@ pub struct YcsbArgs {
     /// The store; `larch bench targets` lists them
     #[arg(long)]
     pub target: Option<String>,
-    /// Clients [default: threadcount of the workload, or 1]; if calls of the store wait, each client is a thread, and there are
-    /// at most 1024
+    /// Clients [default: threadcount of the workload, or 1]; if calls of the store wait, each client is a thread, and
+    /// there are at most 1024
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CLIENTS as i64))]
     pub threads: Option<u32>,
-    /// Threads that the clients share, for stores that can have many requests under way on one thread [default: 1]; `--workers N`
-    /// says the same
+    /// Threads that the clients share, for stores that can have many requests under way on one thread [default: 1];
+    /// `--workers N` says the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
     pub client_threads: Option<u32>,
     /// Operations a second of all clients together, each with its time on a schedule, so that a stall is counted
@@ -152,7 +153,8 @@ pub struct YcsbArgs {
     /// Time to run before measuring
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     pub warmup: Duration,
-    /// Time to measure [default: operationcount of the workload]; with --operations, the first limit reached ends the run
+    /// Time to measure [default: operationcount of the workload]; with --operations, the first limit reached ends the
+    /// run
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub time: Option<Duration>,
     /// Number of operations to measure
@@ -176,7 +178,8 @@ pub struct YcsbArgs {
     /// What an hour of a processor costs, in any currency, for the cost of a million operations
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
-    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of
+    /// 127.0.0.1
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,
     /// How results are printed [default: table, or the value of the property exporter]
@@ -197,7 +200,8 @@ pub struct YcsbArgs {
 }
 
 impl YcsbArgs {
-    /// Threads that the clients share. A number that `--workers` names is theirs, as it was before there were other processes.
+    /// Threads that the clients share. A number that `--workers` names is theirs, as it was before there were other
+    /// processes.
     ///
     /// # Errors
     ///
@@ -231,7 +235,8 @@ pub struct ReportArgs {
     /// The page
     #[arg(long, value_name = "FILE.html", default_value = "larch-report.html")]
     pub out: PathBuf,
-    /// What an hour of a processor costs, in any currency [default: the price that a result was measured with, if there is one]
+    /// What an hour of a processor costs, in any currency [default: the price that a result was measured with, if there
+    /// is one]
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
 }

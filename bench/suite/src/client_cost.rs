@@ -1,5 +1,5 @@
-//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`: what the client costs without a store, and
-//! beside other clients.
+//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`: what the client costs without a
+//! store, and beside other clients.
 
 use crate::args::QuickArgs;
 use crate::{KvClientCost, print};

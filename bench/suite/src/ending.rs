@@ -11,8 +11,8 @@ use std::process::ExitCode;
 pub enum Ending {
     /// All was done.
     Good,
-    /// Nothing was measured, or something was wrong with it: more than one operation in a hundred failed, a limit of errors, rows that are
-    /// not as they were written, a condition that does not hold.
+    /// Nothing was measured, or something was wrong with it: more than one operation in a hundred failed, a limit of
+    /// errors, rows that are not as they were written, a condition that does not hold.
     Bad,
     /// The store failed before the end.
     Failed,
@@ -89,7 +89,8 @@ impl Ran {
         }
     }
 
-    /// Says which requests failed, and why the run did. Nothing is said of failures of which each was made again and served.
+    /// Says which requests failed, and why the run did. Nothing is said of failures of which each was made again and
+    /// served.
     pub fn say_what_failed(&self) {
         say_failures(&self.run.measured, "");
         // The result has all of a text of several lines, and the first tells what they are.
@@ -105,7 +106,8 @@ pub fn say_failures(measured: &Measured, whose: &str) {
     }
 }
 
-/// What is said of a run in which more than one operation in a hundred failed: it is not what was asked for, however fast it was.
+/// What is said of a run in which more than one operation in a hundred failed: it is not what was asked for, however
+/// fast it was.
 pub fn failed_much(measured: &Measured) -> Option<String> {
     let (failed, all) = (measured.failed, measured.operations + measured.failed);
     (failed * 100 > all).then(|| format!("{failed} of {all} operations failed"))

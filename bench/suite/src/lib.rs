@@ -63,9 +63,9 @@ impl<'s> Stores<'s> {
 /// Compares the costs of two clients, shortly if the first argument says so; the second hears of each run.
 pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
-/// Measures `what` on `stores`. The exit code is 0 if all was measured, 1 if a goal was
-/// missed, nothing was measured, more than one operation in a hundred failed or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or the result could not
-/// be written, 130 after ^C.
+/// Measures `what` on `stores`. The exit code is 0 if all was measured, 1 if a goal was missed, nothing was measured,
+/// more than one operation in a hundred failed or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or
+/// the result could not be written, 130 after ^C.
 pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {

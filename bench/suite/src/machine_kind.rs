@@ -1,4 +1,5 @@
-//! The kind of a machine: machines of one kind are alike enough for results of one to be compared with those of another.
+//! The kind of a machine: machines of one kind are alike enough for results of one to be compared with those of
+//! another.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine is asked what it is")]
 

@@ -1,8 +1,9 @@
-//! `larch bench peers`, `cold`, `writes` and `transactions`: Larch beside the other engines, in turns, row by row, with goals.
+//! `larch bench peers`, `cold`, `writes` and `transactions`: Larch beside the other engines, in turns, row by row, with
+//! goals.
 //!
-//! Each engine has a process of its own, which holds its database open and is stopped while others are measured: through
-//! the whole run in memory, for one count of threads in the cold. A row is measured on every engine before it is repeated;
-//! rows that only read come before those that write, and loads come last.
+//! Each engine has a process of its own, which holds its database open and is stopped while others are measured:
+//! through the whole run in memory, for one count of threads in the cold. A row is measured on every engine before it
+//! is repeated; rows that only read come before those that write, and loads come last.
 
 mod child;
 mod cold;
@@ -58,8 +59,8 @@ impl Tale {
     }
 }
 
-/// Measures `measure` on every peer, `repeats` times in turns, with another seed each time; `figure` turns a sample into a
-/// number of the row. A failure of one engine is reported and leaves its place empty.
+/// Measures `measure` on every peer, `repeats` times in turns, with another seed each time; `figure` turns a sample
+/// into a number of the row. A failure of one engine is reported and leaves its place empty.
 fn in_turns(
     peers: &mut [Peer],
     repeats: usize,

@@ -1,4 +1,5 @@
-//! `larch bench regress`: YCSB A, C and E and TPC-C, small, beside a baseline of the same kind of machine or beside another build.
+//! `larch bench regress`: YCSB A, C and E and TPC-C, small, beside a baseline of the same kind of machine or beside
+//! another build.
 //!
 //! A baseline is a directory of results, one for each round, in a directory named after the kind of machine.
 

@@ -1,5 +1,6 @@
-//! Results as one page: what was run and how to run it again, throughput and times over time, how times are spread, what the store
-//! counted, and what a million operations cost. Several results stand side by side, with what differs between them first.
+//! Results as one page: what was run and how to run it again, throughput and times over time, how times are spread,
+//! what the store counted, and what a million operations cost. Several results stand side by side, with what differs
+//! between them first.
 
 use crate::tpcc_runs::figures;
 use harness::report::million::money;

@@ -62,7 +62,8 @@ fn report(runs: &[&Run]) -> Report {
     report
 }
 
-/// Where the data of the runs is: the directory of their target, if it is one of this machine, and the working directory otherwise.
+/// Where the data of the runs is: the directory of their target, if it is one of this machine, and the working
+/// directory otherwise.
 #[allow(clippy::disallowed_methods, reason = "a directory of the user's, never simulated")]
 fn place(runs: &[&Run]) -> PathBuf {
     let of_run = |run: &&Run| {

@@ -1,5 +1,5 @@
-//! Runs of YCSB and TPC-C on Larch, each a process of its own: runs of one process share where its memory lies, and so differ less from each
-//! other than from those of another start.
+//! Runs of YCSB and TPC-C on Larch, each a process of its own: runs of one process share where its memory lies, and so
+//! differ less from each other than from those of another start.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
 
@@ -69,7 +69,8 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// Makes a database of TPC-C by `program`, in place of the one before, and lets terminals work on it that wait for nothing.
+    /// Makes a database of TPC-C by `program`, in place of the one before, and lets terminals work on it that wait for
+    /// nothing.
     pub fn tpcc(&self, program: &Path, seed: u32) -> Result<Report, Failure> {
         let place = self.scratch.join(TPCC);
         if place.exists() {

@@ -1,4 +1,5 @@
-//! A store whose requests take longer by a fixed time that the client spends in a loop: what a comparison of results has to find.
+//! A store whose requests take longer by a fixed time that the client spends in a loop: what a comparison of results
+//! has to find.
 
 use harness::store::{Blocking, Flights, Served};
 use harness::transactions::{Checked, Commits, Transactions};
@@ -6,7 +7,8 @@ use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, S
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Turns of the loop that are timed to know how long one takes: some hundred microseconds, which are often not interrupted.
+/// Turns of the loop that are timed to know how long one takes: some hundred microseconds, which are often not
+/// interrupted.
 const TIMED_TURNS: u64 = 500_000;
 /// How often they are timed. The shortest time counts: whatever else the machine does makes it longer.
 const TIMINGS: u32 = 20;

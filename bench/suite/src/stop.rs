@@ -63,8 +63,8 @@ impl Stop {
     }
 }
 
-/// ^C in a process that makes one run after the other. It ends a run in good order and the process after it; where no run goes on,
-/// it ends the process.
+/// ^C in a process that makes one run after the other. It ends a run in good order and the process after it; where no
+/// run goes on, it ends the process.
 #[derive(Clone, Debug, Default)]
 pub struct Breaks {
     run: Arc<Mutex<Option<Stop>>>,

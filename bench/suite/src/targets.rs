@@ -142,7 +142,8 @@ const fn embedded(scheme: &'static str, form: &'static str, about: &'static str)
 /// Other names of schemes.
 const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 
-/// The scheme of `target` among `schemes`, those that this binary has for `task`, each with the name that `name_of` gives.
+/// The scheme of `target` among `schemes`, those that this binary has for `task`, each with the name that `name_of`
+/// gives.
 ///
 /// # Errors
 ///
@@ -183,7 +184,8 @@ pub fn find_key_value<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s 
     find(schemes, |scheme| scheme.name, Ycsb, target)
 }
 
-/// Whether processes can have the same `target` at the same time: a server that runs by itself, or one that keeps nothing.
+/// Whether processes can have the same `target` at the same time: a server that runs by itself, or one that keeps
+/// nothing.
 pub fn is_one_for_all(target: &Target) -> bool {
     let name = canonical(&target.scheme);
     let is_server = KNOWN.iter().any(|known| known.scheme == name && known.form.contains("://"));
@@ -199,7 +201,8 @@ fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
 }
 
-/// The list, as text. `schemes` are the stores of keys and values that this binary has, and `others` the names of all others.
+/// The list, as text. `schemes` are the stores of keys and values that this binary has, and `others` the names of all
+/// others.
 pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
     let is_built =
         |known: &Known| schemes.iter().any(|scheme| scheme.name == known.scheme) || others.contains(&known.scheme);

@@ -105,8 +105,8 @@ fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
     Ok(form)
 }
 
-/// Where an embedded database would be made, because there is none yet. What cannot be made is refused before it is opened, so that
-/// nothing of it is left there.
+/// Where an embedded database would be made, because there is none yet. What cannot be made is refused before it is
+/// opened, so that nothing of it is left there.
 fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
     if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {
         return None;
@@ -212,8 +212,8 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
     print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
 }
 
-/// Refuses an import of `bytes` bytes of rows if the disk of `place` has less room. `place` need not exist yet. Files take a little more
-/// than rows, and indexes come after them.
+/// Refuses an import of `bytes` bytes of rows if the disk of `place` has less room. `place` need not exist yet. Files
+/// take a little more than rows, and indexes come after them.
 fn check_room(bytes: u64, place: &Path) -> Result<(), Failure> {
     let advice = "make fewer warehouses, or name a directory on another disk";
     let there = place.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));

@@ -1,5 +1,6 @@
-//! `larch bench compare-trials`: what a comparison of results is worth on this machine. It makes pairs of runs of this build and
-//! counts how many of them seem to differ, then runs that are really slowed down and counts how often that is found.
+//! `larch bench compare-trials`: what a comparison of results is worth on this machine. It makes pairs of runs of this
+//! build and counts how many of them seem to differ, then runs that are really slowed down and counts how often that is
+//! found.
 
 use crate::args::TrialsArgs;
 use crate::compare_command::{Results, compared};
@@ -74,8 +75,8 @@ struct Trials<'a> {
     seed: u32,
     /// Operations a second of the runs that were not slowed down.
     rates: Vec<f64>,
-    /// Processor time of an operation in the last of them. The rows are in memory, so that this is all of its time, unless others use
-    /// the machine: then a loop takes longer on the clock, as everything else does.
+    /// Processor time of an operation in the last of them. The rows are in memory, so that this is all of its time,
+    /// unless others use the machine: then a loop takes longer on the clock, as everything else does.
     operation_nanos: f64,
 }
 

@@ -1,5 +1,5 @@
-//! `larch bench worker`: waits for coordinators and does shares of their runs, one run at a time. What comes over the network is
-//! not trusted before the other side has proven that it knows the secret.
+//! `larch bench worker`: waits for coordinators and does shares of their runs, one run at a time. What comes over the
+//! network is not trusted before the other side has proven that it knows the secret.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a process of the real machine")]
 
@@ -95,7 +95,8 @@ fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> 
     }
 }
 
-/// Does what the coordinator asks for, and says how it ended. `has_task` becomes true if the coordinator asks for something.
+/// Does what the coordinator asks for, and says how it ended. `has_task` becomes true if the coordinator asks for
+/// something.
 fn work(
     mut lines: Lines,
     writer: Writer,

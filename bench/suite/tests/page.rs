@@ -1,5 +1,5 @@
-//! Pages in a browser: what a person sees, hears from a screen reader and reaches by the keyboard, of a small result and of one of half an
-//! hour. The pages stay in the target directory, for a look at them.
+//! Pages in a browser: what a person sees, hears from a screen reader and reaches by the keyboard, of a small result
+//! and of one of half an hour. The pages stay in the target directory, for a look at them.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a real browser reads real files")]
 

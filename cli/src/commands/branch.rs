@@ -1,5 +1,5 @@
-//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. How a store is asked is given
-//! by the binary; that of the default workspace knows none.
+//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. How a store is
+//! asked is given by the binary; that of the default workspace knows none.
 
 use crate::args::{Branch, DropDatabase, InspectBranches};
 use crate::failure::{Failure, Result};

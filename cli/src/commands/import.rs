@@ -121,8 +121,8 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     output.finish()
 }
 
-/// The table, if it has rows. One without may have been made for other rows, as by an import that was killed, and is made again,
-/// unless it is another program's.
+/// The table, if it has rows. One without may have been made for other rows, as by an import that was killed, and is
+/// made again, unless it is another program's.
 pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
     let TableOptions { metadata, groups, .. } = table.options();

@@ -1,8 +1,10 @@
-//! `larch load`: rows from the standard input, written or removed as they come; the key of each is printed once that is safe.
+//! `larch load`: rows from the standard input, written or removed as they come; the key of each is printed once that is
+//! safe.
 //!
-//! To remove rows, a line is a key. To write them, rows are what `import` would read into the table, without a header; a raw table
-//! gets what stands before and after the first tab. Or rows and keys are what `scan` prints. A row that cannot be read, or that the
-//! table cannot take, ends the run, and so does an output that cannot be written: rows are not taken from someone who cannot be told.
+//! To remove rows, a line is a key. To write them, rows are what `import` would read into the table, without a header;
+//! a raw table gets what stands before and after the first tab. Or rows and keys are what `scan` prints. A row that
+//! cannot be read, or that the table cannot take, ends the run, and so does an output that cannot be written: rows are
+//! not taken from someone who cannot be told.
 
 use crate::args::{Common, Load, ScanFormat};
 use crate::database;

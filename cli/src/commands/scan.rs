@@ -1,5 +1,5 @@
-//! `larch scan` and `larch delete-range`: the rows with keys in a range, in their order; `larch nth` and `larch sample`:
-//! some of them, by their numbers.
+//! `larch scan` and `larch delete-range`: the rows with keys in a range, in their order; `larch nth` and
+//! `larch sample`: some of them, by their numbers.
 
 use crate::args::{Common, DeleteRange, KeyRange, Nth, Sample, Scan, ScanFormat, Shown};
 use crate::database;

@@ -1,4 +1,5 @@
-//! `larch clone`, `larch split-off` and `larch rename-table`: tables that see the files of another, without copying rows.
+//! `larch clone`, `larch split-off` and `larch rename-table`: tables that see the files of another, without copying
+//! rows.
 
 use crate::args::{CloneTable, Common, RenameTable, SplitOff};
 use crate::database;

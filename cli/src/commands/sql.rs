@@ -1,5 +1,5 @@
-//! `larch sql`: statements for a query engine; and the processes with which several engines answer together. The engine is
-//! given by the binary; that of the default workspace has none. It knows no SQL.
+//! `larch sql`: statements for a query engine; and the processes with which several engines answer together. The engine
+//! is given by the binary; that of the default workspace has none. It knows no SQL.
 
 use crate::args::{self, Common, QueryFormat, Sql};
 use crate::database;
@@ -77,8 +77,8 @@ pub struct SqlExecutor {
 }
 
 impl Query {
-    /// The columns of a table that `larch import` made, in the language of `docs/guide/sql.md`; `None` if the table was made
-    /// in another way.
+    /// The columns of a table that `larch import` made, in the language of `docs/guide/sql.md`; `None` if the table was
+    /// made in another way.
     ///
     /// # Errors
     ///

@@ -1,13 +1,15 @@
-//! Comma-separated rows: quotes as in RFC 4180, lines that end in LF or CRLF, blank lines skipped, any bytes in a field.
+//! Comma-separated rows: quotes as in RFC 4180, lines that end in LF or CRLF, blank lines skipped, any bytes in a
+//! field.
 
 use super::{Stop, Width};
 use crate::layout::{Layout, Record, Row};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
 
-/// What the parser is given after the last byte of the source: the end of the last line, if it has none, and a row of our own. A
-/// quote that is never closed swallows it, and so is noticed: the parser itself takes everything up to the end of the file as one
-/// field. The row is known by where it ends, not by its text, so a row of the source may have the same text.
+/// What the parser is given after the last byte of the source: the end of the last line, if it has none, and a row of
+/// our own. A quote that is never closed swallows it, and so is noticed: the parser itself takes everything up to the
+/// end of the file as one field. The row is known by where it ends, not by its text, so a row of the source may have
+/// the same text.
 const END: &[u8] = b"\n.\n";
 /// One read of the source.
 const READ_BYTES: usize = 256 << 10;
@@ -80,8 +82,9 @@ impl<R: Read> Csv<R> {
         Ok(true)
     }
 
-    /// Where the record begins. The parser's own idea of it counts the LF of a CRLF, and blank lines, to the next row; so
-    /// we count back from the end: the line ends inside the fields, and the one that ended the row unless it was a CR.
+    /// Where the record begins. The parser's own idea of it counts the LF of a CRLF, and blank lines, to the next row;
+    /// so we count back from the end: the line ends inside the fields, and the one that ended the row unless it was a
+    /// CR.
     fn first_line(&self) -> u64 {
         let end = self.reader.position();
         let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;

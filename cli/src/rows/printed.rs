@@ -1,5 +1,5 @@
-//! Rows and keys as `scan` prints them, for each kind of table: what [`Printer`](crate::output::Printer) writes gives the same row,
-//! whatever bytes it has. See `docs/decisions/0080-what-is-printed-can-be-read.md`.
+//! Rows and keys as `scan` prints them, for each kind of table: what [`Printer`](crate::output::Printer) writes gives
+//! the same row, whatever bytes it has. See `docs/decisions/0080-what-is-printed-can-be-read.md`.
 
 use super::{BYTE_ORDER_MARK, Stop, Width};
 use crate::args::ScanFormat;
@@ -72,7 +72,8 @@ impl<R: BufRead> Printed<R> {
         Ok(true)
     }
 
-    /// Reads a line; in JSON one that is not blank, and without a byte order mark. A line of TSV may begin with the bytes of one.
+    /// Reads a line; in JSON one that is not blank, and without a byte order mark. A line of TSV may begin with the
+    /// bytes of one.
     fn read_line(&mut self) -> Result<bool, Stop> {
         loop {
             if !super::read_line(&mut self.source, &mut self.text)? {

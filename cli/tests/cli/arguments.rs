@@ -102,7 +102,8 @@ const READERS: [(&[&str], &str); 14] = [
     (&["dump", "db", "t"], ""),
 ];
 
-/// A database with a row in files, and a process that has committed a second one, which is in the log, and waits for more.
+/// A database with a row in files, and a process that has committed a second one, which is in the log, and waits for
+/// more.
 fn with_writer() -> (Session, Child, ChildStdin) {
     let session = Session::with(&["--format", "tsv"], "a\t1\n");
     let mut child = session.start(&["load", "db", "t"]);

@@ -1,4 +1,5 @@
-//! `larch checkpoint`, `backup`, `backups`, `restore` and `verify-backup`: what they make, what they say, and how they end.
+//! `larch checkpoint`, `backup`, `backups`, `restore` and `verify-backup`: what they make, what they say, and how they
+//! end.
 
 use crate::session::Session;
 use larch::{Database, Durability};

@@ -1,7 +1,9 @@
-//! Every example of every help text and of every guide is run as it is written, in a directory with the files that it names.
+//! Every example of every help text and of every guide is run as it is written, in a directory with the files that it
+//! names.
 //!
-//! What measures for seconds or minutes is not run here, but the program has to understand it. What cannot work in the default build, or
-//! does not end by itself, is listed with its reason; a line of these lists that no text has is a fault of the list.
+//! What measures for seconds or minutes is not run here, but the program has to understand it. What cannot work in the
+//! default build, or does not end by itself, is listed with its reason; a line of these lists that no text has is a
+//! fault of the list.
 
 use crate::session::{Ran, Session};
 use std::collections::BTreeSet;

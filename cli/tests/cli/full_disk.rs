@@ -1,6 +1,6 @@
-//! Writes that the system refuses. A limit on the size of files stands for a full disk: the error comes from the same calls,
-//! and the test needs neither a disk of its own nor special rights. The system would end a program at the limit by a signal, which `larch`
-//! ignores.
+//! Writes that the system refuses. A limit on the size of files stands for a full disk: the error comes from the same
+//! calls, and the test needs neither a disk of its own nor special rights. The system would end a program at the limit
+//! by a signal, which `larch` ignores.
 
 use crate::session::{Ran, Session};
 

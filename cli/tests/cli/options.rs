@@ -1,5 +1,5 @@
-//! Every option of every command does something: each is tried, and what is seen differs from what is seen without it. The options are
-//! those that the program itself names, so an option that is new has to be tried here, too.
+//! Every option of every command does something: each is tried, and what is seen differs from what is seen without it.
+//! The options are those that the program itself names, so an option that is new has to be tried here, too.
 
 use crate::session::{Ran, Session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -290,8 +290,8 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("plan --json", "larch plan --rows 1e9 --row-bytes 100 --json", ""),
 ];
 
-/// Options of how a database is opened, which many commands have: with a value, if they take one. The engine says with what it was opened
-/// where `--verbose` is given; what each does is seen by other tests.
+/// Options of how a database is opened, which many commands have: with a value, if they take one. The engine says with
+/// what it was opened where `--verbose` is given; what each does is seen by other tests.
 const OF_OPENING: &[(&str, &str)] = &[
     ("--cache", "1MiB"),
     ("--write-buffer", "1MiB"),
@@ -313,7 +313,8 @@ const SEEN_ELSEWHERE: &[(&str, &str)] = &[
 /// Commands of other binaries: the default one says so and does nothing.
 const OF_OTHER_BINARIES: [&str; 6] = ["sql", "sql-scheduler", "sql-executor", "branch", "branches", "drop-database"];
 
-/// All options of all commands, as `get --json`. Those of `bench` are those of its targets and workloads, see its own tests.
+/// All options of all commands, as `get --json`. Those of `bench` are those of its targets and workloads, see its own
+/// tests.
 fn all_options() -> BTreeSet<String> {
     fn collect(command: &clap::Command, path: &str, all: &mut BTreeSet<String>) {
         let below = command.get_subcommands().filter(|command| command.get_name() != "help");
@@ -393,7 +394,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What is seen of a line: its exit code, what it prints but for times and memory, and the names of the files that it leaves.
+/// What is seen of a line: its exit code, what it prints but for times and memory, and the names of the files that it
+/// leaves.
 type Seen = (Option<i32>, String, Vec<String>);
 
 fn seen(template: &Session, line: &str) -> Seen {

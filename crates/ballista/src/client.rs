@@ -13,11 +13,12 @@ use larch_datafusion::command::Elsewhere;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// How long an executor that has rows for the client may send nothing, not even that it is there; twice this, because it is asked once.
+/// How long an executor that has rows for the client may send nothing, not even that it is there; twice this, because
+/// it is asked once.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// What Ballista says if an executor is lost: the scheduler has ended the query, rows cannot be fetched by another executor, or by
-/// the client.
+/// What Ballista says if an executor is lost: the scheduler has ended the query, rows cannot be fetched by another
+/// executor, or by the client.
 const LOST: [&str; 4] = [
     "failed: Cancelled",
     "has failed 1 times, most recent failure reason",
@@ -35,8 +36,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The executors of the scheduler at `HOST:PORT`, who find the database as `database`: in the same directory, or at the
-    /// same URL.
+    /// The executors of the scheduler at `HOST:PORT`, who find the database as `database`: in the same directory, or at
+    /// the same URL.
     pub fn new(scheduler: &str, database: &str) -> Self {
         Self { scheduler: scheduler.to_owned(), database: database.to_owned() }
     }

@@ -1,5 +1,5 @@
-//! How tables and scans of Larch are sent between processes: as JSON after a word that no message of Ballista begins with.
-//! Everything else is sent as Ballista does.
+//! How tables and scans of Larch are sent between processes: as JSON after a word that no message of Ballista begins
+//! with. Everything else is sent as Ballista does.
 
 use crate::databases::Databases;
 use crate::failure::{external, to_be_sent};

@@ -1,9 +1,10 @@
-//! Databases that a process has open to answer queries for others, and the versions at which it can show them. It knows no
-//! plan.
+//! Databases that a process has open to answer queries for others, and the versions at which it can show them. It knows
+//! no plan.
 //!
-//! A query is planned by one process and read by others. All of them must read the same version, or rows would be missing
-//! or counted twice. A process follows the files of a database, so the version that it shows changes when the writer puts
-//! rows in files, and not with each commit. It takes a snapshot of each version that it sees, and keeps it for a while:
+//! A query is planned by one process and read by others. All of them must read the same version, or rows would be
+//! missing or counted twice. A process follows the files of a database, so the version that it shows changes when the
+//! writer puts rows in files, and not with each commit. It takes a snapshot of each version that it sees, and keeps it
+//! for a while:
 //!
 //! ```text
 //! version       17 ──────────────────── 18 ──────────────────── 19            shown by this process
@@ -32,17 +33,19 @@ pub type Open = Arc<dyn Fn(&str) -> Result<Database> + Send + Sync>;
 /// What every message says that reports a version which is not shown any more.
 pub const MOVED_ON: &str = "is not shown any more";
 
-/// How long a snapshot is kept that no query has asked for. A query asks for it after it was planned, and each process at its
-/// first task.
+/// How long a snapshot is kept that no query has asked for. A query asks for it after it was planned, and each process
+/// at its first task.
 const KEPT_UNASKED: Duration = Duration::from_secs(60);
 
 /// How long a snapshot is kept after a query has asked for it last. The tasks of a query ask one after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
-/// A database that no query has asked for so long is closed: it has memory for pages, and a lease of the files that it shows.
+/// A database that no query has asked for so long is closed: it has memory for pages, and a lease of the files that it
+/// shows.
 const KEPT_OPEN: Duration = Duration::from_secs(3600);
 
-/// How long a process waits until it shows a version that another one has seen. Ballista gives a task up that begins 20 seconds late.
+/// How long a process waits until it shows a version that another one has seen. Ballista gives a task up that begins 20
+/// seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it looks meanwhile, and whether there is a new version.
@@ -108,8 +111,8 @@ impl Databases {
     ///
     /// # Errors
     ///
-    /// The database cannot be opened; this process does not see the version in time; or it sees a later version and has kept no snapshot
-    /// of this one.
+    /// The database cannot be opened; this process does not see the version in time; or it sees a later version and has
+    /// kept no snapshot of this one.
     pub fn at(&self, place: &Place) -> Result<(Arc<Shown>, Snapshot)> {
         let shown = self.shown(&place.database)?;
         let snapshot = shown.at(place)?;
@@ -140,8 +143,9 @@ impl Databases {
         all.iter().filter_map(opened).collect()
     }
 
-    /// Takes out the databases that no task reads and that no query has asked for since `then`. The next query about such a place opens its
-    /// database again. The caller closes those that it gets by dropping them, and waits for their threads then.
+    /// Takes out the databases that no task reads and that no query has asked for since `then`. The next query about
+    /// such a place opens its database again. The caller closes those that it gets by dropping them, and waits for
+    /// their threads then.
     #[must_use]
     fn take_unasked(&self, then: Duration) -> Vec<Arc<Shown>> {
         let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
@@ -163,7 +167,8 @@ impl Databases {
         self.opened().iter().map(|(place, shown)| shown.reads(place)).collect()
     }
 
-    /// Takes notice of new versions, and closes what is not asked for, again and again, as long as something else holds the databases.
+    /// Takes notice of new versions, and closes what is not asked for, again and again, as long as something else holds
+    /// the databases.
     pub async fn watch(databases: Weak<Self>) {
         while let Some(databases) = databases.upgrade() {
             let all = databases.opened();

@@ -1,4 +1,5 @@
-//! A process that does tasks of queries. It opens the databases that tasks name, and reads the ranges of keys that they have.
+//! A process that does tasks of queries. It opens the databases that tasks name, and reads the ranges of keys that they
+//! have.
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
 use crate::databases::Databases;
@@ -10,7 +11,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 
-/// How often an executor tells the scheduler that it is there, in seconds: several times in what the scheduler waits for.
+/// How often an executor tells the scheduler that it is there, in seconds: several times in what the scheduler waits
+/// for.
 const HEARTBEAT_SECONDS: u64 = 5;
 
 /// How an executor works.

@@ -1,8 +1,8 @@
 //! The executors that a scheduler knows, and the end of queries that have lost one.
 //!
-//! Ballista 55 begins stages anew whose rows were on an executor that is lost. It does not forget what those stages had given to the
-//! next one before, so these rows would come twice. So each query that runs while an executor is lost is ended before Ballista hears
-//! of the loss, and the client asks it again.
+//! Ballista 55 begins stages anew whose rows were on an executor that is lost. It does not forget what those stages had
+//! given to the next one before, so these rows would come twice. So each query that runs while an executor is lost is
+//! ended before Ballista hears of the loss, and the client asks it again.
 
 use ballista_core::JobId;
 use ballista_core::error::Result;

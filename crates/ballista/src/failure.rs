@@ -1,5 +1,5 @@
-//! What went wrong in another process, in words. Ballista passes on an error as text, with what it says itself around it, so
-//! the words of Larch stand between marks and are found again.
+//! What went wrong in another process, in words. Ballista passes on an error as text, with what it says itself around
+//! it, so the words of Larch stand between marks and are found again.
 
 use datafusion::error::DataFusionError;
 

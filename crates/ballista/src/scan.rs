@@ -1,8 +1,9 @@
 //! A scan whose partitions are rows of a small table beneath it. It reads nothing itself.
 //!
-//! Ballista gives each task the partitions that it has to do. It does so in the leaves of a plan, of which it knows its own
-//! and DataFusion's. A leaf that it does not know would be read as a whole by each task. So the ranges of keys that a
-//! partition reads are a row in a leaf that it knows, one in memory, and the scan reads the ranges that it finds there:
+//! Ballista gives each task the partitions that it has to do. It does so in the leaves of a plan, of which it knows its
+//! own and DataFusion's. A leaf that it does not know would be read as a whole by each task. So the ranges of keys that
+//! a partition reads are a row in a leaf that it knows, one in memory, and the scan reads the ranges that it finds
+//! there:
 //!
 //! ```text
 //! planned                                a task for partitions 2 and 3

@@ -12,7 +12,8 @@ use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// The seconds without a heartbeat after which an executor counts as lost. The queries that run then end, and are asked again.
+/// The seconds without a heartbeat after which an executor counts as lost. The queries that run then end, and are asked
+/// again.
 const LOST_AFTER_SECONDS: u64 = 60;
 
 /// How often the scheduler looks for lost executors, in seconds.
@@ -27,8 +28,8 @@ pub enum Said {
     Ready,
 }
 
-/// Takes queries and executors at an address until it is dropped. Port 0 is any free one. `say` hears what happens; one thing is
-/// that there are `executors` of them.
+/// Takes queries and executors at an address until it is dropped. Port 0 is any free one. `say` hears what happens; one
+/// thing is that there are `executors` of them.
 ///
 /// # Errors
 ///

@@ -14,8 +14,8 @@ pub struct TableSpec {
     pub place: Place,
     /// The name of the table in the database.
     pub table: String,
-    /// Its number there, and that of the database: a table may get the name of another without a new version, and another database may
-    /// be in the directory.
+    /// Its number there, and that of the database: a table may get the name of another without a new version, and
+    /// another database may be in the directory.
     pub identity: (u64, u32),
     /// Its columns, as [`larch_datafusion::Columns`] writes them.
     pub columns: String,

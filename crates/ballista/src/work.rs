@@ -53,7 +53,8 @@ impl Work {
                     remove_left(parent, directory.path());
                     return Ok(Self { directory, lock });
                 }
-                // Another executor took it for one that was left, and has removed it before it was locked, or meanwhile.
+                // Another executor took it for one that was left, and has removed it before it was locked, or
+                // meanwhile.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => return Err(error),

@@ -1,5 +1,5 @@
-//! How long queries take over a table of Larch and over a Parquet file of the same rows in the same order, and how many pages
-//! Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
+//! How long queries take over a table of Larch and over a Parquet file of the same rows in the same order, and how many
+//! pages Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
 //!
 //! ```text
 //! measure [--rows N] [--repeats N] [--threads N] [--directory DIR] [--only TEXT]
@@ -7,8 +7,9 @@
 //! row:   id u64 | amount i64, price f64 | text of 76 bytes       100 bytes, in three places: key, first group, second group
 //! ```
 //!
-//! Only queries are asked whose names have TEXT. Both are asked in turns, and the medians are compared. *Cached* is what is asked again; *cold* is after the files were
-//! taken out of the memory of the system, with a database that was just opened.
+//! Only queries are asked whose names have TEXT. Both are asked in turns, and the medians are compared. *Cached* is
+//! what is asked again; *cold* is after the files were taken out of the memory of the system, with a database that was
+//! just opened.
 
 #![allow(
     clippy::disallowed_types,
@@ -41,8 +42,8 @@ const COLUMNS: &str = "key.tuple(id u64), value.tuple(amount i64, price f64), pa
 /// Rows that are made at once.
 const BATCH_ROWS: u64 = 100_000;
 
-/// What is asked, with the most that Larch may take of the time of Parquet; `{from}` and `{to}` are the ends of a thousandth
-/// of all keys.
+/// What is asked, with the most that Larch may take of the time of Parquet; `{from}` and `{to}` are the ends of a
+/// thousandth of all keys.
 const QUERIES: [(&str, &str, Option<f64>); 5] = [
     ("aggregate of one column", "SELECT sum(amount) FROM t", Some(8.0)),
     ("aggregate of two columns", "SELECT sum(amount), avg(price) FROM t WHERE price < 0.5", None),

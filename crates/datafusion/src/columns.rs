@@ -1,5 +1,5 @@
-//! What the columns of a table are: where each lies in a row and what type it has. It knows neither a table nor SQL, and
-//! does not read rows (see [`crate::fill`]).
+//! What the columns of a table are: where each lies in a row and what type it has. It knows neither a table nor SQL,
+//! and does not read rows (see [`crate::fill`]).
 //!
 //! ```text
 //! columns:  source { "," source }
@@ -14,8 +14,8 @@
 //! type:     kind [ "?" ] [ "desc" ]     as docs/format/tuple.md has them
 //! ```
 //!
-//! The words are those of `docs/format/extractor.md`, which declares indexes; here each source is written once, with all of
-//! its fields.
+//! The words are those of `docs/format/extractor.md`, which declares indexes; here each source is written once, with
+//! all of its fields.
 
 use datafusion::arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use rows::{Declaration, FieldType, Kind};
@@ -125,7 +125,8 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// If there is no column, two columns have one name, the key is declared twice, or a form and its fields do not fit.
+    /// If there is no column, two columns have one name, the key is declared twice, or a form and its fields do not
+    /// fit.
     pub fn new(sources: Vec<Source>) -> Result<Self, BadColumns> {
         let bad = |what: String| Err(BadColumns(what));
         let mut names: Vec<&str> = Vec::new();
@@ -152,8 +153,8 @@ impl Columns {
         Self::of_key(Source::whole(None, "key", Kind::Bytes), groups)
     }
 
-    /// The columns of a table of tuples whose fields have types and no names: `key_0`, `key_1`, …, and `value` or a column
-    /// for each column group.
+    /// The columns of a table of tuples whose fields have types and no names: `key_0`, `key_1`, …, and `value` or a
+    /// column for each column group.
     pub fn of_tuples(key: &Declaration, groups: &[String]) -> Self {
         let fields = key.fields().iter().enumerate();
         let fields = fields.map(|(at, &field_type)| Field::new(Some(format!("key_{at}")), field_type)).collect();

@@ -1,5 +1,5 @@
-//! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It does not know how a table
-//! is read, nor in which process.
+//! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It does not know how a
+//! table is read, nor in which process.
 
 use crate::minus::{self, Minus};
 use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Provide, Unwritable};
@@ -41,7 +41,8 @@ pub trait Elsewhere {
     /// Whether a query failed because they show other rows by now than this process.
     fn have_moved_on(&self, error: &DataFusionError) -> bool;
 
-    /// Whether a query failed because one of them was lost. They give no wrong rows then, and may answer if they are asked again.
+    /// Whether a query failed because one of them was lost. They give no wrong rows then, and may answer if they are
+    /// asked again.
     fn have_lost_one(&self, error: &DataFusionError) -> bool;
 
     /// What they say of a row or a database that they cannot read, without what is said around it.
@@ -188,8 +189,9 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     Ok(context)
 }
 
-/// Why a statement is refused. If it is about a table that is not there, in the words of the other commands. DataFusion decides whether
-/// there is one: a name in a statement may also be that of a function, or of a table that the statement makes.
+/// Why a statement is refused. If it is about a table that is not there, in the words of the other commands. DataFusion
+/// decides whether there is one: a name in a statement may also be that of a function, or of a table that the statement
+/// makes.
 fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
     let state = context.state();
     let words = error.find_root().strip_backtrace();

@@ -1,12 +1,13 @@
-//! `CREATE EXTERNAL TABLE … STORED AS LARCH`: a table of a database with columns that the statement declares. It reads no
-//! row.
+//! `CREATE EXTERNAL TABLE … STORED AS LARCH`: a table of a database with columns that the statement declares. It reads
+//! no row.
 //!
 //! ```sql
 //! CREATE EXTERNAL TABLE cities STORED AS LARCH LOCATION 'cities'
 //! OPTIONS ('columns' 'key.tuple(number u32), value.json(name string, people u64)')
 //! ```
 //!
-//! `LOCATION` is the name of the table in the database. Without the option, the columns are those that the table declares.
+//! `LOCATION` is the name of the table in the database. Without the option, the columns are those that the table
+//! declares.
 
 use crate::error::external;
 use crate::table::LarchTable;

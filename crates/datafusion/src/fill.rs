@@ -1,5 +1,5 @@
-//! Rows as Arrow arrays: the fields that a query needs are decoded from the bytes of a row right into the arrays, without a
-//! value in between. It does not know where the rows come from.
+//! Rows as Arrow arrays: the fields that a query needs are decoded from the bytes of a row right into the arrays,
+//! without a value in between. It does not know where the rows come from.
 
 mod builder;
 mod json;
@@ -67,8 +67,8 @@ struct Place {
 }
 
 impl Filler {
-    /// For these columns, in this order, each once. `groups` are the groups that are read, in the order of a row's parts.
-    /// Arrays have room for `capacity` rows at first, so that values are not moved when they grow.
+    /// For these columns, in this order, each once. `groups` are the groups that are read, in the order of a row's
+    /// parts. Arrays have room for `capacity` rows at first, so that values are not moved when they grow.
     ///
     /// # Panics
     ///
@@ -123,12 +123,13 @@ impl Filler {
         Ok(())
     }
 
-    /// Appends `rows` rows: `keys` hands over their keys one after the other, and `parts` has, for each group that is read, one
-    /// part of each row.
+    /// Appends `rows` rows: `keys` hands over their keys one after the other, and `parts` has, for each group that is
+    /// read, one part of each row.
     ///
     /// # Errors
     ///
-    /// If a field is not what its column says, with the number of its row among these. Then the arrays are of no use any more.
+    /// If a field is not what its column says, with the number of its row among these. Then the arrays are of no use
+    /// any more.
     pub fn push_rows(
         &mut self,
         keys: impl Fn(&mut dyn FnMut(&[u8])),
@@ -184,8 +185,8 @@ impl Wanted {
         sources.try_for_each(|(row, bytes)| self.read(bytes, builders).map_err(|bad| (row, bad)))
     }
 
-    /// Reads a column after the other. `None`, and perhaps values in the arrays, if a row is damaged; `None`, and nothing in the
-    /// arrays, if this source cannot be read so.
+    /// Reads a column after the other. `None`, and perhaps values in the arrays, if a row is damaged; `None`, and
+    /// nothing in the arrays, if this source cannot be read so.
     fn plain_columns(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Option<()> {
         if !matches!(self.form, Form::Tuple { .. }) || self.plain < self.fields.len() {
             return None;
@@ -245,7 +246,8 @@ impl Wanted {
         }
     }
 
-    /// Reads the plain fields, and returns the bytes after them; `None` if one is wrong. Then the arrays are of no use any more.
+    /// Reads the plain fields, and returns the bytes after them; `None` if one is wrong. Then the arrays are of no use
+    /// any more.
     #[inline]
     fn plain_fields<'b>(&self, bytes: &'b [u8], builders: &mut [Builder]) -> Option<&'b [u8]> {
         let mut left = bytes;

@@ -1,7 +1,8 @@
-//! A minus before an unsigned number, which DataFusion's planner of SQL refuses. Here the number is made a signed one first.
+//! A minus before an unsigned number, which DataFusion's planner of SQL refuses. Here the number is made a signed one
+//! first.
 //!
-//! The planner has no hook for operators with one operand. It has one for operators with two operands that it does not know. So each
-//! minus in a statement is replaced by such an operator, and [`Minus`] plans it:
+//! The planner has no hook for operators with one operand. It has one for operators with two operands that it does not
+//! know. So each minus in a statement is replaced by such an operator, and [`Minus`] plans it:
 //!
 //! ```text
 //! SELECT -a FROM t      SELECT NULL <minus> a FROM t      a signed: Negative(a)    a unsigned: Negative(Cast(a))

@@ -1,5 +1,5 @@
-//! Which keys a filter leaves: comparisons of the fields of a key with constants become ranges of keys. It knows how keys
-//! are encoded, and reads none.
+//! Which keys a filter leaves: comparisons of the fields of a key with constants become ranges of keys. It knows how
+//! keys are encoded, and reads none.
 //!
 //! ```text
 //! key (a, b, c):  a = 1 AND b IN (2, 3) AND c > 4    the ranges (1, 2, 4)… to the end of (1, 2) and (1, 3, 4)… to that of (1, 3)
@@ -7,8 +7,9 @@
 //!                 a = 1 AND b > 2 OR a > 1           the ranges of both sides, together
 //! ```
 //!
-//! The set of keys for a filter has every key that passes the filter, and may have others. For each filter the result says
-//! whether the set has others. More filters do not change that, because each of them only takes values of a field away.
+//! The set of keys for a filter has every key that passes the filter, and may have others. For each filter the result
+//! says whether the set has others. More filters do not change that, because each of them only takes values of a field
+//! away.
 
 use crate::columns::{Columns, Form};
 use crate::key_set::{KeyRange, KeySet};
@@ -321,8 +322,9 @@ impl KeyField<'_> {
         })
     }
 
-    /// The bytes of the values for which a comparison is true once they are cast to numbers with fractions, as a query casts them that
-    /// compares `id` with 10.5. Such a cast keeps the order of the values, although it may make one number of several.
+    /// The bytes of the values for which a comparison is true once they are cast to numbers with fractions, as a query
+    /// casts them that compares `id` with 10.5. Such a cast keeps the order of the values, although it may make one
+    /// number of several.
     fn compared_as(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         if self.field_type.kind == Kind::F32 {
             return self.compared_as_double(to, op, value);
@@ -469,8 +471,8 @@ fn bytes(value: &ScalarValue) -> Option<&[u8]> {
     }
 }
 
-/// The first whole number that is not less than a constant once it is cast to `to`, and the first one that is greater. `None` if
-/// `kind` is not of whole numbers, or if a cast of its values does not keep their order.
+/// The first whole number that is not less than a constant once it is cast to `to`, and the first one that is greater.
+/// `None` if `kind` is not of whole numbers, or if a cast of its values does not keep their order.
 fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128)> {
     let digits = digits(kind)?;
     match (to, value) {
@@ -491,8 +493,8 @@ fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128
     }
 }
 
-/// The first whole number for which `compare` does not say less, and the first one for which it says greater; one more than all whole
-/// numbers of 64 bits if there is none. It says less, then equal, then greater.
+/// The first whole number for which `compare` does not say less, and the first one for which it says greater; one more
+/// than all whole numbers of 64 bits if there is none. It says less, then equal, then greater.
 fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     let first = |is_past: &dyn Fn(Ordering) -> bool| {
         let (mut low, mut high) = (i128::from(i64::MIN), i128::from(u64::MAX) + 1);

@@ -1,6 +1,6 @@
-//! What is known of the keys that a scan reads before it reads them: how many rows, which are the first and the last key,
-//! and where to cut them for several readers. It reads pages of the index; a data page for the first and one for the last key, if
-//! their values are asked for; and one for each end of a range, to count its rows exactly.
+//! What is known of the keys that a scan reads before it reads them: how many rows, which are the first and the last
+//! key, and where to cut them for several readers. It reads pages of the index; a data page for the first and one for
+//! the last key, if their values are asked for; and one for each end of a range, to count its rows exactly.
 
 use crate::columns::Columns;
 use crate::fill::Filler;
@@ -14,8 +14,8 @@ use larch::{Estimate, Key, RangeStats, Readable};
 /// Ranges of which each one's rows are counted. Of more, nothing is known beforehand.
 const MAX_COUNTED_RANGES: usize = 64;
 
-/// An estimate whose upper bound exceeds its lower bound by at most this number of rows is replaced by an exact count. Each end of
-/// a range within a file adds the rows of one page to that difference.
+/// An estimate whose upper bound exceeds its lower bound by at most this number of rows is replaced by an exact count.
+/// Each end of a range within a file adds the rows of one page to that difference.
 const MAX_UNCERTAIN_ROWS: u64 = 4096;
 
 /// The least bytes that are worth another reader.
@@ -127,8 +127,8 @@ fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRan
     partitions
 }
 
-/// Says of the columns of the key what the first and the last key say: the least and the greatest value of the first field,
-/// and of fields after others that have one value.
+/// Says of the columns of the key what the first and the last key say: the least and the greatest value of the first
+/// field, and of fields after others that have one value.
 fn describe_key(
     source: &TableSource,
     ranges: &[KeyRange],

@@ -5,12 +5,13 @@
 //! a thread   reads batch 1       reads batch 2                …
 //! ```
 //!
-//! Each batch is read by a call on a thread that may wait for the disk. Between two calls no thread is held, so a query with
-//! many partitions does not run out of threads, whichever of them it waits for. One batch is read ahead. When the stream is
-//! dropped, no further call is made, and a call that runs ends with its batch, whose rows and bytes are bounded.
+//! Each batch is read by a call on a thread that may wait for the disk. Between two calls no thread is held, so a query
+//! with many partitions does not run out of threads, whichever of them it waits for. One batch is read ahead. When the
+//! stream is dropped, no further call is made, and a call that runs ends with its batch, whose rows and bytes are
+//! bounded.
 //!
-//! A *batch* here is one of DataFusion's, and not a row batch of the engine. Its memory counts in DataFusion's pool from its
-//! first row until the query has taken it.
+//! A *batch* here is one of DataFusion's, and not a row batch of the engine. Its memory counts in DataFusion's pool
+//! from its first row until the query has taken it.
 
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};

@@ -1,5 +1,5 @@
-//! The scan of a table in a physical plan: which keys and columns it reads, in which order, and what DataFusion may know of
-//! it. It reads nothing until a partition is executed (see [`crate::read`]).
+//! The scan of a table in a physical plan: which keys and columns it reads, in which order, and what DataFusion may
+//! know of it. It reads nothing until a partition is executed (see [`crate::read`]).
 
 use crate::key_set::KeyRange;
 use crate::outline::Outline;

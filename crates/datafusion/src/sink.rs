@@ -1,13 +1,13 @@
-//! `COPY … TO … STORED AS LARCH`: the rows of a query as built files, which `larch ingest` takes into a table. It does not know
-//! how a row is encoded.
+//! `COPY … TO … STORED AS LARCH`: the rows of a query as built files, which `larch ingest` takes into a table. It does
+//! not know how a row is encoded.
 //!
 //! ```sql
 //! COPY (SELECT city, number, people FROM cities) TO 'shards' STORED AS LARCH
 //! OPTIONS ('columns' 'key.tuple(city string, number u32), value.tuple(people u64)')
 //! ```
 //!
-//! Each partition of the query is a shard: a directory of its own below the one that is named, built beside the others. No
-//! shard is finished before all rows are in one, so a query that fails leaves none that could be taken in.
+//! Each partition of the query is a shard: a directory of its own below the one that is named, built beside the others.
+//! No shard is finished before all rows are in one, so a query that fails leaves none that could be taken in.
 
 use crate::columns::Columns;
 use crate::error::external;
@@ -160,7 +160,8 @@ impl FileFormat for BuiltFiles {
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        // Something that reads files must be named here. The files are only written: all that would read them fails before.
+        // Something that reads files must be named here. The files are only written: all that would read them fails
+        // before.
         Arc::new(ArrowSource::new_file_source(schema))
     }
 }
@@ -296,7 +297,8 @@ async fn build(
 /// Removes the shards that were finished, because one of them could not be.
 fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
-        // One that was not finished is no directory of built files. If one stays, the error of the query says that this is no result.
+        // One that was not finished is no directory of built files. If one stays, the error of the query says that this
+        // is no result.
         larch::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }

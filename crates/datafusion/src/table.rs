@@ -17,8 +17,8 @@ use larch::{Database, Snapshot, Table, Version};
 use rows::Declaration;
 use std::sync::Arc;
 
-/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot is kept as long as the table is
-/// registered: to see later rows, register a new one.
+/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot is kept as long as the table
+/// is registered: to see later rows, register a new one.
 ///
 /// A query reads the keys that its filters leave and the column groups that its columns are in, and nothing else.
 ///
@@ -62,7 +62,8 @@ impl LarchTable {
     }
 
     /// A table with the columns that the table's own metadata declares: the fields of a key if they are declared (see
-    /// `docs/format/tuple.md`), as `key_0`, `key_1`, …; otherwise `key`. The value is `value`, or a column for each group.
+    /// `docs/format/tuple.md`), as `key_0`, `key_1`, …; otherwise `key`. The value is `value`, or a column for each
+    /// group.
     pub fn of(snapshot: &Snapshot, table: &Table) -> Self {
         let options = table.options();
         let columns = match Declaration::from_bytes(&options.metadata) {
@@ -77,7 +78,8 @@ impl LarchTable {
         &self.source.columns
     }
 
-    /// The numbers of its database and of the table in it. A name may stand for another table one day, and these do not.
+    /// The numbers of its database and of the table in it. A name may stand for another table one day, and these do
+    /// not.
     pub fn identity(&self) -> (u64, u32) {
         (self.source.table.database_id(), self.source.table.number())
     }

@@ -1,5 +1,5 @@
-//! The extractors of the crate `rows`, as the engine calls them. Neither of the two knows the other one; this crate knows both,
-//! and nothing else.
+//! The extractors of the crate `rows`, as the engine calls them. Neither of the two knows the other one; this crate
+//! knows both, and nothing else.
 
 use larch::IndexKeys;
 use rows::Extractor;

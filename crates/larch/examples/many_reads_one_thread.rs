@@ -1,4 +1,5 @@
-//! Keeps hundreds of reads under way on one thread, on data that is not in memory. Any executor will do; this one is smol's.
+//! Keeps hundreds of reads under way on one thread, on data that is not in memory. Any executor will do; this one is
+//! smol's.
 //!
 //! ```text
 //! cargo run -p larch-db --example many_reads_one_thread

@@ -1,8 +1,8 @@
 //! Larch: an embeddable, ordered storage engine for data much larger than memory.
 //!
-//! A [`Database`] has [tables](Table) of rows, which are sorted by key. Files are immutable. Each file has a B-tree index
-//! whose nodes are ordinary pages, which come into memory and leave it like pages of rows. So the program sets how much
-//! memory the engine uses, and the size of the data does not matter.
+//! A [`Database`] has [tables](Table) of rows, which are sorted by key. Files are immutable. Each file has a B-tree
+//! index whose nodes are ordinary pages, which come into memory and leave it like pages of rows. So the program sets
+//! how much memory the engine uses, and the size of the data does not matter.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,28 +31,29 @@
 //!
 //! * [`get`](Reader::get), [`multi_get`](Reader::multi_get) and [`range`](Reader::range) wait for the disk.
 //! * [`try_get`](Reader::try_get) and [`Range::try_next`] read nothing from disk and answer that they would fault.
-//! * [`get_async`](Reader::get_async), [`multi_get_async`](Reader::multi_get_async) and [`scan_async`](Reader::scan_async) are futures
-//!   for any executor, so that one thread can have thousands of reads under way. A future can be dropped at any time.
+//! * [`get_async`](Reader::get_async), [`multi_get_async`](Reader::multi_get_async) and
+//!   [`scan_async`](Reader::scan_async) are futures for any executor, so that one thread can have thousands of reads
+//!   under way. A future can be dropped at any time.
 //!
-//! These are verbs of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection) have all of them, and
-//! the moves of a [`Cursor`] have all three forms.
+//! These are verbs of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection) have
+//! all of them, and the moves of a [`Cursor`] have all three forms.
 //!
 //! # Transactions
 //!
-//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If another
-//! commit changes what was read, the work is done again. [`Database::begin`] gives a [`Transaction`] whose commit returns a
-//! [`Conflict`] instead. A [`Batch`] writes without reading; [`Table::insert_new`], [`Table::compare_and_swap`] and
-//! [`Table::fetch_update`] are for a single row.
+//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If
+//! another commit changes what was read, the work is done again. [`Database::begin`] gives a [`Transaction`] whose
+//! commit returns a [`Conflict`] instead. A [`Batch`] writes without reading; [`Table::insert_new`],
+//! [`Table::compare_and_swap`] and [`Table::fetch_update`] are for a single row.
 //!
 //! # Indexes
 //!
-//! [`Table::create_index`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit keeps it. The
-//! engine knows no types: a program [registers](Builder::extractors) what makes the keys.
+//! [`Table::create_index`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit
+//! keeps it. The engine knows no types: a program [registers](Builder::extractors) what makes the keys.
 //!
 //! # Bulk loads
 //!
-//! [`Table::import`] writes rows straight into sorted files. [`Builder::build_files`] does so without a database, on any machine, and
-//! [`Table::ingest`] takes such files into a table, without reading a row.
+//! [`Table::import`] writes rows straight into sorted files. [`Builder::build_files`] does so without a database, on
+//! any machine, and [`Table::ingest`] takes such files into a table, without reading a row.
 //!
 //! # Memory
 //!
@@ -67,10 +68,10 @@
 //! # Durability
 //!
 //! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating system
-//! has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a [`Commit`], which can be waited for later: as a
-//! thread, as a future, or with a callback. After a crash the database has a prefix of all commits in their order, which
-//! contains every synced commit that has returned. After a failed sync the database refuses writes until it is opened
-//! again.
+//! has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a [`Commit`], which can be waited for
+//! later: as a thread, as a future, or with a callback. After a crash the database has a prefix of all commits in their
+//! order, which contains every synced commit that has returned. After a failed sync the database refuses writes until
+//! it is opened again.
 //!
 //! # Trouble
 //!

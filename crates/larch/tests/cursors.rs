@@ -110,7 +110,8 @@ fn requests(db: &Database, work: impl FnOnce()) -> u64 {
     asked() - before
 }
 
-/// A range that is read while thousands are idle asks for pages page by page, not row by row; so do many that are read in turns.
+/// A range that is read while thousands are idle asks for pages page by page, not row by row; so do many that are read
+/// in turns.
 #[test]
 fn ranges_that_are_read_do_not_seek_row_by_row_because_others_are_open() {
     let (db, table) = rows();

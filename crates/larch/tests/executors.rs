@@ -1,5 +1,5 @@
-//! Reads as futures under executors that know nothing of Larch: tokio with one thread and with several, smol, and one made
-//! here, while rows are written, flushed and merged.
+//! Reads as futures under executors that know nothing of Larch: tokio with one thread and with several, smol, and one
+//! made here, while rows are written, flushed and merged.
 
 #![allow(
     clippy::disallowed_types,
@@ -219,8 +219,8 @@ fn a_future_may_go_from_thread_to_thread() {
     fixture.finish();
 }
 
-/// `gets` gets begin together and are polled until one queues for memory; then others are awaited, and the first are polled
-/// again only when those have ended, as by `buffer_unordered` with a loop whose body reads.
+/// `gets` gets begin together and are polled until one queues for memory; then others are awaited, and the first are
+/// polled again only when those have ended, as by `buffer_unordered` with a loop whose body reads.
 fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::builder(&directory).cache_bytes(cache_bytes).open().expect("the disk works");

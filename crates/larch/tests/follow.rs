@@ -1,4 +1,5 @@
-//! A follower shows every commit up to one version and none after it, whatever the writer does meanwhile, and leaves nothing behind.
+//! A follower shows every commit up to one version and none after it, whatever the writer does meanwhile, and leaves
+//! nothing behind.
 
 use larch::{Database, Durability, Follow, Readable as _, Snapshot, Version};
 use os::sim::SimDisk;

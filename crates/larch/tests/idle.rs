@@ -34,7 +34,8 @@ fn open(directory: &Path, cache: &Cache, i: usize) -> Database {
     Database::builder(directory.join(i.to_string())).cache(cache).open().expect("the disk works")
 }
 
-/// Each is written to, so that log, manifest and files have been in use, and is then left alone until its files are closed.
+/// Each is written to, so that log, manifest and files have been in use, and is then left alone until its files are
+/// closed.
 #[test]
 fn an_idle_database_costs_no_thread_two_descriptors_and_16_kib() {
     let machine = Machine::real();

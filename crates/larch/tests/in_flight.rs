@@ -1,5 +1,5 @@
-//! Commits in flight: many of one thread, waited for by threads, futures and callbacks; on a simulated disk that crashes and fails,
-//! without threads and with them.
+//! Commits in flight: many of one thread, waited for by threads, futures and callbacks; on a simulated disk that
+//! crashes and fails, without threads and with them.
 
 #![allow(
     clippy::disallowed_types,

@@ -1,6 +1,6 @@
-//! Memory of a million reads while nothing is written, half of them in a database opened read-only, and of transactions of every
-//! kind: an allocator counts the bytes in use, and they end where they began. A database that no one writes to makes no new view,
-//! so nothing but the end of a read can free what the read took.
+//! Memory of a million reads while nothing is written, half of them in a database opened read-only, and of transactions
+//! of every kind: an allocator counts the bytes in use, and they end where they began. A database that no one writes to
+//! makes no new view, so nothing but the end of a read can free what the read took.
 
 use kit::allocations::{Counting, Thread};
 use larch::{

@@ -19,21 +19,22 @@ const TIER_BYTES: u64 = 4 << 30;
 /// What of a database is on this machine, too.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// A directory in which logs lie, in one of its own for each database: a commit that is synced is on this machine, and in the store about
-    /// two puts later. If another machine takes over, it does not have the last commits; what it has is a prefix of all. Without it
-    /// a commit that is synced is in the store.
+    /// A directory in which logs lie, in one of its own for each database: a commit that is synced is on this machine,
+    /// and in the store about two puts later. If another machine takes over, it does not have the last commits; what it
+    /// has is a prefix of all. Without it a commit that is synced is in the store.
     pub logs: Option<PathBuf>,
-    /// A directory in which blocks are kept that were read from the store, in one of its own for each database; and the most that those
-    /// of one take, in bytes.
+    /// A directory in which blocks are kept that were read from the store, in one of its own for each database; and the
+    /// most that those of one take, in bytes.
     pub tier: Option<(PathBuf, u64)>,
-    /// A directory for what a process writes and reads again for a while: the sorted runs of imports and of new indexes, and large
-    /// transactions. `None` is the system's directory for temporary files.
+    /// A directory for what a process writes and reads again for a while: the sorted runs of imports and of new
+    /// indexes, and large transactions. `None` is the system's directory for temporary files.
     pub scratch: Option<PathBuf>,
 }
 
 impl Near {
-    /// What the environment says: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for blocks, `LARCH_TIER_BYTES` the most that
-    /// these take, 4 GiB if nothing is said, and `LARCH_SCRATCH` one for files that are needed for a while.
+    /// What the environment says: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for blocks, `LARCH_TIER_BYTES`
+    /// the most that these take, 4 GiB if nothing is said, and `LARCH_SCRATCH` one for files that are needed for a
+    /// while.
     ///
     /// # Errors
     ///
@@ -66,7 +67,8 @@ pub struct Connection {
     directory: PathBuf,
 }
 
-/// A name for a file that stands for a place: databases at two places never have the same, also if one is a branch of the other.
+/// A name for a file that stands for a place: databases at two places never have the same, also if one is a branch of
+/// the other.
 fn name_of(place: &Place) -> String {
     let text = format!("{}/{}", place.bucket, place.prefix);
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
@@ -77,8 +79,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// As [`RemoteStore::of_url`]; a directory of `near` cannot be used. Whether the store can be reached is found by the first
-    /// request.
+    /// As [`RemoteStore::of_url`]; a directory of `near` cannot be used. Whether the store can be reached is found by
+    /// the first request.
     pub fn of_url(url: &str, near: &Near) -> io::Result<Connection> {
         Connection::new(RemoteStore::of_url(url)?, Path::new(url), near)
     }
@@ -125,14 +127,16 @@ impl Connection {
         Database::builder(&self.directory).machine(self.machine.clone()).reserve_bytes(0)
     }
 
-    /// Makes a database at the place `to` of this one, which shares its files: with all commits that were durable in the store when
-    /// the call began. Both are written to from then on. Nothing but the manifest and logs is copied. Neither need be open; a process that
-    /// writes to this one goes on. One that is open here should be synced before, if its commits are to be in the branch.
+    /// Makes a database at the place `to` of this one, which shares its files: with all commits that were durable in
+    /// the store when the call began. Both are written to from then on. Nothing but the manifest and logs is copied.
+    /// Neither need be open; a process that writes to this one goes on. One that is open here should be synced before,
+    /// if its commits are to be in the branch.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no database here; `AlreadyExists` if there is one at `to`; `InvalidInput` if `to` is in another bucket;
-    /// the store's. If it ends before the branch is there, this database keeps all its files for an hour.
+    /// `NotFound` if there is no database here; `AlreadyExists` if there is one at `to`; `InvalidInput` if `to` is in
+    /// another bucket; the store's. If it ends before the branch is there, this database keeps all its files for an
+    /// hour.
     pub fn branch(&self, to: &Place) -> io::Result<BranchReport> {
         let from = self.store.place();
         if from.bucket != to.bucket {
@@ -161,12 +165,13 @@ impl Connection {
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
     }
 
-    /// Removes this database with all its files. If a process still writes to it, that process gets an error at its next write.
+    /// Removes this database with all its files. If a process still writes to it, that process gets an error at its
+    /// next write.
     ///
     /// # Errors
     ///
-    /// `NotFound` if nothing is here; `DirectoryNotEmpty` if branches need files of it; the store's. If it was begun, the next call goes
-    /// on.
+    /// `NotFound` if nothing is here; `DirectoryNotEmpty` if branches need files of it; the store's. If it was begun,
+    /// the next call goes on.
     pub fn drop_database(&self) -> io::Result<DropReport> {
         let prefix = self.store.place().prefix.as_ref();
         objects::drop_database(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))

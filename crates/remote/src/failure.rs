@@ -1,5 +1,6 @@
-//! Errors of a store, with the object, the bucket and the cause in their text. It does not know how they are handled. No
-//! credentials are in the text: what follows a `?` in an address is left out, because there may be a signature in it.
+//! Errors of a store, with the object, the bucket and the cause in their text. It does not know how they are handled.
+//! No credentials are in the text: what follows a `?` in an address is left out, because there may be a signature in
+//! it.
 
 use object_store::Error;
 use os::store::UNAVAILABLE;
@@ -14,8 +15,8 @@ pub struct Refused {
     pub answer: Option<u16>,
 }
 
-/// The kind that callers handle. `answer` is the status of the last answer, where it is known: `object_store` has one kind of error
-/// for most of them.
+/// The kind that callers handle. `answer` is the status of the last answer, where it is known: `object_store` has one
+/// kind of error for most of them.
 pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     match error {
         // A store that has no such bucket says so in its text, with the status of an object that is not there.

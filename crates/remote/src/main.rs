@@ -1,9 +1,11 @@
-//! The `larch` binary for which a database may also be at a URL: `s3://bucket/prefix`, `gs://…`, `az://…` or `file:///directory`.
+//! The `larch` binary for which a database may also be at a URL: `s3://bucket/prefix`, `gs://…`, `az://…` or
+//! `file:///directory`.
 //!
-//! Variables of the environment say what is on this machine, too: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for
-//! blocks, `LARCH_TIER_BYTES` the most that these take, `LARCH_SCRATCH` one for what an import sorts. `LARCH_PATIENCE` is how many
-//! seconds a write waits for a store that is away. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of
-//! a gigabyte read, with commas between; then the command says at its end what it has asked of the store and what that costs.
+//! Variables of the environment say what is on this machine, too: `LARCH_LOGS` is a directory for logs, `LARCH_TIER`
+//! one for blocks, `LARCH_TIER_BYTES` the most that these take, `LARCH_SCRATCH` one for what an import sorts.
+//! `LARCH_PATIENCE` is how many seconds a write waits for a store that is away. `LARCH_PRICE` has the prices of a
+//! thousand puts, of a thousand gets and of a gigabyte read, with commas between; then the command says at its end what
+//! it has asked of the store and what that costs.
 
 use larch_cli::{BranchFound, Branched, Branching, Stored};
 use larch_remote::{Connection, Counts, Near, Place, Price, RemoteStore, is_url};

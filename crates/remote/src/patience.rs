@@ -11,22 +11,22 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Bytes a second that any connection makes. A request may take the time of an attempt, and the time of its bytes at this rate: with
-/// four parts of 8 MiB under way a line of 64 KiB a second is fast enough.
+/// Bytes a second that any connection makes. A request may take the time of an attempt, and the time of its bytes at
+/// this rate: with four parts of 8 MiB under way a line of 64 KiB a second is fast enough.
 const SLOWEST_LINE: u64 = 16 << 10;
 
-/// How long a caller waits. Between two attempts it waits a random part of a time that doubles, so that many clients whose
-/// requests failed at once do not come back at once. An attempt that has begun is never cut short by the time of its caller: its
-/// answer, or its error, is what the caller learns.
+/// How long a caller waits. Between two attempts it waits a random part of a time that doubles, so that many clients
+/// whose requests failed at once do not come back at once. An attempt that has begun is never cut short by the time of
+/// its caller: its answer, or its error, is what the caller learns.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// From the first attempt to the beginning of the last one, as long as the store has never answered: a wrong address is reported
-    /// soon.
+    /// From the first attempt to the beginning of the last one, as long as the store has never answered: a wrong
+    /// address is reported soon.
     pub first: Duration,
     /// The same for requests that change nothing, and for removals.
     pub reads: Duration,
-    /// The same for what is written. `None` is without end: while the store is away writers wait, with as much in memory as they may
-    /// have, and go on when it is back.
+    /// The same for what is written. `None` is without end: while the store is away writers wait, with as much in
+    /// memory as they may have, and go on when it is back.
     pub writes: Option<Duration>,
     /// One attempt, with those that `object_store` makes for it, without the time of its bytes.
     pub attempt: Duration,
@@ -53,8 +53,8 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// What the environment says: `LARCH_PATIENCE` is how long a write waits for a store that is away, in seconds; without end if it
-    /// is not set.
+    /// What the environment says: `LARCH_PATIENCE` is how long a write waits for a store that is away, in seconds;
+    /// without end if it is not set.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ pub struct Patient {
     answered: AtomicBool,
 }
 
-/// Whether an answer is final: no other attempt can bring another one. `AlreadyExists` is final for whoever asks; who has put
-/// it is for the caller to find out.
+/// Whether an answer is final: no other attempt can bring another one. `AlreadyExists` is final for whoever asks; who
+/// has put it is for the caller to find out.
 fn is_final(error: &object_store::Error, answer: Option<u16>) -> bool {
     let kind = kind_of(error, answer);
     is_certain(kind) || kind == ErrorKind::AlreadyExists
@@ -153,8 +153,8 @@ impl Patient {
         }
     }
 
-    /// Makes a request until it succeeds, its answer is final, or the time is up. `make` gets the longest time between two pieces
-    /// of the answer.
+    /// Makes a request until it succeeds, its answer is final, or the time is up. `make` gets the longest time between
+    /// two pieces of the answer.
     pub async fn ask<T, F>(&self, request: Request, mut make: impl FnMut(Duration) -> F) -> Result<T, Refused>
     where
         F: Future<Output = object_store::Result<T>>,

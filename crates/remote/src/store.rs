@@ -1,7 +1,7 @@
 //! A store as the engine asks for it, over `object_store`. It does not know what the objects are.
 //!
-//! Requests run in an event loop of a few threads that this store owns. A caller that waits is woken by the loop; it may be a
-//! thread of any kind, even one of another executor, because it never enters the loop.
+//! Requests run in an event loop of a few threads that this store owns. A caller that waits is woken by the loop; it
+//! may be a thread of any kind, even one of another executor, because it never enters the loop.
 
 use crate::counts::Kind;
 use crate::event_loop::{begin_thread, wait_in};
@@ -44,7 +44,8 @@ pub struct RemoteStore {
 }
 
 impl Shared {
-    /// Reads a range of an object, which may end before the range does, or before it begins: the bytes in pieces, as they came.
+    /// Reads a range of an object, which may end before the range does, or before it begins: the bytes in pieces, as
+    /// they came.
     async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<Bytes>> {
         if range.is_empty() {
             return Ok(Vec::new());
@@ -245,8 +246,8 @@ fn short_answer(came: usize, expected: u64) -> Error {
     Error::Generic { store: "object store", source: why.into() }
 }
 
-/// The bytes of an answer, whose pieces come within `stall` each. Long pieces are not put together, because who asked copies them to
-/// many places.
+/// The bytes of an answer, whose pieces come within `stall` each. Long pieces are not put together, because who asked
+/// copies them to many places.
 async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
     // A file would be read in small pieces.
     if !matches!(got.payload, GetResultPayload::Stream(_)) {

@@ -1,6 +1,6 @@
-//! A store for tests that has trouble on request, around any `object_store`: it is slow, refuses, loses answers and requests,
-//! does things twice, and breaks uploads off. It does not know what the objects are. Which request has trouble follows from a
-//! seed and the number of the request.
+//! A store for tests that has trouble on request, around any `object_store`: it is slow, refuses, loses answers and
+//! requests, does things twice, and breaks uploads off. It does not know what the objects are. Which request has
+//! trouble follows from a seed and the number of the request.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;

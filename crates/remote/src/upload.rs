@@ -1,7 +1,8 @@
-//! An object that is written from front to back: one put if it is small, else an upload in parts, of which some are on their
-//! way while the next is written. It does not know what the bytes mean.
+//! An object that is written from front to back: one put if it is small, else an upload in parts, of which some are on
+//! their way while the next is written. It does not know what the bytes mean.
 //!
-//! S3 checks every part against the hash that its signature has; what the store has in the end is compared by length and tag.
+//! S3 checks every part against the hash that its signature has; what the store has in the end is compared by length
+//! and tag.
 
 use crate::counts::Kind;
 use crate::event_loop::wait_in;
@@ -136,8 +137,8 @@ impl RemoteUpload {
     }
 }
 
-/// Takes the parts of an upload back, if the store answers in time. If they stay, the store removes them by its rule for
-/// unfinished uploads.
+/// Takes the parts of an upload back, if the store answers in time. If they stay, the store removes them by its rule
+/// for unfinished uploads.
 async fn take_back(mut parts: Box<dyn MultipartUpload>, shared: &Shared) {
     drop(timeout(shared.patient.patience.attempt, parts.abort()).await);
 }

@@ -1,8 +1,8 @@
 //! Where a database is, by its URL. It does not know what lies there.
 //!
-//! `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///directory`, `memory:///prefix`, and the forms
-//! of addresses that `object_store` knows. Credentials, regions and endpoints come from where the tools of the providers take
-//! them: variables such as `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `AWS_REGION`, or the machine's role.
+//! `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///directory`, `memory:///prefix`, and
+//! the forms of addresses that `object_store` knows. Credentials, regions and endpoints come from where the tools of
+//! the providers take them: variables such as `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `AWS_REGION`, or the machine's role.
 
 use crate::connector::CountingConnector;
 use crate::counts::Counters;
@@ -43,8 +43,9 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is no URL of a store, if there are credentials in it, if a part of it would be left out (what follows
-    /// a `#`, the segments `.` and `..`, a port beside a bucket), or if the environment does not say what has to be known.
+    /// `InvalidInput` if it is no URL of a store, if there are credentials in it, if a part of it would be left out
+    /// (what follows a `#`, the segments `.` and `..`, a port beside a bucket), or if the environment does not say what
+    /// has to be known.
     pub fn of_url(text: &str) -> io::Result<Place> {
         let url = Url::parse(text).map_err(|error| wrong(format!("this is no URL of a store: {error}")))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
@@ -57,7 +58,8 @@ impl Place {
         }
         refuse_what_is_left_out(text, &url)?;
         let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
-        // Where the bucket is the beginning of the path, and not the host, it is what the path of the object leaves out.
+        // Where the bucket is the beginning of the path, and not the host, it is what the path of the object leaves
+        // out.
         let segments: Vec<&str> = url.path().split('/').filter(|segment| !segment.is_empty()).collect();
         let before = segments.len().saturating_sub(path.parts().count());
         let place = segments[..before].iter().map(|segment| format!("/{segment}")).collect::<String>();
@@ -118,7 +120,8 @@ fn wrong(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// Refuses an address of which a part would have no effect: two different texts must never name the same database by accident.
+/// Refuses an address of which a part would have no effect: two different texts must never name the same database by
+/// accident.
 fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
     if let Some(fragment) = url.fragment() {
         let name = &text[..text.len() - fragment.len() - 1];
@@ -132,7 +135,8 @@ fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
              AWS_ENDPOINT=http://127.0.0.1:9000"
         )));
     }
-    // The parser resolves `.` and `..`, and drops line ends, tabs and spaces at the ends. What it writes as %XX names the same.
+    // The parser resolves `.` and `..`, and drops line ends, tabs and spaces at the ends. What it writes as %XX names
+    // the same.
     let understood = decoded(url.as_str());
     if understood.trim_end_matches('/') != decoded(text).trim_end_matches('/') {
         return Err(wrong(format!(
@@ -148,7 +152,8 @@ fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Refuses an address of a server that `object_store` would not be able to use: with some it panics, with others each request fails.
+/// Refuses an address of a server that `object_store` would not be able to use: with some it panics, with others each
+/// request fails.
 fn check_endpoint(builder: &AmazonS3Builder) -> io::Result<()> {
     for (key, variable) in [
         (AmazonS3ConfigKey::S3Endpoint, "AWS_ENDPOINT_URL_S3"),

@@ -37,7 +37,8 @@ fn ssts(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Backups of a database in a directory and of one in a store, to places below `url`; restored to both; byte by byte the same.
+/// Backups of a database in a directory and of one in a store, to places below `url`; restored to both; byte by byte
+/// the same.
 fn check(url: &str, variables: &[(&str, String)]) {
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name: &str| directory.path().join(name).display().to_string();

@@ -214,8 +214,8 @@ fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     requests.gets as f64 / f64::from(gets)
 }
 
-/// Run it again with `cargo test --release --test database -- --ignored --nocapture figures`, and `LARCH_MINIO=/path/of/minio` before
-/// that for MinIO, too.
+/// Run it again with `cargo test --release --test database -- --ignored --nocapture figures`, and
+/// `LARCH_MINIO=/path/of/minio` before that for MinIO, too.
 #[test]
 #[ignore = "it measures: cargo test --release --test database -- --ignored --nocapture figures"]
 fn figures_of_reads_from_far_away() {

@@ -1,5 +1,5 @@
-//! A writer that is killed at any point, and another process that takes over: no commit that was acknowledged is lost. Real
-//! processes, on a directory; `cargo x remote --servers` does it on MinIO, too.
+//! A writer that is killed at any point, and another process that takes over: no commit that was acknowledged is lost.
+//! Real processes, on a directory; `cargo x remote --servers` does it on MinIO, too.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes, outside of the engine")]
 
@@ -81,8 +81,8 @@ fn reader(name: &str, url: &str, variables: &[(&str, String)]) -> u64 {
     seen.expect("it says how many")
 }
 
-/// Kills writers; after each, another process finds all that was acknowledged. The next writer may take over from one that
-/// still runs.
+/// Kills writers; after each, another process finds all that was acknowledged. The next writer may take over from one
+/// that still runs.
 fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(17);
     let mut acknowledged = 0;

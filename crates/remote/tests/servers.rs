@@ -1,5 +1,5 @@
-//! The same promises on servers that speak S3, really running on this machine. `cargo x remote --check` runs those with moto, and
-//! `cargo x remote --servers` all. A server that is not installed is a failure that says how to install it.
+//! The same promises on servers that speak S3, really running on this machine. `cargo x remote --check` runs those with
+//! moto, and `cargo x remote --servers` all. A server that is not installed is a failure that says how to install it.
 
 #![allow(
     clippy::disallowed_types,

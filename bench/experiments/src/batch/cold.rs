@@ -1,6 +1,6 @@
-//! The same rows on disk: the cache holds a fiftieth of them, and each row costs a read. By its index Larch asks for the pages of many
-//! rows at once; the other side reads the rows one after the other. The disk alone, without an engine, says what is to be had: how many
-//! times the reads of one it makes with many under way.
+//! The same rows on disk: the cache holds a fiftieth of them, and each row costs a read. By its index Larch asks for
+//! the pages of many rows at once; the other side reads the rows one after the other. The disk alone, without an
+//! engine, says what is to be had: how many times the reads of one it makes with many under way.
 
 use super::{TABLE, loaded, whole};
 use crate::args::Scale;

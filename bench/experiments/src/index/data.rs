@@ -1,5 +1,5 @@
-//! The databases of the experiment: how they are made, what their indexes take, and how long it takes to load, compact and index
-//! one.
+//! The databases of the experiment: how they are made, what their indexes take, and how long it takes to load, compact
+//! and index one.
 
 use super::wide::{KEY_BYTES, Wide, WideRows};
 use super::{ALL_WRITTEN, Filled, Size, TABLE, Written, open};

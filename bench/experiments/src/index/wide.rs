@@ -1,5 +1,5 @@
-//! Wide keys for YCSB: before the digits of a key stand bytes that it shares with its neighbours, so that the separators of an
-//! index are long and have no beginning in common that an index node could leave out.
+//! Wide keys for YCSB: before the digits of a key stand bytes that it shares with its neighbours, so that the
+//! separators of an index are long and have no beginning in common that an index node could leave out.
 //!
 //! ```text
 //! user00873…                           the key of YCSB: `user` and 20 digits, which are less than 2^63

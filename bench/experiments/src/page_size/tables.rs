@@ -246,8 +246,8 @@ fn beside_disk(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// Figures of the proposal, of one kind of requests: average, least, 95th and 99th percentile in microseconds, and requests a
-/// second.
+/// Figures of the proposal, of one kind of requests: average, least, 95th and 99th percentile in microseconds, and
+/// requests a second.
 struct Published {
     /// `None`: the load.
     work: Option<Work>,

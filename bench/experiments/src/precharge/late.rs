@@ -1,5 +1,5 @@
-//! A disk whose reads take longer: the real reads of the machine, each of which is reported so much later. As many are under way
-//! as without it, so it is a disk that is far away and not one that is busy. It does not know what is read.
+//! A disk whose reads take longer: the real reads of the machine, each of which is reported so much later. As many are
+//! under way as without it, so it is a disk that is far away and not one that is busy. It does not know what is read.
 
 #![allow(
     clippy::disallowed_methods,
@@ -33,7 +33,8 @@ pub struct LateReads {
     reads: Arc<dyn Reads>,
     clock: Arc<dyn Clock>,
     delay: Duration,
-    /// Takes those that have ended, in the order in which they are to be reported. The thread ends with the last sender.
+    /// Takes those that have ended, in the order in which they are to be reported. The thread ends with the last
+    /// sender.
     ended: Sender<Ended>,
 }
 

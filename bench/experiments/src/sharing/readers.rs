@@ -1,9 +1,9 @@
 //! The two sides as stores: readers with index pages of their own, and readers that share them.
 //!
-//! * Private: each reader has opened the database for itself, with a cache of its own that keeps nothing. A read fetches every
-//!   page that it needs, and drops them all when it is done.
-//! * Shared: one database with one cache, which keeps index pages and no data pages. A reader that needs a page which another
-//!   reader is fetching waits for that fetch.
+//! * Private: each reader has opened the database for itself, with a cache of its own that keeps nothing. A read
+//!   fetches every page that it needs, and drops them all when it is done.
+//! * Shared: one database with one cache, which keeps index pages and no data pages. A reader that needs a page which
+//!   another reader is fetching waits for that fetch.
 
 use super::data::{Data, TABLE, broken};
 use harness::directory::bytes_text;

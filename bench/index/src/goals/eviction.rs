@@ -1,9 +1,9 @@
-//! What it costs to evict an index page: the time to admit a page into a full cache, less that to admit one into a cache with
-//! room.
+//! What it costs to evict an index page: the time to admit a page into a full cache, less that to admit one into a
+//! cache with room.
 //!
-//! Both caches hold equally many pages, all of them index nodes. In the cache with room, the places of the new pages were
-//! freed before the clock ran, so that it grows no table and asks the system for no memory. The disk is in memory and pages
-//! are not validated, so that the two figures hold little else; both copy pages and verify checksums.
+//! Both caches hold equally many pages, all of them index nodes. In the cache with room, the places of the new pages
+//! were freed before the clock ran, so that it grows no table and asks the system for no memory. The disk is in memory
+//! and pages are not validated, so that the two figures hold little else; both copy pages and verify checksums.
 
 use super::Line;
 use crate::measure::processor_time;

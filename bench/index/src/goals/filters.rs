@@ -1,4 +1,5 @@
-//! Page reads of gets in a table of several levels, with filters and without, with a cache that is smaller than the data.
+//! Page reads of gets in a table of several levels, with filters and without, with a cache that is smaller than the
+//! data.
 
 use super::Line;
 use crate::digits::count;
@@ -117,7 +118,8 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
             "page reads of an absent key, filters resident",
             format!("<= {MOST_ABSENT}"),
             format!("{:.5}", a_key(warm.0)),
-            // A page of a filter is not read where the rows that it speaks for stay in memory: not all of them are there.
+            // A page of a filter is not read where the rows that it speaks for stay in memory: not all of them are
+            // there.
             a_key(warm.0) <= MOST_ABSENT,
         )
         .note(data)

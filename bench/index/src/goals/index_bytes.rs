@@ -7,7 +7,8 @@ use crate::{Result, Size};
 use kit::Scratch;
 use sst::BuildOptions;
 
-/// Keys of 24 bytes, values of 150, pages of 16 KiB, nothing compressed; keys of several kinds, of which the worst counts.
+/// Keys of 24 bytes, values of 150, pages of 16 KiB, nothing compressed; keys of several kinds, of which the worst
+/// counts.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(2_000_000);
     let mut worst: f64 = 0.0;

@@ -1,9 +1,9 @@
-//! What one more level of index costs: the time of a get in a tree of two levels, less that in a tree of one level whose nodes
-//! have equally many children. All pages are in memory.
+//! What one more level of index costs: the time of a get in a tree of two levels, less that in a tree of one level
+//! whose nodes have equally many children. All pages are in memory.
 //!
-//! Gets in the larger tree go to eight data pages below each of 32 leaves, gets in the smaller one to all of its 256 data
-//! pages. So both touch the same number of data pages, and the additional level is 32 nodes of 160 KB together, which fit L2
-//! and not L1.
+//! Gets in the larger tree go to eight data pages below each of 32 leaves, gets in the smaller one to all of its 256
+//! data pages. So both touch the same number of data pages, and the additional level is 32 nodes of 160 KB together,
+//! which fit L2 and not L1.
 
 use super::Line;
 use crate::digits::count;

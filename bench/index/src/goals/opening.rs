@@ -1,7 +1,7 @@
 //! How long a database with many files takes to open, and how much memory it keeps for them.
 //!
-//! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk, with empty
-//! files under the names of the SSTs, so that a read of an SST fails.
+//! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk, with
+//! empty files under the names of the SSTs, so that a read of an SST fails.
 
 use super::Line;
 use crate::rows::{sequential_key, value};

@@ -1,4 +1,5 @@
-//! Searches of our pages of 16 KiB beside searches of pages of 4 KiB with slots and memcmp, with the same rows, in turns.
+//! Searches of our pages of 16 KiB beside searches of pages of 4 KiB with slots and memcmp, with the same rows, in
+//! turns.
 
 use super::Line;
 use crate::digits::count;

@@ -1,5 +1,5 @@
-//! What many range erases cost: their compaction beside that of as many rows, and ranges of a table that has them at other
-//! keys beside ranges of a table that has none.
+//! What many range erases cost: their compaction beside that of as many rows, and ranges of a table that has them at
+//! other keys beside ranges of a table that has none.
 
 use super::Line;
 use crate::digits::count;

@@ -43,8 +43,8 @@ fn millis(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// One table of imported rows, its clone, and nine tenths removed of each: first of the clone, with no older reader, then
-/// of the table itself under a snapshot.
+/// One table of imported rows, its clone, and nine tenths removed of each: first of the clone, with no older reader,
+/// then of the table itself under a snapshot.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);

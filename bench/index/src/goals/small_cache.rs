@@ -1,4 +1,5 @@
-//! Random gets with a cache of half a percent of the data, by the B-tree and by the flat list of one file that has both.
+//! Random gets with a cache of half a percent of the data, by the B-tree and by the flat list of one file that has
+//! both.
 
 use super::Line;
 use crate::digits::count;

@@ -87,7 +87,8 @@ impl Address {
     }
 }
 
-/// `name` as a keyspace or a table is called in our CQL: names are not quoted there, so that they are the same in any case.
+/// `name` as a keyspace or a table is called in our CQL: names are not quoted there, so that they are the same in any
+/// case.
 ///
 /// # Errors
 ///

@@ -1,11 +1,13 @@
 //! The key-value driver beside cassandra-stress: the processor time that each client uses for an operation.
 //!
-//! Both write and read rows of 100 bytes by their keys, with prepared statements, as many requests under way, one connection and
-//! consistency level `one`, on one server of our own, in turns. cassandra-stress does it twice: with a profile, on the very
-//! table of the driver; and in its modes `write` and `read`, which need a table of another shape but cost it less.
+//! Both write and read rows of 100 bytes by their keys, with prepared statements, as many requests under way, one
+//! connection and consistency level `one`, on one server of our own, in turns. cassandra-stress does it twice: with a
+//! profile, on the very table of the driver; and in its modes `write` and `read`, which need a table of another shape
+//! but cost it less.
 //!
-//! Processor time is user and system time of the client, with connecting. Of cassandra-stress, what a run of a few operations
-//! takes is subtracted, for its start is not what is compared. Its assertions are off, although its own script has them on.
+//! Processor time is user and system time of the client, with connecting. Of cassandra-stress, what a run of a few
+//! operations takes is subtracted, for its start is not what is compared. Its assertions are off, although its own
+//! script has them on.
 
 use crate::server::{Server, ServerOptions, StartError, jars, java, of_java, opened};
 use crate::store::Cassandra;
@@ -136,8 +138,8 @@ fn setup(options: &Options) -> Setup {
     }
 }
 
-/// One run of ours, by the harness, with everything that it measures. Each repeat writes other partitions; all read those of the
-/// first.
+/// One run of ours, by the harness, with everything that it measures. Each repeat writes other partitions; all read
+/// those of the first.
 fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
     let failed = ComparisonError::Ours;
     let workload = if mode == Mode::Write { Workload::Sequential } else { Workload::Uniform };

@@ -360,8 +360,8 @@ impl Flights for Session {
 struct Timer {
     /// The executor reads it as it reads a pipe: there is something to read when the timer has gone off.
     timer: Receiver,
-    /// When it will go off, by the session's clock. It may be earlier than the time that is waited for, because to set it for
-    /// each wait would cost a system call each.
+    /// When it will go off, by the session's clock. It may be earlier than the time that is waited for, because to set
+    /// it for each wait would cost a system call each.
     set: Option<u64>,
 }
 

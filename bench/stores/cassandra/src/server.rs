@@ -1,8 +1,8 @@
-//! A Cassandra server of our own, for tests, comparisons and the targets `cassandra:start` and `cassandra:DIR`: one node on free
-//! ports of the loopback, from the jars that `fetch` brings. It ends when it is dropped.
+//! A Cassandra server of our own, for tests, comparisons and the targets `cassandra:start` and `cassandra:DIR`: one
+//! node on free ports of the loopback, from the jars that `fetch` brings. It ends when it is dropped.
 //!
-//! It also ends when our process ends in any other way. A watchdog sees to both: a shell of its own process group that started
-//! the server, and that waits for the end of a pipe of which only we have the other end.
+//! It also ends when our process ends in any other way. A watchdog sees to both: a shell of its own process group that
+//! started the server, and that waits for the end of a pipe of which only we have the other end.
 //!
 //! It does not know what is stored in it.
 
@@ -111,9 +111,9 @@ impl Place {
     }
 }
 
-/// Starts the server and prints the number of its process; waits for the end of its own input, then ends the server. With
-/// `remove` the server is killed and its directory `$2` removed. With `keep` it ends in good order, or is killed if that takes
-/// longer than a minute.
+/// Starts the server and prints the number of its process; waits for the end of its own input, then ends the server.
+/// With `remove` the server is killed and its directory `$2` removed. With `keep` it ends in good order, or is killed
+/// if that takes longer than a minute.
 const WATCHDOG: &str = r#"
 then=$1 directory=$2
 shift 2
@@ -308,7 +308,8 @@ impl Drop for Server {
     }
 }
 
-/// The folder of jars for `what`: `server` or `stress`. What the environment says goes before what this program was built with.
+/// The folder of jars for `what`: `server` or `stress`. What the environment says goes before what this program was
+/// built with.
 ///
 /// # Errors
 ///
@@ -387,7 +388,8 @@ fn free_ports() -> Result<[u16; 2], StartError> {
     Ok(ports)
 }
 
-/// Its settings; those that are not here are its defaults. Truncation makes no snapshot, which would keep what was truncated.
+/// Its settings; those that are not here are its defaults. Truncation makes no snapshot, which would keep what was
+/// truncated.
 fn settings_text(directory: &Path, port: u16, storage_port: u16, synced: bool) -> String {
     let path = |name: &str| {
         let path = directory.join(name);

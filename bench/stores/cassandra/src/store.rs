@@ -13,7 +13,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// So that it is listed with the other stores, and that workloads whose rows have no partitions say why they do not run on it.
+/// So that it is listed with the other stores, and that workloads whose rows have no partitions say why they do not run
+/// on it.
 pub const SCHEME: harness::Scheme = harness::Scheme {
     name: "cassandra",
     form: "cassandra://host:port/keyspace",
@@ -54,8 +55,8 @@ pub struct Cassandra {
 }
 
 impl Cassandra {
-    /// Connects to the cluster that `target` names, or starts a server, and makes the keyspace and the table of `setup` if they
-    /// are not there.
+    /// Connects to the cluster that `target` names, or starts a server, and makes the keyspace and the table of `setup`
+    /// if they are not there.
     ///
     /// # Errors
     ///
@@ -240,7 +241,8 @@ impl Store for Cassandra {
         self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
     }
 
-    /// Waits until no compaction goes on. Rows in memory stay there: only its own tools can tell a server to write them.
+    /// Waits until no compaction goes on. Rows in memory stay there: only its own tools can tell a server to write
+    /// them.
     fn settle(&self) -> Result<(), Failure> {
         let control = self.control();
         for _ in 0..SETTLE_LOOKS {

@@ -4,9 +4,10 @@
 //! $ cargo run --release -p larch-store-larch --example compression [FILE …]
 //! ```
 //!
-//! Each table, and all lines of a file as keys, become data pages of 16 KiB. A row of the output has what they take in a file,
-//! as a part of what they take without compression, and the time to compress and to read them, as multiples of LZ4's.
-//! Reading is what a cache does with a page that came from the disk: it compares the checksum, unpacks the page and copies it.
+//! Each table, and all lines of a file as keys, become data pages of 16 KiB. A row of the output has what they take in
+//! a file, as a part of what they take without compression, and the time to compress and to read them, as multiples of
+//! LZ4's. Reading is what a cache does with a page that came from the disk: it compares the checksum, unpacks the page
+//! and copies it.
 
 #![allow(
     clippy::disallowed_types,

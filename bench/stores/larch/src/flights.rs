@@ -1,5 +1,6 @@
-//! A session with many requests under way on one thread: each read is a future of Larch, and the session is their executor. A
-//! request allocates nothing here, because its buffers, the memory of its future and its waker are used again.
+//! A session with many requests under way on one thread: each read is a future of Larch, and the session is their
+//! executor. A request allocates nothing here, because its buffers, the memory of its future and its waker are used
+//! again.
 //!
 //! A write blocks the thread when its turn comes, as in a blocking session.
 

@@ -1,13 +1,13 @@
-//! Rows in partitions on Larch. A table of the engine has all of them, in the order of partitions and rows, so that the rows of a
-//! partition lie together, however many there are.
+//! Rows in partitions on Larch. A table of the engine has all of them, in the order of partitions and rows, so that the
+//! rows of a partition lie together, however many there are.
 //!
 //! ```text
 //! key     pk, ck      i64 each, big endian, the sign bit turned over, so that bytes have the order of numbers
 //! value   the value of the row, or its five counters: i64 each, big endian
 //! ```
 //!
-//! Each request is a future. A read waits for pages with no thread; a synced write waits for the sync of the log in the same
-//! way, so that one sync serves all that are under way.
+//! Each request is a future. A read waits for pages with no thread; a synced write waits for the sync of the log in the
+//! same way, so that one sync serves all that are under way.
 
 use super::flights::{Task, of_futures};
 use super::{TableForm, broken, open_in};

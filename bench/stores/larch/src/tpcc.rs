@@ -1,6 +1,6 @@
-//! TPC-C on Larch: a table for each of the nine, with the keys and values of [`tpcc::encoding`], column groups for customers and stock,
-//! an index of customers by name and one of orders by customer. A tenth table, `tpcc`, keeps what the database was made with and
-//! which parts were loaded.
+//! TPC-C on Larch: a table for each of the nine, with the keys and values of [`tpcc::encoding`], column groups for
+//! customers and stock, an index of customers by name and one of orders by customer. A tenth table, `tpcc`, keeps what
+//! the database was made with and which parts were loaded.
 
 mod load;
 mod session;

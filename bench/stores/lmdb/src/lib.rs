@@ -73,7 +73,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     // SAFETY: of these flags NO_SYNC is unsafe, as the file may be broken after a crash of the system. It is opened by
     // nobody then: a benchmark that was interrupted so loads anew.
     unsafe { environment.flags(flags) };
-    // SAFETY: no other program changes the file under the map, since the directory is locked and the file is LMDB's own.
+    // SAFETY: no other program changes the file under the map, since the directory is locked and the file is LMDB's
+    // own.
     let env = unsafe { environment.open(directory.data()) }.map_err(|error| {
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{text}, opening {}", directory.data().display()), harm }

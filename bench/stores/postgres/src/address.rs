@@ -5,7 +5,8 @@
 //! ```
 //!
 //! What an address leaves out is taken from the variables that all PostgreSQL clients know (PGHOST, PGPORT, PGUSER,
-//! PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGCHANNELBINDING). A parameter that is not ours is a setting of the server for our sessions.
+//! PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGCHANNELBINDING). A parameter that is not ours is a setting of
+//! the server for our sessions.
 
 use crate::error::Error;
 use std::fmt;
@@ -16,8 +17,8 @@ mod tests;
 
 /// Most connections of one session: more than any server takes, fewer than a mistake asks for.
 const CONNECTIONS_MAX: u32 = 10_000;
-/// Most requests in flight on one connection. Answers wait in the socket while we write, and both sides have buffers for
-/// some hundred kilobytes.
+/// Most requests in flight on one connection. Answers wait in the socket while we write, and both sides have buffers
+/// for some hundred kilobytes.
 const PIPELINE_MAX: u32 = 1_000;
 /// Where Debian's packages put the server's socket.
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
@@ -45,14 +46,16 @@ pub struct Address {
     pub settings: Vec<(String, String)>,
 }
 
-/// Whether sessions are encrypted, and what of the server's certificate is checked: what all PostgreSQL clients mean by these names.
+/// Whether sessions are encrypted, and what of the server's certificate is checked: what all PostgreSQL clients mean by
+/// these names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encryption {
     /// `sslmode`.
     pub mode: Mode,
     /// `sslrootcert`: who is trusted.
     pub roots: Roots,
-    /// Whether `sslrootcert` was given, or the file that is its default is there; then `require` checks the certificate, too.
+    /// Whether `sslrootcert` was given, or the file that is its default is there; then `require` checks the
+    /// certificate, too.
     pub has_roots: bool,
     /// `channel_binding`.
     pub binding: Binding,

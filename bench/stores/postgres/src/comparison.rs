@@ -2,9 +2,9 @@
 //!
 //! Both ask the same statement of the same table, prepared, by random keys, over the same Unix socket, with as many
 //! connections and one thread, in turns: first one request at a time on each connection, then groups that end with one
-//! Sync (`\startpipeline … \endpipeline`). Processor time is user and system time of the client, with connecting. For our
-//! client it is that of this process, in which nothing else should run meanwhile, with the work of the harness to measure
-//! every request.
+//! Sync (`\startpipeline … \endpipeline`). Processor time is user and system time of the client, with connecting. For
+//! our client it is that of this process, in which nothing else should run meanwhile, with the work of the harness to
+//! measure every request.
 
 use crate::address::Address;
 use crate::error::Error;

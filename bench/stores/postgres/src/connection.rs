@@ -1,5 +1,5 @@
-//! One session with a server: its socket, how it begins, and statements that wait for their answer. One thread at a time
-//! uses it. Sessions with many requests under way take the same socket and buffers and wait for many at once.
+//! One session with a server: its socket, how it begins, and statements that wait for their answer. One thread at a
+//! time uses it. Sessions with many requests under way take the same socket and buffers and wait for many at once.
 
 use crate::address::{Address, Binding, Mode, Place};
 use crate::error::{Error, ServerError, SqlState};
@@ -167,8 +167,8 @@ impl Connection {
         self.until_ready(|_| Ok(()))
     }
 
-    /// Begins a COPY without waiting for the server. The messages of the data and of their end may follow at once, because a
-    /// server that refuses the statement ignores them.
+    /// Begins a COPY without waiting for the server. The messages of the data and of their end may follow at once,
+    /// because a server that refuses the statement ignores them.
     ///
     /// # Errors
     ///
@@ -248,8 +248,8 @@ impl Connection {
         }
     }
 
-    /// Takes what came: [`Moved::All`] if that was all there is, [`Moved::Part`] if there may be more. Nothing at all is
-    /// `None`; with `wait`, only after the socket's time limit.
+    /// Takes what came: [`Moved::All`] if that was all there is, [`Moved::Part`] if there may be more. Nothing at all
+    /// is `None`; with `wait`, only after the socket's time limit.
     ///
     /// # Errors
     ///

@@ -3,9 +3,9 @@
 //! `sockets` waits for the connections. Buffers are kept, so a request allocates nothing.
 //!
 //! The server works on what it got up to a Sync, then commits, answers and forgets errors; each Sync costs it a
-//! transaction and a send. So reads that go out together share one: a *group*. If one of them fails, the server skips the
-//! rest of its group, and the session sends these requests again without reporting it. A write is a group of its own, because
-//! an error after it would undo it.
+//! transaction and a send. So reads that go out together share one: a *group*. If one of them fails, the server skips
+//! the rest of its group, and the session sends these requests again without reporting it. A write is a group of its
+//! own, because an error after it would undo it.
 //!
 //! An answer is given to the caller when it is complete, the last one of a group only when the server says that the
 //! transaction is over: until then it may still fail.
@@ -27,8 +27,8 @@ mod tests;
 
 /// The statements that requests are sent as.
 pub trait Requests {
-    /// What the answer to `request` looks like, and the key of the row that it asks for, which the server does not send back.
-    /// `None`: these statements do not serve it.
+    /// What the answer to `request` looks like, and the key of the row that it asks for, which the server does not send
+    /// back. `None`: these statements do not serve it.
     fn shape<'r>(&self, request: &Request<'r>) -> Option<(Shape, &'r [u8])>;
 
     /// Adds the messages of `request` to `out`, without the end that lets the server answer.

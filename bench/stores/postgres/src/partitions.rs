@@ -1,5 +1,5 @@
-//! Rows in partitions on PostgreSQL: a table with a primary key of two numbers, whose index finds the rows of a partition in
-//! order. Requests go out on several connections, many on each (`flights`).
+//! Rows in partitions on PostgreSQL: a table with a primary key of two numbers, whose index finds the rows of a
+//! partition in order. Requests go out on several connections, many on each (`flights`).
 //!
 //! ```text
 //!   values      (pk bigint, ck bigint, v bytea, PRIMARY KEY (pk, ck))

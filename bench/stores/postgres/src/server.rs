@@ -1,10 +1,12 @@
-//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory, reached by a Unix
-//! socket in that directory (and, if asked for, by a port of the loopback), stopped and removed when it is dropped.
+//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory, reached by a
+//! Unix socket in that directory (and, if asked for, by a port of the loopback), stopped and removed when it is
+//! dropped.
 //!
 //! It is also stopped and removed when our process ends in any other way. A watchdog sees to both: a shell of its own
 //! process group that waits for the end of a pipe of which only we have the other end.
 //!
-//! PostgreSQL refuses to run as root. If we are root, the server is run as the user `postgres`, which its package makes.
+//! PostgreSQL refuses to run as root. If we are root, the server is run as the user `postgres`, which its package
+//! makes.
 
 use crate::address::Address;
 use crate::connection::Connection;
@@ -58,7 +60,8 @@ pub struct ServerOptions {
     /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
     /// `password`. The Unix socket trusts every user that can open it: root and the server's user.
     pub loopback: Option<&'static str>,
-    /// Files in its directory of data that it alone may read, by name: a certificate, or a `pg_hba.conf` in place of ours.
+    /// Files in its directory of data that it alone may read, by name: a certificate, or a `pg_hba.conf` in place of
+    /// ours.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -98,8 +101,9 @@ impl Server {
         Self::start_in(directory, programs, owner, options)
     }
 
-    /// Makes a copy of the data of `primary`, and starts a server on it that follows the log of `primary` under the name `name`. Commits
-    /// of `primary` wait for it once its `synchronous_standby_names` name it. It is reached by its own socket, for reads.
+    /// Makes a copy of the data of `primary`, and starts a server on it that follows the log of `primary` under the
+    /// name `name`. Commits of `primary` wait for it once its `synchronous_standby_names` name it. It is reached by its
+    /// own socket, for reads.
     ///
     /// # Errors
     ///
@@ -272,8 +276,8 @@ impl Server {
         while told.value("SHOW synchronous_standby_names")? != all {
             told = self.connect()?;
         }
-        // Sessions do not wait until the checkpointer has read the setting and said so in shared memory. It reads settings
-        // between two checkpoints; the first of these may have begun just before.
+        // Sessions do not wait until the checkpointer has read the setting and said so in shared memory. It reads
+        // settings between two checkpoints; the first of these may have begun just before.
         told.query("CHECKPOINT")?;
         told.query("CHECKPOINT")?;
         Ok(())

@@ -1,7 +1,7 @@
 //! The connections of a session, and waiting for all of them at once. It knows no statement and no answer.
 //!
-//! A request costs a send and a receive; waiting for many connections is one call for all that are ready then. One connection
-//! needs no such call, its receive waits. One thread uses it.
+//! A request costs a send and a receive; waiting for many connections is one call for all that are ready then. One
+//! connection needs no such call, its receive waits. One thread uses it.
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// How long one receive waits on a session's only connection before it looks at the time again; the system may add the time
-/// between two ticks of its clock.
+/// How long one receive waits on a session's only connection before it looks at the time again; the system may add the
+/// time between two ticks of its clock.
 const RECEIVE_LIMIT: Duration = Duration::from_millis(10);
 /// Answers looked for at once.
 const EVENTS_MAX: usize = 256;
-/// What we want to hear of every socket: that something came, or that the other end is closed. Once when it happens, not as
-/// long as it is so: the kernel then has not to look at the socket again.
+/// What we want to hear of every socket: that something came, or that the other end is closed. Once when it happens,
+/// not as long as it is so: the kernel then has not to look at the socket again.
 const INTEREST: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 /// The other end is closed.
 const CLOSED: epoll::EventFlags = epoll::EventFlags::HUP.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ERR);
@@ -67,7 +67,8 @@ impl Sockets {
         &mut self.all[index].connection
     }
 
-    /// Sends what is in the outbox of a connection. Until a choked socket takes more, all waits behind what it did not take.
+    /// Sends what is in the outbox of a connection. Until a choked socket takes more, all waits behind what it did not
+    /// take.
     ///
     /// # Errors
     ///
@@ -91,8 +92,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// Waits until something comes, or for so long; `None`: without an end. What came is then given by [`Sockets::next_arrival`],
-    /// which has to be asked until it gives none.
+    /// Waits until something comes, or for so long; `None`: without an end. What came is then given by
+    /// [`Sockets::next_arrival`], which has to be asked until it gives none.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! The SQL of a table and of every request on it. It is simple enough for databases that only speak PostgreSQL's protocol.
+//! The SQL of a table and of every request on it. It is simple enough for databases that only speak PostgreSQL's
+//! protocol.
 //!
-//! The table is the one of YCSB's own binding for SQL: a key of characters and fields of text. They are text, and not bytes, so
-//! that the server does the same work as in results that were measured elsewhere; it refuses values that are not UTF-8. Keys
-//! are ordered as bytes (collation "C"), because scans expect this order.
+//! The table is the one of YCSB's own binding for SQL: a key of characters and fields of text. They are text, and not
+//! bytes, so that the server does the same work as in results that were measured elsewhere; it refuses values that are
+//! not UTF-8. Keys are ordered as bytes (collation "C"), because scans expect this order.
 
 use crate::wire::Statement;
 use harness::{Fields, Request, Table};

@@ -1,8 +1,8 @@
-//! TLS of a session: what of the server's certificate is checked, the handshake, and bytes on their way. It knows no message of
-//! PostgreSQL but the one that asks for TLS.
+//! TLS of a session: what of the server's certificate is checked, the handshake, and bytes on their way. It knows no
+//! message of PostgreSQL but the one that asks for TLS.
 //!
-//! A session here waits for many sockets at once, and learns only once that something came. So [`Tls::receive`] never keeps what it
-//! has decrypted: all of it is in the inbox when it returns, and says whether the socket may have more.
+//! A session here waits for many sockets at once, and learns only once that something came. So [`Tls::receive`] never
+//! keeps what it has decrypted: all of it is in the inbox when it returns, and says whether the socket may have more.
 
 use crate::address::{Checked, Encryption, Place, Roots};
 use crate::moved::Moved;
@@ -24,7 +24,8 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Asks a server whether it speaks TLS: length, and a number that no version of the protocol has. It answers with one byte.
+/// Asks a server whether it speaks TLS: length, and a number that no version of the protocol has. It answers with one
+/// byte.
 pub const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// What one receive takes, in encrypted bytes.
 const RECEIVE_BYTES: usize = 64 << 10;
@@ -174,8 +175,8 @@ impl Tls {
         self.session.send_close_notify();
     }
 
-    /// What ties a proof of the password to this session: a hash of the server's certificate (`tls-server-end-point`, RFC 5929).
-    /// `None` if the certificate is signed in a way for which none is defined.
+    /// What ties a proof of the password to this session: a hash of the server's certificate (`tls-server-end-point`,
+    /// RFC 5929). `None` if the certificate is signed in a way for which none is defined.
     pub fn end_point(&self) -> Option<Vec<u8>> {
         end_point(self.session.peer_certificates()?.first()?)
     }
@@ -264,7 +265,8 @@ impl ServerCertVerifier for Verifier {
         let chain =
             verify_server_cert_signed_by_trust_anchor(&certificate, &trusted.store, intermediates, now, algorithms);
         match chain {
-            // A server that signed its own certificate has one of an authority. It was valid at this time, which is checked first.
+            // A server that signed its own certificate has one of an authority. It was valid at this time, which is
+            // checked first.
             Err(error) if is_authority(&error) && trusted.certificates.iter().any(|known| known == end_entity) => {}
             other => other?,
         }
@@ -320,7 +322,8 @@ fn handshake_advice(error: &io::Error, host: &str) -> String {
 
 /// The hash of a certificate by the function of its signature; where that is MD5 or SHA-1, by SHA-256.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
-    // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER … }, … }
+    // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER …
+    // }, … }
     let (whole, _) = element(certificate, 0x30)?;
     let (_, after) = element(whole, 0x30)?;
     let (algorithm, _) = element(after, 0x30)?;

@@ -1,9 +1,10 @@
-//! TPC-C on PostgreSQL and on databases that speak its protocol: a table for each of the nine, in the schema that the user's search path
-//! begins with. Transactions go out as prepared statements on several connections.
+//! TPC-C on PostgreSQL and on databases that speak its protocol: a table for each of the nine, in the schema that the
+//! user's search path begins with. Transactions go out as prepared statements on several connections.
 //!
-//! From the bottom up: `dialect` is in what the servers differ, `options` what a target says. `columns` are the columns of the tables
-//! with their values, `tables` the statements that make and remove them, `load` fills them and `view` reads them. `statements` are those
-//! of transactions, `work` is a transaction under way, and `session` has several of them.
+//! From the bottom up: `dialect` is in what the servers differ, `options` what a target says. `columns` are the columns
+//! of the tables with their values, `tables` the statements that make and remove them, `load` fills them and `view`
+//! reads them. `statements` are those of transactions, `work` is a transaction under way, and `session` has several of
+//! them.
 
 mod columns;
 mod dialect;
@@ -165,8 +166,8 @@ impl Postgres {
         Ok(())
     }
 
-    /// Makes the functions that the statements call, before the first session needs them. Those that are there may be of another
-    /// version, whose results cannot be replaced.
+    /// Makes the functions that the statements call, before the first session needs them. Those that are there may be
+    /// of another version, whose results cannot be replaced.
     fn make_functions(&self) -> Result<(), Error> {
         let mut are_made = self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*are_made && !self.statements.functions().is_empty() {

@@ -1,10 +1,10 @@
-//! What a request that is sent a million times needs of PostgreSQL's protocol, version 3: the messages of a prepared statement,
-//! and those of the server where they were received. The messages of a session's start, and tags and lengths, are those of
-//! `postgres-protocol`. It can do these two parts as well, but a request costs 165 ns with it and 18 ns here, and each message
-//! that it parses gets memory of its own.
+//! What a request that is sent a million times needs of PostgreSQL's protocol, version 3: the messages of a prepared
+//! statement, and those of the server where they were received. The messages of a session's start, and tags and
+//! lengths, are those of `postgres-protocol`. It can do these two parts as well, but a request costs 165 ns with it and
+//! 18 ns here, and each message that it parses gets memory of its own.
 //!
-//! Every message is a tag, a length that counts itself and the body but not the tag, and the body; numbers are big-endian.
-//! Nothing here trusts what came: a length or a count that does not fit its message is [`Malformed`].
+//! Every message is a tag, a length that counts itself and the body but not the tag, and the body; numbers are
+//! big-endian. Nothing here trusts what came: a length or a count that does not fit its message is [`Malformed`].
 
 use crate::error::{ServerError, SqlState};
 use postgres_protocol::message::backend::Header;
@@ -16,8 +16,8 @@ mod tests;
 const HEADER_BYTES: usize = 5;
 /// The most that a server can send in one message: what it can allocate.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
-/// Room for what one receive brings. The server sends in pieces of 8 KiB; more than that comes only if it was faster than
-/// we were.
+/// Room for what one receive brings. The server sends in pieces of 8 KiB; more than that comes only if it was faster
+/// than we were.
 const RECEIVE_BYTES: usize = 64 << 10;
 
 /// What was wrong with the server's bytes.

@@ -1,5 +1,5 @@
-//! redb as a store of the benchmarks: a read transaction for each request that reads, a write transaction for each that writes,
-//! as its users do it.
+//! redb as a store of the benchmarks: a read transaction for each request that reads, a write transaction for each that
+//! writes, as its users do it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 

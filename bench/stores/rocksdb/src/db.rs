@@ -1,5 +1,5 @@
-//! The two kinds of databases that RocksDB opens: with transactions and without. What both do is done by [`on_db!`]. It does not
-//! know how they are set.
+//! The two kinds of databases that RocksDB opens: with transactions and without. What both do is done by [`on_db!`]. It
+//! does not know how they are set.
 
 use rocksdb::{ColumnFamilyDescriptor, DB, Error, OptimisticTransactionDB, Options};
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::path::Path;
 pub enum Db {
     /// Without transactions.
     Plain(DB),
-    /// Transactions lock nothing, and find conflicts at their commit. The database keeps rows in memory for a while after they were
-    /// flushed, to find conflicts with them.
+    /// Transactions lock nothing, and find conflicts at their commit. The database keeps rows in memory for a while
+    /// after they were flushed, to find conflicts with them.
     Optimistic(OptimisticTransactionDB),
 }
 

@@ -1,7 +1,8 @@
 //! RocksDB as a store of the benchmarks, by its C interface.
 //!
-//! Its users choose between two ways to keep index and filters: `index=default` keeps those of every open file in
-//! the heap, outside the cache; `index=partitioned` cuts them in pieces that are pages of the cache, of which the top stays.
+//! Its users choose between two ways to keep index and filters: `index=default` keeps those of every open file in the
+//! heap, outside the cache; `index=partitioned` cuts them in pieces that are pages of the cache, of which the top
+//! stays.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 

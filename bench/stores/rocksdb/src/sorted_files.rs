@@ -1,4 +1,5 @@
-//! Files of rows in the order of their keys, for RocksDB to take in as they are. It does not know which database or column family.
+//! Files of rows in the order of their keys, for RocksDB to take in as they are. It does not know which database or
+//! column family.
 
 use super::broken;
 use harness::Failure;

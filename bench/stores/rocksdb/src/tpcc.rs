@@ -1,5 +1,6 @@
-//! TPC-C on RocksDB, through its optimistic transactions: a column family for each of the nine tables, and for each of two indexes that
-//! the transactions keep by themselves. The default column family keeps what the database was made with and which parts were loaded.
+//! TPC-C on RocksDB, through its optimistic transactions: a column family for each of the nine tables, and for each of
+//! two indexes that the transactions keep by themselves. The default column family keeps what the database was made
+//! with and which parts were loaded.
 
 mod families;
 mod load;
@@ -27,9 +28,9 @@ type Db = OptimisticTransactionDB<MultiThreaded>;
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// Rows of a table that were flushed stay in memory until this part of the write buffer was written after them, so that a commit can
-/// compare its keys with those written since its snapshot. Of 256 MiB it is 8 MiB, thousands of transactions; one that is older is
-/// tried again.
+/// Rows of a table that were flushed stay in memory until this part of the write buffer was written after them, so that
+/// a commit can compare its keys with those written since its snapshot. Of 256 MiB it is 8 MiB, thousands of
+/// transactions; one that is older is tried again.
 const HISTORY_PART: u64 = 32;
 
 /// The filter of a memtable takes this part of it at most. Each column family has one, also while it has no row.

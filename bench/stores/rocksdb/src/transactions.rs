@@ -1,5 +1,5 @@
-//! Optimistic transactions of RocksDB. Its commits check keys that were written, or read by `get_for_update`; what `get` has read
-//! is not checked. It also has one thread's synced writes, of which none can be in flight.
+//! Optimistic transactions of RocksDB. Its commits check keys that were written, or read by `get_for_update`; what
+//! `get` has read is not checked. It also has one thread's synced writes, of which none can be in flight.
 //!
 //! RocksDB has no function that begins a transaction again, so increments are a loop with the waits of Larch's.
 
@@ -115,7 +115,8 @@ impl Commits for OneByOne<'_> {
     }
 }
 
-/// What became of a commit. `TryAgain`: the rows in memory do not go back far enough to find out whether there is a conflict.
+/// What became of a commit. `TryAgain`: the rows in memory do not go back far enough to find out whether there is a
+/// conflict.
 fn ended(committed: Result<(), Error>) -> Result<Ended, Failure> {
     match committed {
         Ok(()) => Ok(Ended::Committed),

@@ -1,5 +1,5 @@
-//! Row access on SQLite: one file, with a table and an index as PostgreSQL has them. Rows lie under a number that SQLite gives
-//! them in the order in which they are inserted.
+//! Row access on SQLite: one file, with a table and an index as PostgreSQL has them. Rows lie under a number that
+//! SQLite gives them in the order in which they are inserted.
 
 use super::{BUSY, broken};
 use ::row_access::batch::push_filler;

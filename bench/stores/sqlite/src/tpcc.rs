@@ -1,5 +1,6 @@
-//! TPC-C on SQLite: one file with the nine tables as SQL has them, an index of customers by name and one of orders by customer. Two
-//! more tables, `tpcc` and `tpcc_parts`, keep what the database was made with and which parts were loaded.
+//! TPC-C on SQLite: one file with the nine tables as SQL has them, an index of customers by name and one of orders by
+//! customer. Two more tables, `tpcc` and `tpcc_parts`, keep what the database was made with and which parts were
+//! loaded.
 
 mod columns;
 mod load;
@@ -37,7 +38,8 @@ struct Sqlite {
     log_bytes: u64,
     /// Transactions of a session that share a commit.
     group: usize,
-    /// Who holds it may write. SQLite has one writer at a time: others would sleep, and look now and then whether it is gone.
+    /// Who holds it may write. SQLite has one writer at a time: others would sleep, and look now and then whether it is
+    /// gone.
     writer: Mutex<()>,
 }
 

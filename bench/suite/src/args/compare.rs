@@ -96,7 +96,8 @@ pub struct RegressArgs {
     /// Directory of baselines, with a directory in it for each kind of machine
     #[arg(long, value_name = "DIR", default_value = "docs/benchmarks/baselines")]
     pub base: PathBuf,
-    /// Stores what is measured as the baseline of this kind of machine, in place of the one before, and compares nothing
+    /// Stores what is measured as the baseline of this kind of machine, in place of the one before, and compares
+    /// nothing
     #[arg(long)]
     pub store: bool,
     /// Another build of this program, whose runs are made in turns with those of this one; no baseline is needed then

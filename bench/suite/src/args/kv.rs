@@ -1,5 +1,5 @@
-//! The options of `larch bench kv`: those of scylla-bench with their names and defaults, with one minus sign or two, and a few
-//! of our own.
+//! The options of `larch bench kv`: those of scylla-bench with their names and defaults, with one minus sign or two,
+//! and a few of our own.
 
 use super::{TogetherArgs, length, price};
 use clap::{ArgAction, Args, ValueEnum};
@@ -261,7 +261,8 @@ pub struct KvArgs {
     /// What an hour of a processor costs, in any currency, for the cost of a million operations
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
-    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of
+    /// 127.0.0.1
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,
     /// Prints no line while it runs

@@ -124,7 +124,8 @@ pub struct RunArgs {
     /// What an hour of a processor costs, in any currency, for the cost of a million rows
     #[arg(long, value_name = "MONEY", value_parser = super::price)]
     pub price: Option<f64>,
-    /// Shows what was done so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    /// Shows what was done so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of
+    /// 127.0.0.1
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,
     /// A note for the history

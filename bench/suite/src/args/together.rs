@@ -41,7 +41,8 @@ pub struct TogetherArgs {
     /// File of the secret that the workers know too [default: the variable LARCH_WORKER_SECRET]
     #[arg(long, value_name = "FILE", requires = "workers")]
     pub secret_file: Option<PathBuf>,
-    /// Does one share of the run, of several that are started by hand: 1/2. `larch bench merge` makes one result of them
+    /// Does one share of the run, of several that are started by hand: 1/2. `larch bench merge` makes one result of
+    /// them
     #[arg(long, value_name = "K/N", conflicts_with = "workers")]
     pub share: Option<Share>,
 }

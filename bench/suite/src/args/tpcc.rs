@@ -30,7 +30,8 @@ does not hold; 2 wrong arguments; 3 the database failed, or a result could not b
 pub enum TpccCommand {
     /// Make the tables, all empty
     Init(InitArgs),
-    /// Load the first rows, and make the indexes; it goes on where it was interrupted, and makes the tables if they are not there
+    /// Load the first rows, and make the indexes; it goes on where it was interrupted, and makes the tables if they are
+    /// not there
     Import(ImportArgs),
     /// Let terminals work, and print the result
     Run(Box<TpccRunArgs>),
@@ -123,7 +124,8 @@ pub struct TpccRunArgs {
     /// Warehouses that have terminals [default: all of the database]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub warehouses: Option<u32>,
-    /// Makes the same round trips to the server with constant rows, without tables: it shows what the client costs by itself
+    /// Makes the same round trips to the server with constant rows, without tables: it shows what the client costs by
+    /// itself
     #[arg(long)]
     pub simulate: bool,
     /// How terminals work
@@ -141,7 +143,8 @@ pub struct TpccRunArgs {
     /// Threads of the client that the terminals share; those of each process, as connections are
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
     pub threads: u32,
-    /// Connections of all threads together, or transactions under way where there are none [default: as the database has it]
+    /// Connections of all threads together, or transactions under way where there are none [default: as the database
+    /// has it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub connections: Option<u32>,
     /// Checks the twelve conditions at snapshots while terminals work, one after the other, on a thread of its own
@@ -159,7 +162,8 @@ pub struct TpccRunArgs {
     /// What an hour of a processor costs, in any currency, for the cost of a million transactions
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
-    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of 127.0.0.1
+    /// Shows what was measured so far to Prometheus, at http://HOST:PORT/metrics, until the end; a port alone is one of
+    /// 127.0.0.1
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,
     /// Prints no line while it runs

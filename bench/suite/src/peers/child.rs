@@ -1,4 +1,5 @@
-//! A process that holds an engine open and carries out orders, a line each. It first prints a line to show that it runs.
+//! A process that holds an engine open and carries out orders, a line each. It first prints a line to show that it
+//! runs.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -300,8 +301,8 @@ fn counted(measured: &Measured, name: &str) -> u64 {
     change.and_then(Change::counted).unwrap_or(0)
 }
 
-/// Of `reads` of the disk in a whole run, those of its window. The disk was read in the warm-up too: its part is taken to
-/// be what its operations are of all.
+/// Of `reads` of the disk in a whole run, those of its window. The disk was read in the warm-up too: its part is taken
+/// to be what its operations are of all.
 fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations + it.failed).sum();
     let window = u128::from(measured.operations);

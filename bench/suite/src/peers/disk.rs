@@ -1,5 +1,5 @@
-//! Reads and writes of a disk as the system counts them. They are counted in the same way for every engine, and do not depend
-//! on what an engine reports.
+//! Reads and writes of a disk as the system counts them. They are counted in the same way for every engine, and do not
+//! depend on what an engine reports.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
@@ -53,8 +53,8 @@ impl DiskCounts {
     }
 }
 
-/// Bytes that this process had the system write so far, as [`written_bytes`] counts them; `None` where the system does not report
-/// them.
+/// Bytes that this process had the system write so far, as [`written_bytes`] counts them; `None` where the system does
+/// not report them.
 pub fn written_by_this_process() -> Option<u64> {
     written_bytes(&fs::read_to_string("/proc/self/io").ok()?)
 }
@@ -79,8 +79,8 @@ pub fn forget(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the system write what it still has to write of all files on the disk of `folder`, so that it is counted for the engine
-/// that wrote them.
+/// Makes the system write what it still has to write of all files on the disk of `folder`, so that it is counted for
+/// the engine that wrote them.
 pub fn write_back(folder: &Path) -> Result<(), String> {
     let synced = fs::File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
     synced.map_err(|error| format!("cannot sync the disk of {}: {error}", folder.display()))

@@ -1,5 +1,5 @@
-//! The processes that hold one engine each. One of them runs at a time. The others are stopped, so that their background work
-//! does not disturb the measurement.
+//! The processes that hold one engine each. One of them runs at a time. The others are stopped, so that their
+//! background work does not disturb the measurement.
 
 #![allow(clippy::disallowed_methods, reason = "starts processes; never simulated")]
 

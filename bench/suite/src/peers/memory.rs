@@ -15,12 +15,14 @@ use kit::Scratch;
 /// Memory for pages that every engine gets: more than all rows need.
 const CACHE: &str = "3GiB";
 
-/// A random load that is not done by then ends with what it has: engines that write pages in place slow down without end.
+/// A random load that is not done by then ends with what it has: engines that write pages in place slow down without
+/// end.
 const LONGEST_LOAD_MILLIS: u64 = 60_000;
 
-/// An engine of the table, with its settings: durability without a sync for each commit (a crash of the machine may lose
-/// the last of them; what one of the process loses is the engine's, and printed), no compression, room for everything in
-/// its cache. SQLite's cache is that of a connection, which ends with a row of the table, so its file is mapped, too.
+/// An engine of the table, with its settings: durability without a sync for each commit (a crash of the machine may
+/// lose the last of them; what one of the process loses is the engine's, and printed), no compression, room for
+/// everything in its cache. SQLite's cache is that of a connection, which ends with a row of the table, so its file is
+/// mapped, too.
 struct Engine {
     name: &'static str,
     scheme: &'static str,

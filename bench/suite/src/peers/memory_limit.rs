@@ -60,7 +60,8 @@ impl MemoryLimit {
     }
 }
 
-/// Ends the processes of all groups and removes the groups; there will be no more of them. For a run that is interrupted.
+/// Ends the processes of all groups and removes the groups; there will be no more of them. For a run that is
+/// interrupted.
 pub fn remove_all() {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).take();
     for folder in groups.unwrap_or_default() {

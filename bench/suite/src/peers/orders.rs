@@ -1,5 +1,5 @@
-//! The orders of the process that compares to the processes that hold an engine each, and their answers: a line of JSON each
-//! way.
+//! The orders of the process that compares to the processes that hold an engine each, and their answers: a line of JSON
+//! each way.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,8 @@ pub struct Measure {
     pub beside: Option<Beside>,
 }
 
-/// A measurement of overwrites: one client puts another value in the place of a row, again and again, drawn uniformly from all.
+/// A measurement of overwrites: one client puts another value in the place of a row, again and again, drawn uniformly
+/// from all.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Overwrite {
     /// Rows of the table.
@@ -88,8 +89,8 @@ pub struct Overwrite {
     pub per_second: Option<f64>,
     /// Decides every operation.
     pub seed: u64,
-    /// Whether the window is the time in which the store builds a secondary index over all rows, and the time is not looked at. The
-    /// index is compared with the rows and removed afterwards.
+    /// Whether the window is the time in which the store builds a secondary index over all rows, and the time is not
+    /// looked at. The index is compared with the rows and removed afterwards.
     pub builds_index: bool,
 }
 
@@ -142,8 +143,8 @@ pub enum Deed {
     GetAndPut(Way),
     /// It adds 1 to a counter, and is repeated until it commits.
     Increment {
-        /// Whether some counters are drawn far more often than others, by YCSB's zipfian distribution. Otherwise all are drawn
-        /// alike.
+        /// Whether some counters are drawn far more often than others, by YCSB's zipfian distribution. Otherwise all
+        /// are drawn alike.
         zipfian: bool,
     },
     /// No transaction: it gives a row another value, durably. Rows are drawn uniformly.
@@ -184,8 +185,8 @@ pub struct Transacted {
 pub enum Beside {
     /// Scans of the whole table, one after the other, from before the window until after it.
     Scan,
-    /// The store rewrites all it has, as its `settle` does after a row was put. The window begins with that and ends some
-    /// time after it, since its end changes what is in memory.
+    /// The store rewrites all it has, as its `settle` does after a row was put. The window begins with that and ends
+    /// some time after it, since its end changes what is in memory.
     Compaction,
     /// The store builds a secondary index over all rows. The window begins and ends with that.
     IndexBuild,
@@ -240,12 +241,13 @@ pub struct Sample {
     pub settings: Vec<(String, String)>,
     /// The time that 99 of 100 operations took at most.
     pub p99_nanos: u64,
-    /// Pages of rows that reads of single keys found in the cache, and those they had to read, as the store counts them;
-    /// both 0 where it does not.
+    /// Pages of rows that reads of single keys found in the cache, and those they had to read, as the store counts
+    /// them; both 0 where it does not.
     pub point_hits: u64,
     /// See `point_hits`.
     pub point_reads: u64,
-    /// How often writes were stopped meanwhile because level 0 was full, as the store counts it; `None` where it does not.
+    /// How often writes were stopped meanwhile because level 0 was full, as the store counts it; `None` where it does
+    /// not.
     pub level0_stops: Option<u64>,
     /// The result of overwrites.
     pub overwritten: Overwritten,

@@ -5,8 +5,8 @@ use super::orders::{Fill, Measure, Order, Task};
 use super::table::Table;
 use super::{Tale, failed};
 
-/// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled
-/// by the first rows of the table.
+/// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be
+/// filled by the first rows of the table.
 pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table, tale: &Tale) {
     // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean.
     let pages = (records / 120).max(2) as f64;

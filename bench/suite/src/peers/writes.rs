@@ -1,6 +1,6 @@
-//! The tables of steady writes: overwrites of rows drawn uniformly, for a long time, on tables of several sizes. First a closed
-//! loop, whose rate is the capacity, then an open loop at a part of that, whose times count from the moment at which each
-//! write should have begun.
+//! The tables of steady writes: overwrites of rows drawn uniformly, for a long time, on tables of several sizes. First
+//! a closed loop, whose rate is the capacity, then an open loop at a part of that, whose times count from the moment at
+//! which each write should have begun.
 
 #![allow(clippy::disallowed_methods, reason = "files of the system, never simulated")]
 
@@ -15,8 +15,8 @@ use crate::args::WritesArgs;
 use harness::Scheme;
 use std::time::Duration;
 
-/// Larch comes first: it is the one whose goals are looked at. RocksDB counts bytes only with its statistics, of which the
-/// parts that cost time stay off.
+/// Larch comes first: it is the one whose goals are looked at. RocksDB counts bytes only with its statistics, of which
+/// the parts that cost time stay off.
 const ENGINES: [(&str, &str); 2] =
     [("larch", "cache=1GiB&durability=buffered"), ("rocksdb", "cache=1GiB&durability=buffered&statistics=1")];
 

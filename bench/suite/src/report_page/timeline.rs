@@ -220,8 +220,9 @@ fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option
     (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
 }
 
-/// All runs on one axis, by the clock on the wall: what ran one after the other, and what ran at the same time. Where runs overlap, as
-/// clients of several processes do, their sum is a line of its own. `None`: there is one run, or the results do not say when they were.
+/// All runs on one axis, by the clock on the wall: what ran one after the other, and what ran at the same time. Where
+/// runs overlap, as clients of several processes do, their sum is a line of its own. `None`: there is one run, or the
+/// results do not say when they were.
 pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
     if shown.len() < 2 {
@@ -265,7 +266,8 @@ pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     Some(Block::Timeline(Timeline { chart, lanes, shades: Vec::new() }))
 }
 
-/// The sum of the rates of all runs, in each second in which several ran all the time. Nothing if no two ran at one time.
+/// The sum of the rates of all runs, in each second in which several ran all the time. Nothing if no two ran at one
+/// time.
 fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)> {
     let mut seconds: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for one in shown {

@@ -1,4 +1,5 @@
-//! Results of clients that ran at one time, in several processes or on several machines, as one. Histograms are merged, and rates added.
+//! Results of clients that ran at one time, in several processes or on several machines, as one. Histograms are merged,
+//! and rates added.
 
 use super::Shown;
 use harness::Measure;

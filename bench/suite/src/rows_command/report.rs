@@ -147,8 +147,8 @@ impl Report {
         }
     }
 
-    /// One report of several processes, each with the name that it is called by in a message. Sessions are all of them. Pages that
-    /// the database reads are counted by a server, so that the one that has seen most stands for all.
+    /// One report of several processes, each with the name that it is called by in a message. Sessions are all of them.
+    /// Pages that the database reads are counted by a server, so that the one that has seen most stands for all.
     ///
     /// # Errors
     ///

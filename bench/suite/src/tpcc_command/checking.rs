@@ -1,4 +1,5 @@
-//! What a check says, and checks of snapshots beside a run: one after the other until the run ends, each of the rows of one moment.
+//! What a check says, and checks of snapshots beside a run: one after the other until the run ends, each of the rows of
+//! one moment.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -48,8 +49,9 @@ pub struct Checks {
     pub wrong: Option<String>,
 }
 
-/// Runs `run`, and checks the database on a thread of its own once `run` has called what it is given, which calls `begin`. The check that
-/// is under way at the end of the run is carried through, so there is at least one unless `stop` is set.
+/// Runs `run`, and checks the database on a thread of its own once `run` has called what it is given, which calls
+/// `begin`. The check that is under way at the end of the run is carried through, so there is at least one unless
+/// `stop` is set.
 pub fn beside<T>(
     database: &dyn Database,
     form: &Form,

@@ -59,8 +59,9 @@ impl Workers {
         Ok(Some(Self { addresses, secret: Secret::find(args.secret_file.as_deref())? }))
     }
 
-    /// Lets the workers do what `args`, the arguments of `larch bench`, say, and makes one run of their results. `watch` is shown every
-    /// interval of all of them together. What is there if a worker is lost is returned as a run with an error.
+    /// Lets the workers do what `args`, the arguments of `larch bench`, say, and makes one run of their results.
+    /// `watch` is shown every interval of all of them together. What is there if a worker is lost is returned as a run
+    /// with an error.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A connection on which each line is a value. It trusts nothing that comes: a line has a greatest length, and memory is taken
-//! for what has come only.
+//! A connection on which each line is a value. It trusts nothing that comes: a line has a greatest length, and memory
+//! is taken for what has come only.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a connection of the real machine")]
 

@@ -9,11 +9,12 @@ use serde_json::Value;
 /// Both sides must have this one.
 pub const PROTOCOL: u32 = 1;
 
-/// Bytes of a line at most: before the other side has proven that it knows the secret, and after that of what a coordinator says.
+/// Bytes of a line at most: before the other side has proven that it knows the secret, and after that of what a
+/// coordinator says.
 pub const FIRST_BYTES: usize = 4 << 10;
 pub const TASK_BYTES: usize = 1 << 20;
-/// The same of what a worker says after that. A result of a long run has some kilobytes of histograms for each second and kind of
-/// request.
+/// The same of what a worker says after that. A result of a long run has some kilobytes of histograms for each second
+/// and kind of request.
 pub const RESULT_BYTES: usize = 64 << 30;
 
 /// What a worker says.

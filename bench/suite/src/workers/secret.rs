@@ -1,6 +1,6 @@
-//! What coordinator and worker know and nobody else does. It is never sent: each side proves that it has it by a keyed hash
-//! (HMAC-SHA256) of what both have drawn for this connection. The two sides have different words in the hash, so that none can
-//! send back what it received.
+//! What coordinator and worker know and nobody else does. It is never sent: each side proves that it has it by a keyed
+//! hash (HMAC-SHA256) of what both have drawn for this connection. The two sides have different words in the hash, so
+//! that none can send back what it received.
 
 #![allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
 

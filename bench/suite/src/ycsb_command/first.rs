@@ -1,5 +1,6 @@
-//! `larch bench ycsb` without other arguments: a million records on Larch in a temporary directory, all six workloads, in a
-//! minute and a half. Workload C runs twice: with a cache of half the data, as the others, and with one that holds it all.
+//! `larch bench ycsb` without other arguments: a million records on Larch in a temporary directory, all six workloads,
+//! in a minute and a half. Workload C runs twice: with a cache of half the data, as the others, and with one that holds
+//! it all.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 

@@ -40,8 +40,8 @@ pub struct Phase {
     pub settings: Settings,
     /// The properties themselves.
     pub properties: Properties,
-    /// Decides every operation. Phases that follow each other have different ones: the same keys in the same order would
-    /// meet what the phase before them left in memory.
+    /// Decides every operation. Phases that follow each other have different ones: the same keys in the same order
+    /// would meet what the phase before them left in memory.
     pub seed: u64,
 }
 

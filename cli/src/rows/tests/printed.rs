@@ -1,5 +1,5 @@
-//! What is printed of a row is read as the same row, whatever bytes it has. Random cases print their seed; run one again with
-//! `LARCH_SEED=n`.
+//! What is printed of a row is read as the same row, whatever bytes it has. Random cases print their seed; run one
+//! again with `LARCH_SEED=n`.
 
 use super::*;
 use crate::output::Printer;

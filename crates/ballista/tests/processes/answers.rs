@@ -176,7 +176,8 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     fails(larch(&["sql-executor", "--scheduler", &address]), 3, "check addresses and ports");
 }
 
-/// Each commit moves an amount from one row to another, mostly to one of another partition, so each version has the same sum.
+/// Each commit moves an amount from one row to another, mostly to one of another partition, so each version has the
+/// same sum.
 #[test]
 fn no_answer_mixes_versions_while_a_writer_goes_on() {
     let scratch = Scratch::new("ballista-moves");

@@ -6,8 +6,8 @@ use datafusion::prelude::SessionContext;
 use os::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// What DataFusion answers, with no code of Larch or Ballista: for each query its rows as text, sorted. A query may be several
-/// statements.
+/// What DataFusion answers, with no code of Larch or Ballista: for each query its rows as text, sorted. A query may be
+/// several statements.
 pub fn expected<'t>(tables: impl Iterator<Item = (&'t str, MemTable)>, queries: &[String]) -> Vec<Vec<String>> {
     let context = SessionContext::new();
     for (name, table) in tables {

@@ -1,5 +1,5 @@
-//! Joins of every shape, planned in each way that there is, and cut into few and many parts. What is right is what DataFusion
-//! answers in this process from the same rows in memory.
+//! Joins of every shape, planned in each way that there is, and cut into few and many parts. What is right is what
+//! DataFusion answers in this process from the same rows in memory.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -10,8 +10,8 @@ use larch::{Database, TableOptions};
 use os::sync::Arc;
 use rows::Tuple;
 
-/// A table whose rows are an `id`, which is the key, and three numbers that follow from it: `few` has 97 values and is of 32 bits,
-/// `many` has about as many values as there are rows, and `half` is NULL in every second row.
+/// A table whose rows are an `id`, which is the key, and three numbers that follow from it: `few` has 97 values and is
+/// of 32 bits, `many` has about as many values as there are rows, and `half` is NULL in every second row.
 struct Table {
     name: &'static str,
     rows: i64,
@@ -59,14 +59,15 @@ impl Table {
     }
 }
 
-/// A query, and whether it is asked in each way in which joins are planned. The others differ from one that is only by the sizes of their
-/// sides, and are asked where these decide.
+/// A query, and whether it is asked in each way in which joins are planned. The others differ from one that is only by
+/// the sizes of their sides, and are asked where these decide.
 struct Query {
     text: String,
     is_always_asked: bool,
 }
 
-/// Each kind of join, each way round, on keys of equal and of different types, with and without NULL, and with filters beside the keys.
+/// Each kind of join, each way round, on keys of equal and of different types, with and without NULL, and with filters
+/// beside the keys.
 fn queries() -> Vec<Query> {
     let mut queries = Vec::new();
     let on = [

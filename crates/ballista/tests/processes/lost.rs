@@ -1,5 +1,5 @@
-//! An executor that is killed or paused while it works on a query. The query is begun anew with the others, or it ends with an error
-//! that says why. It does not hang, and no rows come twice. `docs/scale.md` says how long that takes.
+//! An executor that is killed or paused while it works on a query. The query is begun anew with the others, or it ends
+//! with an error that says why. It does not hang, and no rows come twice. `docs/scale.md` says how long that takes.
 
 use crate::answers::{alone, ask_with, filled};
 use crate::cluster::{Cluster, answered, larch};
@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Only a query that hangs takes as long: several times what `docs/scale.md` says.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and the third stage joins
-/// them.
+/// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and the third
+/// stage joins them.
 const QUERY: &str = "SELECT count(*) AS n, sum(a.amount + b.amount) AS s FROM orders a JOIN orders b \
     ON a.shop = b.shop AND a.id / 1000 = b.id / 1000";
 

@@ -1,5 +1,5 @@
-//! All queries of TPC-H, on tables that are cut into many partitions and on tables of a page. What is right is what DataFusion
-//! answers in this process from the same rows in memory, with no code of Larch or Ballista.
+//! All queries of TPC-H, on tables that are cut into many partitions and on tables of a page. What is right is what
+//! DataFusion answers in this process from the same rows in memory, with no code of Larch or Ballista.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -14,8 +14,8 @@ use std::path::Path;
 use tpchgen::generators as rows_of;
 use tpchgen::q_and_a::queries;
 
-/// What the parameters `:1`, `:2`, … of each query stand for: those of the specification for its answers, but where they would leave no
-/// row of so few.
+/// What the parameters `:1`, `:2`, … of each query stand for: those of the specification for its answers, but where
+/// they would leave no row of so few.
 const PARAMETERS: [&[&str]; 22] = [
     &["90"],
     &["15", "BRASS", "EUROPE"],

@@ -86,8 +86,8 @@ macro_rules! push_fixed {
 }
 
 impl Builder {
-    /// A builder of an array for values of `kind`, of the type that [`crate::columns::data_type`] gives. It begins with room for
-    /// `capacity` values.
+    /// A builder of an array for values of `kind`, of the type that [`crate::columns::data_type`] gives. It begins with
+    /// room for `capacity` values.
     pub fn new(kind: Kind, capacity: usize) -> Self {
         match kind {
             Kind::Bool => Self::Bool(BooleanBuilder::with_capacity(capacity)),

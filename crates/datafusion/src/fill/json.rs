@@ -1,4 +1,5 @@
-//! The fields of a JSON value, found by their paths in one pass. Everything else is checked for its syntax and not kept.
+//! The fields of a JSON value, found by their paths in one pass. Everything else is checked for its syntax and not
+//! kept.
 
 use super::builder::{Builder, not_utf8};
 use crate::columns::{Form, Source, Step};

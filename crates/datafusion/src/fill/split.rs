@@ -28,7 +28,8 @@ pub fn read(
     Ok(())
 }
 
-/// The texts in bytes that may have none, and tell that: no bytes are no text, and a zero byte at the start is left out.
+/// The texts in bytes that may have none, and tell that: no bytes are no text, and a zero byte at the start is left
+/// out.
 pub fn unmarked(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.first() {
         None => None,

@@ -1,5 +1,5 @@
-//! Filters as sets of keys, against DataFusion's own evaluation on every key there is. Random cases print their seed; run one
-//! again with `LARCH_SEED=n`.
+//! Filters as sets of keys, against DataFusion's own evaluation on every key there is. Random cases print their seed;
+//! run one again with `LARCH_SEED=n`.
 
 use super::*;
 use crate::fill::Filler;

@@ -1,5 +1,5 @@
-//! Random queries over a table of Larch and over a Parquet file of the same rows. The rows of the file come from the list that
-//! filled the table, not from the table. Random cases print their seed; run one again with `LARCH_SEED=n`.
+//! Random queries over a table of Larch and over a Parquet file of the same rows. The rows of the file come from the
+//! list that filled the table, not from the table. Random cases print their seed; run one again with `LARCH_SEED=n`.
 
 use crate::session::Session;
 use datafusion::arrow::array::{

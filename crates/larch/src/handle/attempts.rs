@@ -1,13 +1,15 @@
 //! Runs a transaction again until it commits. What it conflicts with is decided elsewhere.
 //!
-//! After a conflict it waits a random time between nothing and a bound that doubles with each conflict (full jitter: M. Brooker,
-//! "Exponential Backoff and Jitter", 2015). The first time it does not wait: mostly the other commit is already over. No attempt is the
-//! same as the one before it, so that the work ends beside other writers, however long it takes:
+//! After a conflict it waits a random time between nothing and a bound that doubles with each conflict (full jitter: M.
+//! Brooker, "Exponential Backoff and Jitter", 2015). The first time it does not wait: mostly the other commit is
+//! already over. No attempt is the same as the one before it, so that the work ends beside other writers, however long
+//! it takes:
 //!
 //! 1. Each attempt says which tables the last one used. So the keys of their commits are kept from its beginning on.
-//! 2. After [`RESERVES_AFTER`] conflicts it reserves the keys that it needs before it begins again, so that others let it commit.
-//! 3. After [`HOLDS_AFTER`] conflicts, or when it was too old twice, or has worked for nothing for [`LONGEST_LOST`], it holds the
-//!    writer: all others wait while it runs, for at most twice the time that the last attempt took.
+//! 2. After [`RESERVES_AFTER`] conflicts it reserves the keys that it needs before it begins again, so that others let
+//!    it commit.
+//! 3. After [`HOLDS_AFTER`] conflicts, or when it was too old twice, or has worked for nothing for [`LONGEST_LOST`], it
+//!    holds the writer: all others wait while it runs, for at most twice the time that the last attempt took.
 
 use super::give_way::{give_way, give_way_until};
 use super::transaction::{Transaction, TransactionOptions};

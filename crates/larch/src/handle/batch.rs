@@ -49,7 +49,8 @@ pub struct Batch {
     tables: Vec<Arc<TableInfo>>,
     /// The first error; `commit` returns it.
     bad: Option<Error>,
-    /// How many writes are not among `ops`: the one with the error, if it is a write, and those that were added after it.
+    /// How many writes are not among `ops`: the one with the error, if it is a write, and those that were added after
+    /// it.
     left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
 }
@@ -115,8 +116,8 @@ impl Batch {
         }
     }
 
-    /// Makes the commit depend on what `key` of `table` has at the moment of the commit. [`Batch::commit_if`] commits such a batch. The
-    /// writes of the batch itself do not count.
+    /// Makes the commit depend on what `key` of `table` has at the moment of the commit. [`Batch::commit_if`] commits
+    /// such a batch. The writes of the batch itself do not count.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -164,14 +165,15 @@ impl Batch {
         self.ops.count() as usize + self.left_out
     }
 
-    /// Whether nothing was added: no write, no condition, and nothing that [`Batch::commit`] would report. A caller that skips
-    /// the commit of an empty batch misses no error.
+    /// Whether nothing was added: no write, no condition, and nothing that [`Batch::commit`] would report. A caller
+    /// that skips the commit of an empty batch misses no error.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.conditions.is_empty() && self.bad.is_none()
     }
 
-    /// Takes the first error out of the batch, which [`Batch::commit`] would have reported. The write or the condition that it
-    /// is about, and all that was added after it, are not in the batch. What was added before is, and can be committed.
+    /// Takes the first error out of the batch, which [`Batch::commit`] would have reported. The write or the condition
+    /// that it is about, and all that was added after it, are not in the batch. What was added before is, and can be
+    /// committed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -198,12 +200,12 @@ impl Batch {
     ///
     /// The work of a commit grows with its bytes and with the logarithm of the rows in the memtables of its tables.
     /// Once a commit, one record is written to the log, and one sync is shared by concurrent commits. The number of
-    /// tables in the database does not matter. A batch that takes more than half of the write buffer is written to files instead,
-    /// is durable when the commit returns, and makes other commits wait while the rows in memory of its tables go to files, too.
-    /// The commit waits while the write buffer, or level 0 of a table, is full.
+    /// tables in the database does not matter. A batch that takes more than half of the write buffer is written to
+    /// files instead, is durable when the commit returns, and makes other commits wait while the rows in memory of its
+    /// tables go to files, too. The commit waits while the write buffer, or level 0 of a table, is full.
     ///
-    /// Unique [indexes](Table::create_index) look at the outcome: two rows may swap their values, and a row may take the key of one that is
-    /// removed later in the batch.
+    /// Unique [indexes](Table::create_index) look at the outcome: two rows may swap their values, and a row may take
+    /// the key of one that is removed later in the batch.
     ///
     /// # Errors
     ///
@@ -223,7 +225,8 @@ impl Batch {
         }
     }
 
-    /// Commits writes that were checked. Writes to tables with indexes depend on the rows of before, so a transaction commits them.
+    /// Commits writes that were checked. Writes to tables with indexes depend on the rows of before, so a transaction
+    /// commits them.
     fn commit_valid(mut self) -> Result<Version> {
         if !self.is_indexed()
             && let Ok(version) =
@@ -246,8 +249,8 @@ impl Batch {
         Ok(version)
     }
 
-    /// As [`Batch::commit`], if all conditions are met: the inner result. The first one that is not met is an error there, and nothing
-    /// was written. The keys of the conditions are looked up, so it may read from disk.
+    /// As [`Batch::commit`], if all conditions are met: the inner result. The first one that is not met is an error
+    /// there, and nothing was written. The keys of the conditions are looked up, so it may read from disk.
     ///
     /// # Errors
     ///
@@ -270,12 +273,12 @@ impl Batch {
         Ok(met.map(|()| version))
     }
 
-    /// Commits all writes, and returns when reads see them: the returned [`Commit`] says when they are durable, and can be waited
-    /// for. No sync begins before somebody asks for one, whatever the durability of the batch. An empty batch gives a handle of
-    /// the newest commit, whoever made it.
+    /// Commits all writes, and returns when reads see them: the returned [`Commit`] says when they are durable, and can
+    /// be waited for. No sync begins before somebody asks for one, whatever the durability of the batch. An empty batch
+    /// gives a handle of the newest commit, whoever made it.
     ///
-    /// The cost is that of [`Batch::commit`] without the sync. It waits as that does while the write buffer, or level 0 of a table, is
-    /// full.
+    /// The cost is that of [`Batch::commit`] without the sync. It waits as that does while the write buffer, or level 0
+    /// of a table, is full.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

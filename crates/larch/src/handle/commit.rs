@@ -1,5 +1,5 @@
-//! A commit that was applied and may become durable later. It only asks whether it is durable, and waits; who runs the sync is in
-//! `log/sync.rs`.
+//! A commit that was applied and may become durable later. It only asks whether it is durable, and waits; who runs the
+//! sync is in `log/sync.rs`.
 //!
 //! A handle keeps its database open. It may be sent to another thread, and be dropped at any time.
 
@@ -14,13 +14,13 @@ use std::task::{Context, Poll};
 
 /// A commit that reads see, and that becomes durable later. Made by [`Batch::submit`](crate::Batch::submit).
 ///
-/// The commit becomes durable when somebody asks for it, in one of three ways: [`Commit::wait`] waits on this thread, `.await`
-/// in a task of any executor, and [`Commit::on_durable`] has a function called. One sync makes all commits durable that were
-/// applied before it, so a thread can have thousands of commits in flight, and they cost a few syncs. If nobody asks, the commit
-/// becomes durable with a later one, or when its rows are written to a file.
+/// The commit becomes durable when somebody asks for it, in one of three ways: [`Commit::wait`] waits on this thread,
+/// `.await` in a task of any executor, and [`Commit::on_durable`] has a function called. One sync makes all commits
+/// durable that were applied before it, so a thread can have thousands of commits in flight, and they cost a few syncs.
+/// If nobody asks, the commit becomes durable with a later one, or when its rows are written to a file.
 ///
-/// Commits become durable in the order of their versions. Dropping the handle does nothing to the commit. While there is a
-/// handle the database is open.
+/// Commits become durable in the order of their versions. Dropping the handle does nothing to the commit. While there
+/// is a handle the database is open.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,10 +44,10 @@ use std::task::{Context, Poll};
 ///
 /// # Errors
 ///
-/// If a sync of the log fails, all commits that are not durable end with [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown),
-/// however they are waited for: only opening the database again shows which of them are durable. The database takes no more
-/// writes until then. In a process that was forked after the database was opened, they end with
-/// [`Error::Forked`](crate::Error::Forked).
+/// If a sync of the log fails, all commits that are not durable end with
+/// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), however they are waited for: only opening the database
+/// again shows which of them are durable. The database takes no more writes until then. In a process that was forked
+/// after the database was opened, they end with [`Error::Forked`](crate::Error::Forked).
 #[derive(Debug)]
 pub struct Commit {
     handle: Arc<DatabaseHandle>,
@@ -75,13 +75,13 @@ impl Commit {
         self.core().is_durable(self.version)
     }
 
-    /// Returns the version once the commit is durable, whatever the durability of its batch. This thread runs the sync, or waits for
-    /// one that another thread runs.
+    /// Returns the version once the commit is durable, whatever the durability of its batch. This thread runs the sync,
+    /// or waits for one that another thread runs.
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync failed, and [`Error::Forked`](crate::Error::Forked), see
-    /// [`Commit`].
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync failed, and
+    /// [`Error::Forked`](crate::Error::Forked), see [`Commit`].
     pub fn wait(&self) -> Result<Version> {
         self.core().make_durable(self.version).map(|()| self.version)
     }
@@ -90,9 +90,10 @@ impl Commit {
     /// [`Commit`]. It is called exactly once, and the database is open until it returns.
     ///
     /// If the outcome is known already, the callback is called before this function returns. Otherwise a thread of the
-    /// background calls it, without any lock, after the callbacks of older commits that wait. It may use the database, but it should
-    /// return soon: others wait for the same thread. It must not block until another callback is called or another `Commit` is
-    /// ready as a future; [`Commit::wait`] is allowed. If it panics, the panic is caught, and the others are called.
+    /// background calls it, without any lock, after the callbacks of older commits that wait. It may use the database,
+    /// but it should return soon: others wait for the same thread. It must not block until another callback is called
+    /// or another `Commit` is ready as a future; [`Commit::wait`] is allowed. If it panics, the panic is caught, and
+    /// the others are called.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

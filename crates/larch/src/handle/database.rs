@@ -90,9 +90,9 @@ impl Builder {
     }
 
     /// The threads that flush, compact and warm in the background. By default all databases of a process share one
-    /// pool, which has one thread more than the machine has processors, and yet another one while [`Commit`](crate::Commit)s in
-    /// flight wait for a sync and all others are busy. Databases that share a pool take turns. A pool
-    /// of its own keeps the background work of one database, or of a few, apart from that of the others.
+    /// pool, which has one thread more than the machine has processors, and yet another one while
+    /// [`Commit`](crate::Commit)s in flight wait for a sync and all others are busy. Databases that share a pool take
+    /// turns. A pool of its own keeps the background work of one database, or of a few, apart from that of the others.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -162,9 +162,9 @@ impl Builder {
     /// full; 0 for none. Default 256 KiB, room for a few thousand erases.
     ///
     /// When the disk is full, commits that contain a put fail, and commits of erases alone take from this space. When
-    /// it is used up, they fail as well. Puts succeed again when there is room for them and for the reserve. A database that is opened
-    /// on a full disk takes from this space what the open has to write, and keeps the rows of its logs in memory until there is room for
-    /// files.
+    /// it is used up, they fail as well. Puts succeed again when there is room for them and for the reserve. A database
+    /// that is opened on a full disk takes from this space what the open has to write, and keeps the rows of its logs
+    /// in memory until there is room for files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
@@ -189,25 +189,26 @@ impl Builder {
     ///
     /// Another process may write to the database meanwhile. As long as the files that this process shows exist, reads
     /// show them. When a writer has removed one, the read that misses it takes the newest files. A read that begins
-    /// there, such as [`Table::get`](crate::Reader::get), shows them and succeeds. A snapshot or a range goes on if the newest files show
-    /// the same version; otherwise it ends with [`Error::Outdated`]. No read ever shows a part of one version and a
-    /// part of another.
+    /// there, such as [`Table::get`](crate::Reader::get), shows them and succeeds. A snapshot or a range goes on if the
+    /// newest files show the same version; otherwise it ends with [`Error::Outdated`]. No read ever shows a part of one
+    /// version and a part of another.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// Opens the database read-only and follows the process that writes to it: reads show what `follow` says, some milliseconds after
-    /// the writer has done it. Default none.
+    /// Opens the database read-only and follows the process that writes to it: reads show what `follow` says, some
+    /// milliseconds after the writer has done it. Default none.
     ///
-    /// A follower needs no lock, and any number of them follow one writer, which may end and begin again. As long as a follower
-    /// lives, the writer keeps the files that it reads, so no read ends with [`Error::Outdated`]. In a store it keeps a file for ten minutes
-    /// after it was replaced, or until the writer is closed, and a snapshot or a range that needs it for longer ends so. A snapshot or a range of a follower
-    /// keeps the files of its moment on the disk of the writer. Tables that are created, dropped, renamed or cloned are seen together with
-    /// the next files. Before new files are shown, the follower loads those pages of them
-    /// that its own reads will look for, within its cache. For this it writes a small file to the directory of the database; it
-    /// and the writer must be allowed to write each other's files there. Where the follower cannot write a file, because the file system
-    /// is read-only or full, or it has no right to, it reads all the same, and the writer does not know of it: a snapshot or a range that
+    /// A follower needs no lock, and any number of them follow one writer, which may end and begin again. As long as a
+    /// follower lives, the writer keeps the files that it reads, so no read ends with [`Error::Outdated`]. In a store
+    /// it keeps a file for ten minutes after it was replaced, or until the writer is closed, and a snapshot or a range
+    /// that needs it for longer ends so. A snapshot or a range of a follower keeps the files of its moment on the disk
+    /// of the writer. Tables that are created, dropped, renamed or cloned are seen together with the next files. Before
+    /// new files are shown, the follower loads those pages of them that its own reads will look for, within its cache.
+    /// For this it writes a small file to the directory of the database; it and the writer must be allowed to write
+    /// each other's files there. Where the follower cannot write a file, because the file system is read-only or full,
+    /// or it has no right to, it reads all the same, and the writer does not know of it: a snapshot or a range that
     /// needs a file which the writer has removed ends with [`Error::Outdated`].
     ///
     /// ```
@@ -231,20 +232,20 @@ impl Builder {
         self
     }
 
-    /// Whether a follower loads pages of new files before it shows them. Default true. Programs need not change it; a measurement of
-    /// what it is worth does.
+    /// Whether a follower loads pages of new files before it shows them. Default true. Programs need not change it; a
+    /// measurement of what it is worth does.
     #[doc(hidden)]
     pub fn follow_preloads(mut self, preloads: bool) -> Self {
         self.options.follow_preloads = preloads;
         self
     }
 
-    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as there are some that live.
-    /// Default false.
+    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as there are
+    /// some that live. Default false.
     ///
-    /// Compactions that a program asks for, as with [`Table::compact`], are done here. Files are moved down a level here, too, because that
-    /// reads nothing. If a worker dies or fails, the database merges itself. Workers write files to the directory of the database: they
-    /// must be allowed to, and they are trusted.
+    /// Compactions that a program asks for, as with [`Table::compact`], are done here. Files are moved down a level
+    /// here, too, because that reads nothing. If a worker dies or fails, the database merges itself. Workers write
+    /// files to the directory of the database: they must be allowed to, and they are trusted.
     pub fn compaction_workers(mut self, workers: bool) -> Self {
         self.options.compaction_workers = workers;
         self
@@ -256,12 +257,13 @@ impl Builder {
         self
     }
 
-    /// Whether the thread that polls a future reads a page itself if the future misses only this page and no other future of
-    /// the database waits for the disk. Default false: other threads read it, and no poll waits.
+    /// Whether the thread that polls a future reads a page itself if the future misses only this page and no other
+    /// future of the database waits for the disk. Default false: other threads read it, and no poll waits.
     ///
-    /// A future that is alone then takes the time of [`Table::get`](crate::Reader::get), where it otherwise takes two changes of threads more. But
-    /// its poll blocks for one read of the disk, so this is for a program that awaits one read after the other, and whose
-    /// executor has nothing else to do on that thread. Many futures that are polled in turn are read one by one.
+    /// A future that is alone then takes the time of [`Table::get`](crate::Reader::get), where it otherwise takes two
+    /// changes of threads more. But its poll blocks for one read of the disk, so this is for a program that awaits one
+    /// read after the other, and whose executor has nothing else to do on that thread. Many futures that are polled in
+    /// turn are read one by one.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
         self.options.reads_in_poll = in_poll;
         self
@@ -302,11 +304,11 @@ impl Builder {
         self
     }
 
-    /// What makes the keys of indexes: `make` gets the declaration of an index and returns what makes its keys, or why it cannot. It
-    /// is called when the database is opened and when an index is created.
+    /// What makes the keys of indexes: `make` gets the declaration of an index and returns what makes its keys, or why
+    /// it cannot. It is called when the database is opened and when an index is created.
     ///
-    /// If it has nothing for an index, the database opens all the same. Then the tables can be read, also by this index, and writes
-    /// to the table of the index fail with [`Error::NoExtractor`].
+    /// If it has nothing for an index, the database opens all the same. Then the tables can be read, also by this
+    /// index, and writes to the table of the index fail with [`Error::NoExtractor`].
     ///
     /// Do not use the database in it, nor in what it makes.
     pub fn extractors(
@@ -375,9 +377,10 @@ impl Builder {
 }
 
 impl Builder {
-    /// Begins to build files in the directory, which does not exist yet or is empty, for a table that is stored as `table` says. No
-    /// database is needed, and none is made: [`Table::ingest`] takes the files into a table of any database later. Of the options of
-    /// this builder those count that say how files are written: memory, threads, machine, levels and [`Builder::compat`].
+    /// Begins to build files in the directory, which does not exist yet or is empty, for a table that is stored as
+    /// `table` says. No database is needed, and none is made: [`Table::ingest`] takes the files into a table of any
+    /// database later. Of the options of this builder those count that say how files are written: memory, threads,
+    /// machine, levels and [`Builder::compat`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -400,8 +403,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an option cannot be used;
-    /// [`Error::NoThreads`]; what the disk refuses. A directory that was not finished is cleared first.
+    /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an option
+    /// cannot be used; [`Error::NoThreads`]; what the disk refuses. A directory that was not finished is cleared first.
     pub fn build_files(self, table: TableOptions) -> Result<FileBuilder> {
         let mut machine = self.machine.unwrap_or_else(Machine::real);
         if let Some(pool) = self.threads {
@@ -412,9 +415,10 @@ impl Builder {
 }
 
 impl Builder {
-    /// Begins to do compactions for the process that writes to the database, and was opened with [`Builder::compaction_workers`]. Any
-    /// number of workers do compactions of one database; each does one at a time. A worker may end, or die, at any point. Of the options of
-    /// this builder those count that say how much memory is used, and the machine.
+    /// Begins to do compactions for the process that writes to the database, and was opened with
+    /// [`Builder::compaction_workers`]. Any number of workers do compactions of one database; each does one at a time.
+    /// A worker may end, or die, at any point. Of the options of this builder those count that say how much memory is
+    /// used, and the machine.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -532,9 +536,9 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::BadTableName`] if the name is empty or longer than 255 bytes, or new with control characters in it;
-    /// [`Error::BadOptions`] if an option cannot be used; [`Error::NoSuchTable`] if the table is missing and the database was opened read-only. If the table has
-    /// to be created: [`Error::Log`] if the manifest cannot be written, and the errors of [`Table::insert`] that say
-    /// that the database takes no writes.
+    /// [`Error::BadOptions`] if an option cannot be used; [`Error::NoSuchTable`] if the table is missing and the
+    /// database was opened read-only. If the table has to be created: [`Error::Log`] if the manifest cannot be written,
+    /// and the errors of [`Table::insert`] that say that the database takes no writes.
     pub fn table_with(&self, name: &str, options: TableOptions) -> Result<Table> {
         if let Some(table) = self.existing_table(name)? {
             return Ok(table);
@@ -570,8 +574,8 @@ impl Database {
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows and indexes, also for snapshots. False if there is none. The space of its files is
-    /// returned when no read and no clone of the table uses them.
+    /// Drops the table `name` with all its rows and indexes, also for snapshots. False if there is none. The space of
+    /// its files is returned when no read and no clone of the table uses them.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -658,14 +662,15 @@ impl Database {
         Snapshot::new(&self.handle)
     }
 
-    /// The newest version that reads see. In a database opened read-only, the newest version that is in files, or in files and logs if it
-    /// [follows](Builder::follow) commits.
+    /// The newest version that reads see. In a database opened read-only, the newest version that is in files, or in
+    /// files and logs if it [follows](Builder::follow) commits.
     pub fn version(&self) -> Version {
         self.core().views.visible()
     }
 
-    /// The newest version that is durable: this commit and all before it survive a power failure. In a database opened read-only,
-    /// the newest version that reads see, which a [follower](Builder::follow) of commits may see before it is durable.
+    /// The newest version that is durable: this commit and all before it survive a power failure. In a database opened
+    /// read-only, the newest version that reads see, which a [follower](Builder::follow) of commits may see before it
+    /// is durable.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -686,9 +691,9 @@ impl Database {
         if core.env.options.read_only { core.views.visible() } else { core.writes.sync.durable() }
     }
 
-    /// Shows all that the process which writes to the database has done by now, where this one [follows](Builder::follow) it, and returns
-    /// the newest version that reads see. A follower does so by itself all the time; this is for a reader that must see a commit of
-    /// which it knows. Any other database shows what it has.
+    /// Shows all that the process which writes to the database has done by now, where this one
+    /// [follows](Builder::follow) it, and returns the newest version that reads see. A follower does so by itself all
+    /// the time; this is for a reader that must see a commit of which it knows. Any other database shows what it has.
     ///
     /// # Errors
     ///
@@ -767,11 +772,11 @@ impl Database {
         Ok(())
     }
 
-    /// Writes all rows in memory to files and runs all compactions that are due, and those that would be due after some seconds
-    /// without a write, so that the background has nothing left to do. Then the files of a table take at most about a quarter more
-    /// than its rows: space of erased and overwritten rows beyond that is given back, except what a snapshot sees. How much rows
-    /// hide of others is estimated, by rows of average length. This is far less work than [`Database::compact`] if much of the data
-    /// has not changed.
+    /// Writes all rows in memory to files and runs all compactions that are due, and those that would be due after some
+    /// seconds without a write, so that the background has nothing left to do. Then the files of a table take at most
+    /// about a quarter more than its rows: space of erased and overwritten rows beyond that is given back, except what
+    /// a snapshot sees. How much rows hide of others is estimated, by rows of average length. This is far less work
+    /// than [`Database::compact`] if much of the data has not changed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -819,21 +824,22 @@ impl Database {
         self.core().background.damage.problems()
     }
 
-    /// Makes a checkpoint: a whole copy of the database in `directory`, which does not exist yet or is empty. Files of rows get a
-    /// second name there, and take no more space. On another file system, or on one without such names, they are copied.
+    /// Makes a checkpoint: a whole copy of the database in `directory`, which does not exist yet or is empty. Files of
+    /// rows get a second name there, and take no more space. On another file system, or on one without such names, they
+    /// are copied.
     ///
-    /// The checkpoint shows one version, which the report names: it has all commits that reads saw when the call began, perhaps
-    /// some later ones up to this version, and none after it. A commit in it is durable in this database, too. Commits and reads
-    /// go on and do not wait; the rows that are not in files yet are written to a file of the checkpoint, and until that is done
-    /// their memory is kept. Opening a checkpoint reads no log.
+    /// The checkpoint shows one version, which the report names: it has all commits that reads saw when the call began,
+    /// perhaps some later ones up to this version, and none after it. A commit in it is durable in this database, too.
+    /// Commits and reads go on and do not wait; the rows that are not in files yet are written to a file of the
+    /// checkpoint, and until that is done their memory is kept. Opening a checkpoint reads no log.
     ///
-    /// When the call returns, the checkpoint is durable. It is a database of its own: what is written to either does not change
-    /// the other. If a crash or an error ends the call, `directory` has no checkpoint. What a crash has left there is not opened,
-    /// and the next checkpoint in the same directory removes it.
+    /// When the call returns, the checkpoint is durable. It is a database of its own: what is written to either does
+    /// not change the other. If a crash or an error ends the call, `directory` has no checkpoint. What a crash has left
+    /// there is not opened, and the next checkpoint in the same directory removes it.
     ///
-    /// In a database opened [read-only](Builder::read_only), beside a writer or not, the checkpoint has all commits that the
-    /// operating system had when the call began, also those that reads of that database do not show because they are only in the
-    /// log.
+    /// In a database opened [read-only](Builder::read_only), beside a writer or not, the checkpoint has all commits
+    /// that the operating system had when the call began, also those that reads of that database do not show because
+    /// they are only in the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -851,33 +857,34 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::WithinDatabase`] if it lies in this or another database; what the disk
-    /// refuses, for example because it is full; damage of the log in a database opened read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
+    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::WithinDatabase`] if it lies in this or another
+    /// database; what the disk refuses, for example because it is full; damage of the log in a database opened
+    /// read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
     pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
         let core = self.core();
         checkpoint::checkpoint(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
     }
 
-    /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. Only files are
-    /// copied that no earlier backup has: files never change. So a backup takes the time and the space of what is new, and the rows
-    /// that are not in files yet. [`Backups`] lists, verifies and restores them.
+    /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. Only
+    /// files are copied that no earlier backup has: files never change. So a backup takes the time and the space of
+    /// what is new, and the rows that are not in files yet. [`Backups`] lists, verifies and restores them.
     ///
-    /// Like a checkpoint, it has all commits up to one version, and no commit waits for it ([`Database::checkpoint`]). When the call
-    /// returns, the backup is durable.
-    /// If a crash or an error ends the call, the earlier backups are as they were, and the next backup removes what was left.
+    /// Like a checkpoint, it has all commits up to one version, and no commit waits for it ([`Database::checkpoint`]).
+    /// When the call returns, the backup is durable. If a crash or an error ends the call, the earlier backups are as
+    /// they were, and the next backup removes what was left.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::OtherDatabase`], [`Error::BackupsLocked`] or [`Error::WithinDatabase`] if `directory` cannot take it;
-    /// what the disk
-    /// refuses, for example because it is full; damage of the log in a database opened read-only; [`Error::OutcomeUnknown`] if a
-    /// sync of the log has failed; [`Error::Forked`].
+    /// [`Error::NotBackups`], [`Error::OtherDatabase`], [`Error::BackupsLocked`] or [`Error::WithinDatabase`] if
+    /// `directory` cannot take it; what the disk refuses, for example because it is full; damage of the log in a
+    /// database opened read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_to(&Backups::at(directory).on(&self.core().env.machine), &mut |_, _| {})
     }
 
-    /// As [`Database::backup`], added to these backups, which may lie on another machine than the database: in a store, or on this machine
-    /// if the database is in a store. `progress` gets how many bytes are in place, and how many there are.
+    /// As [`Database::backup`], added to these backups, which may lie on another machine than the database: in a store,
+    /// or on this machine if the database is in a store. `progress` gets how many bytes are in place, and how many
+    /// there are.
     ///
     /// In a store a backup that is begun while another one is made or removed takes over: that one ends with an error.
     ///
@@ -888,8 +895,8 @@ impl Database {
         backup::backup(self.core(), backups.store()?, &backups.limit(), progress)
     }
 
-    /// The SSTs that the newest files of all tables are, by their names in the directory, with their lengths in bytes. Whoever copies
-    /// a database that nobody writes to needs these and the files that are no SSTs.
+    /// The SSTs that the newest files of all tables are, by their names in the directory, with their lengths in bytes.
+    /// Whoever copies a database that nobody writes to needs these and the files that are no SSTs.
     pub fn sst_files(&self) -> Vec<(String, u64)> {
         let files = self.core().views.newest().files.files_by_number();
         let mut files: Vec<_> = files.values().map(|file| (sst_name(file.number, file.epoch), file.bytes())).collect();
@@ -964,8 +971,8 @@ impl Database {
 
     /// Writes all rows in memory to files, so that the next open has no log to read, and gives up this handle. The
     /// database is closed when the last handle is dropped. Dropping the last handle without this call is safe, too: the
-    /// commits stay in the log. If the disk has no room for the files, all commits are made durable in the log, and the close
-    /// succeeds: the next open reads the log.
+    /// commits stay in the log. If the disk has no room for the files, all commits are made durable in the log, and the
+    /// close succeeds: the next open reads the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

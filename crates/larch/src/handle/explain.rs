@@ -466,7 +466,8 @@ impl Known {
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
             let verdict = match verdict(i) {
-                // `Row` and `Erased` stay: a range erase of the file can be the answer even if its filter does not have the key.
+                // `Row` and `Erased` stay: a range erase of the file can be the answer even if its filter does not have
+                // the key.
                 Verdict::Nothing | Verdict::Walked if saved_by_filter(|kind| file.of(kind)) => Verdict::SavedByFilter,
                 verdict => verdict,
             };

@@ -3,14 +3,15 @@
 //! An index is built while writes go on, in three steps:
 //!
 //! 1. The index is installed as one that is being built. From then on every commit keeps its entries.
-//! 2. The entries of the rows that were there are put, some rows at a time, each time in a transaction that depends on these rows. If
-//!    another commit changes one of them, the transaction conflicts, and the next one takes fewer rows. The keys of a transaction that
-//!    has conflicted often are reserved, so that the work comes to its end. Rows behind the key that was the last one at first have
-//!    their entries already, however many are added.
-//! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries. Then the index is
-//!    installed as ready.
+//! 2. The entries of the rows that were there are put, some rows at a time, each time in a transaction that depends on
+//!    these rows. If another commit changes one of them, the transaction conflicts, and the next one takes fewer rows.
+//!    The keys of a transaction that has conflicted often are reserved, so that the work comes to its end. Rows behind
+//!    the key that was the last one at first have their entries already, however many are added.
+//! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries. Then
+//!    the index is installed as ready.
 //!
-//! An index whose build ends early is dropped whole: at once; if that fails, before the next index is created; or by the next open.
+//! An index whose build ends early is dropped whole: at once; if that fails, before the next index is created; or by
+//! the next open.
 
 use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
@@ -57,24 +58,26 @@ pub struct NewIndex<'n> {
 /// The name of the work in the error about a build that was cancelled.
 const WORK: &str = "building the index";
 
-/// How many rows the first transaction takes, and how many later ones take at most. Commits become visible in their order: one that
-/// follows waits until all of these are in memory.
+/// How many rows the first transaction takes, and how many later ones take at most. Commits become visible in their
+/// order: one that follows waits until all of these are in memory.
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 
-/// While others commit, the build rests after each transaction as long as the transaction took, at most so long. So it takes half of a
-/// processor and of what background work can do, and the others have the rest.
+/// While others commit, the build rests after each transaction as long as the transaction took, at most so long. So it
+/// takes half of a processor and of what background work can do, and the others have the rest.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// The rows and entries of a transaction take about the write buffer divided by this number at most, unless it has one row only.
+/// The rows and entries of a transaction take about the write buffer divided by this number at most, unless it has one
+/// row only.
 const BUFFER_SHARE: u64 = 64;
 
 /// Creates an index of `table` and returns the table of its entries.
 ///
 /// # Errors
 ///
-/// [`Error::BadIndexName`], [`Error::IndexExists`], [`Error::TableDropped`], [`Error::NoExtractor`]; [`Error::BadOptions`] under compat
-/// of a release without indexes; a row that cannot be in the index; the error of the limit; what reads and commits return.
+/// [`Error::BadIndexName`], [`Error::IndexExists`], [`Error::TableDropped`], [`Error::NoExtractor`];
+/// [`Error::BadOptions`] under compat of a release without indexes; a row that cannot be in the index; the error of the
+/// limit; what reads and commits return.
 pub fn create(
     handle: &Arc<DatabaseHandle>,
     table: &Arc<TableInfo>,

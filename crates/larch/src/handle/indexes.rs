@@ -19,13 +19,15 @@ pub struct IndexOptions {
 
 impl Table {
     /// Creates the index `name`, and returns when it has the entries of all rows. Writes go on meanwhile. They take
-    /// longer, and a write that the index cannot have is refused from the beginning, also if the index does not become ready.
+    /// longer, and a write that the index cannot have is refused from the beginning, also if the index does not become
+    /// ready.
     ///
     /// What the keys of the index are made of is said by `declaration`. The engine stores it and gives it to the
-    /// [extractors](crate::Builder::extractors) of the program; it does not look at it itself. `progress` is called again and again.
+    /// [extractors](crate::Builder::extractors) of the program; it does not look at it itself. `progress` is called
+    /// again and again.
     ///
-    /// From now on a write to the table also reads the row that it replaces, and writes the entries that differ, in the same commit.
-    /// The table cannot be cloned or split, and takes no import, as long as it has an index.
+    /// From now on a write to the table also reads the row that it replaces, and writes the entries that differ, in the
+    /// same commit. The table cannot be cloned or split, and takes no import, as long as it has an index.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -69,12 +71,14 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// After an error there is no index: what was built is dropped. If that fails, too, as on a full disk, writes keep the index until
-    /// [`Table::drop_index`] drops it, or another index is created, or the database is opened again.
+    /// After an error there is no index: what was built is dropped. If that fails, too, as on a full disk, writes keep
+    /// the index until [`Table::drop_index`] drops it, or another index is created, or the database is opened again.
     ///
-    /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing makes its keys.
+    /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing
+    ///   makes its keys.
     /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] for a row that the index cannot have.
-    /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without indexes.
+    /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without
+    ///   indexes.
     /// * The errors of [`Table::get`](crate::Reader::get) and [`Table::insert`].
     pub fn create_index(
         &self,
@@ -104,7 +108,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchIndex`] if there is none; [`Error::IndexNotReady`] while it is being built; [`Error::TableDropped`].
+    /// [`Error::NoSuchIndex`] if there is none; [`Error::IndexNotReady`] while it is being built;
+    /// [`Error::TableDropped`].
     pub fn index(&self, name: &str) -> Result<Index> {
         self.core().views.newest().files_of(self.identity())?;
         let names = || (self.name().into(), name.into());
@@ -135,13 +140,13 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`, also for snapshots. False if there is none. Reads by the index that are under way end with
-    /// [`Error::TableDropped`].
+    /// Drops the index `name`, also for snapshots. False if there is none. Reads by the index that are under way end
+    /// with [`Error::TableDropped`].
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the manifest cannot be written; the index is there still. Otherwise the errors of [`Table::insert`] that say
-    /// that the database takes no writes.
+    /// [`Error::Log`] if the manifest cannot be written; the index is there still. Otherwise the errors of
+    /// [`Table::insert`] that say that the database takes no writes.
     pub fn drop_index(&self, name: &str) -> Result<bool> {
         build::drop_index(self.core(), self.identity(), name)
     }

@@ -276,14 +276,15 @@ impl Table {
         Import::new(self.inner(), Limit::none(&self.core().env.machine.clock))
     }
 
-    /// Makes the files in `directories`, which were built [without a database](crate::Builder::build_files), part of the table. All rows
-    /// become visible at once, and are durable then; after an error or a crash the table has none of them. A row replaces one of the
-    /// table that has its key, and where several of the directories have a key, the last of them counts. No row is read or written: the
-    /// files get second names where the file system has that, and are copied elsewhere. Other commits go on meanwhile.
+    /// Makes the files in `directories`, which were built [without a database](crate::Builder::build_files), part of
+    /// the table. All rows become visible at once, and are durable then; after an error or a crash the table has none
+    /// of them. A row replaces one of the table that has its key, and where several of the directories have a key, the
+    /// last of them counts. No row is read or written: the files get second names where the file system has that, and
+    /// are copied elsewhere. Other commits go on meanwhile.
     ///
-    /// Files whose keys the table does not have yet go to its deepest level. Files whose keys are in every level go to level 0, and if
-    /// there are many of these, writes wait for compactions as after any import. The same files may be taken in again, and by several
-    /// databases.
+    /// Files whose keys the table does not have yet go to its deepest level. Files whose keys are in every level go to
+    /// level 0, and if there are many of these, writes wait for compactions as after any import. The same files may be
+    /// taken in again, and by several databases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -306,10 +307,10 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::NotBuiltFiles`](crate::Error::NotBuiltFiles), [`Error::BadBuiltFiles`](crate::Error::BadBuiltFiles),
-    /// [`Error::NewerBuiltFiles`](crate::Error::NewerBuiltFiles), [`Error::OtherGroups`](crate::Error::OtherGroups) if the files cannot be
-    /// used here; [`Error::HasIndexes`](crate::Error::HasIndexes) if the table has indexes;
-    /// [`Error::BadOptions`](crate::Error::BadOptions) if the release that the database is written for cannot read the files; otherwise
-    /// as [`Table::import`] and [`Import::finish`].
+    /// [`Error::NewerBuiltFiles`](crate::Error::NewerBuiltFiles), [`Error::OtherGroups`](crate::Error::OtherGroups) if
+    /// the files cannot be used here; [`Error::HasIndexes`](crate::Error::HasIndexes) if the table has indexes;
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the release that the database is written for cannot read the
+    /// files; otherwise as [`Table::import`] and [`Import::finish`].
     pub fn ingest(&self, directories: &[impl AsRef<Path>], options: IngestOptions) -> Result<IngestReport> {
         self.until(&Cancel::new()).ingest(directories, options, &mut |_, _| {})
     }

@@ -8,7 +8,8 @@ use crate::transaction::recent::Tables;
 use crate::transaction::reserved::Reservation;
 
 impl Database {
-    /// Begins a transaction, which is [serializable](crate::Isolation::Serializable). It costs what a [snapshot](Database::snapshot) costs.
+    /// Begins a transaction, which is [serializable](crate::Isolation::Serializable). It costs what a
+    /// [snapshot](Database::snapshot) costs.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,12 +43,12 @@ impl Database {
         Transaction::begin(self.handle(), options, Reservation::default(), Tables::NONE)
     }
 
-    /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a new transaction,
-    /// after a random time that grows from one conflict to the next. After eight conflicts the keys of the last attempt are reserved
-    /// first, see [`Transaction::get_for_update`], so that the work is done in the end, however busy the keys are that it reads one by
-    /// one or writes. Ranges are not reserved. If that does not help, or if a second of work was done for nothing, all other commits wait
-    /// while `body` runs again: at most twice as long as it ran before, and at most a minute. Commits that the thread of `body` makes
-    /// meanwhile do not wait.
+    /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a new
+    /// transaction, after a random time that grows from one conflict to the next. After eight conflicts the keys of the
+    /// last attempt are reserved first, see [`Transaction::get_for_update`], so that the work is done in the end,
+    /// however busy the keys are that it reads one by one or writes. Ranges are not reserved. If that does not help, or
+    /// if a second of work was done for nothing, all other commits wait while `body` runs again: at most twice as long
+    /// as it ran before, and at most a minute. Commits that the thread of `body` makes meanwhile do not wait.
     ///
     /// `body` may run several times, so what it does outside of the transaction must bear this. If it fails, nothing is
     /// committed.
@@ -71,8 +72,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The error of `body`. [`Error::TooManyConflicts`] after 100 attempts. The errors of [`Transaction::commit`]; after
-    /// [`Error::OutcomeUnknown`] the transaction may have been committed.
+    /// The error of `body`. [`Error::TooManyConflicts`] after 100 attempts. The errors of [`Transaction::commit`];
+    /// after [`Error::OutcomeUnknown`] the transaction may have been committed.
     pub fn transact<T, E: From<Error>>(&self, body: impl FnMut(&mut Transaction) -> Result<T, E>) -> Result<T, E> {
         self.transact_with(&TransactionOptions::default(), body)
     }
@@ -90,9 +91,9 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// As [`Database::transact`], for a `body` that awaits. The future does not stop its thread: other tasks run until the commit is
-    /// durable, while others have reserved its keys, before a new attempt begins, and while the write buffer is full, see
-    /// [`Transaction::commit_async`].
+    /// As [`Database::transact`], for a `body` that awaits. The future does not stop its thread: other tasks run until
+    /// the commit is durable, while others have reserved its keys, before a new attempt begins, and while the write
+    /// buffer is full, see [`Transaction::commit_async`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {

@@ -1,4 +1,5 @@
-//! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `transaction/` says what they mean.
+//! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `transaction/` says
+//! what they mean.
 
 use super::commit::Commit;
 use super::expected::Expected;
@@ -36,13 +37,13 @@ use sst::{KeyRange, Version};
 /// What a transaction is protected from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// A transaction has the result that it would have if it ran alone at the moment of its commit. If another commit changes what it
-    /// has read, single keys and whole ranges, present and absent, it conflicts. The default.
+    /// A transaction has the result that it would have if it ran alone at the moment of its commit. If another commit
+    /// changes what it has read, single keys and whole ranges, present and absent, it conflicts. The default.
     #[default]
     Serializable,
-    /// A transaction reads everything as of the moment at which it began, and conflicts only if another commit writes a key that it
-    /// writes, or one that it has read with [`Transaction::get_for_update`]. Two transactions that each read what the other one writes
-    /// may both commit (write skew).
+    /// A transaction reads everything as of the moment at which it began, and conflicts only if another commit writes a
+    /// key that it writes, or one that it has read with [`Transaction::get_for_update`]. Two transactions that each
+    /// read what the other one writes may both commit (write skew).
     Snapshot,
 }
 
@@ -52,10 +53,11 @@ pub enum Isolation {
 pub struct TransactionOptions {
     /// What it is protected from.
     pub isolation: Isolation,
-    /// What its commit waits for. `None`: as the [durability of the database](crate::Builder::durability) says. Writes that take
-    /// more than half of the write buffer go into files, and are durable in any case.
+    /// What its commit waits for. `None`: as the [durability of the database](crate::Builder::durability) says. Writes
+    /// that take more than half of the write buffer go into files, and are durable in any case.
     pub durability: Option<Durability>,
-    /// How often [`Database::transact_with`](crate::Database::transact_with) runs it at most; at least once. Default 100.
+    /// How often [`Database::transact_with`](crate::Database::transact_with) runs it at most; at least once. Default
+    /// 100.
     pub attempts: u32,
 }
 
@@ -72,18 +74,19 @@ impl TransactionOptions {
     }
 }
 
-/// Reads and writes that take effect together, as if nothing else happened meanwhile. Made by [`Database::begin`](crate::Database::begin).
+/// Reads and writes that take effect together, as if nothing else happened meanwhile. Made by
+/// [`Database::begin`](crate::Database::begin).
 ///
 /// It reads the database as it was when the transaction began, with its own writes over it. Reads are those of
 /// [`Readable`]: they come in all forms, and a page that is missing does not make the transaction start again.
-/// [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. A transaction that is dropped has
-/// no effect. Nothing is locked. Only keys that were read with [`Transaction::get_for_update`] make others wait, for a tenth of a
-/// second at most.
+/// [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. A transaction that is
+/// dropped has no effect. Nothing is locked. Only keys that were read with [`Transaction::get_for_update`] make others
+/// wait, for a tenth of a second at most.
 ///
-/// It keeps its writes, and the keys and ranges that it has read, in a share of the write buffer. Writes that take more move into
-/// files, which are removed when the transaction ends; its commit makes files of the database of them. A transaction that reads more
-/// keeps ranges in place of single keys, and may then conflict with a commit between the keys that it has read. While it runs,
-/// compactions keep the rows that it sees.
+/// It keeps its writes, and the keys and ranges that it has read, in a share of the write buffer. Writes that take more
+/// move into files, which are removed when the transaction ends; its commit makes files of the database of them. A
+/// transaction that reads more keeps ranges in place of single keys, and may then conflict with a commit between the
+/// keys that it has read. While it runs, compactions keep the rows that it sees.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -195,7 +198,8 @@ impl Transaction {
         let core = handle.core();
         core.env.check_origin()?;
         let running = Running::begin(&core.writes.recent, tables);
-        // The version is older than the indexes, or as old: a transaction that began before an index was made is too old.
+        // The version is older than the indexes, or as old: a transaction that began before an index was made is too
+        // old.
         let pin = Arc::new(core.views.pin());
         let indexed = Indexed::As(core.indexes.generation());
         let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
@@ -216,8 +220,8 @@ impl Transaction {
         self.work.writes.count() as usize
     }
 
-    /// Whether there are no writes, and nothing that [`Transaction::commit`] would report. A caller that skips the commit of an
-    /// empty transaction misses no error.
+    /// Whether there are no writes, and nothing that [`Transaction::commit`] would report. A caller that skips the
+    /// commit of an empty transaction misses no error.
     pub fn is_empty(&self) -> bool {
         self.work.writes.is_empty() && self.failed.is_none()
     }
@@ -226,8 +230,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`] if the table belongs to another database. [`Error::KeyTooLong`], [`Error::ValueTooLong`] or
-    /// [`Error::Grouped`] if the table cannot take the row. The transaction is as it was before.
+    /// [`Error::ForeignTable`] if the table belongs to another database. [`Error::KeyTooLong`], [`Error::ValueTooLong`]
+    /// or [`Error::Grouped`] if the table cannot take the row. The transaction is as it was before.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         table.inner().check_handle(&self.handle)?;
@@ -419,12 +423,14 @@ impl Transaction {
         self.indexed_writes().fill(table, index, keys, most)
     }
 
-    /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits that write it, and
-    /// other transactions that reserve it, wait until this transaction ends, but a tenth of a second at most. So transactions that
-    /// increment one counter come one after the other, where they would conflict. A serializable transaction that has read and written
-    /// nothing yet begins again at the newest version, so that it sees what was committed while it waited.
+    /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits that
+    /// write it, and other transactions that reserve it, wait until this transaction ends, but a tenth of a second at
+    /// most. So transactions that increment one counter come one after the other, where they would conflict. A
+    /// serializable transaction that has read and written nothing yet begins again at the newest version, so that it
+    /// sees what was committed while it waited.
     ///
-    /// A reservation is no lock: the transaction conflicts, in every [`Isolation`], if another commit writes the key nevertheless.
+    /// A reservation is no lock: the transaction conflicts, in every [`Isolation`], if another commit writes the key
+    /// nevertheless.
     ///
     /// # Errors
     ///
@@ -501,13 +507,14 @@ impl Transaction {
         self.work.writes.keep_to(self.savepoints.newest());
     }
 
-    /// Takes back all writes after `savepoint`. Later savepoints are gone; this one can be gone back to again. What was read stays read:
-    /// the transaction still depends on it. Ranges that are open go on seeing the writes.
+    /// Takes back all writes after `savepoint`. Later savepoints are gone; this one can be gone back to again. What was
+    /// read stays read: the transaction still depends on it. Ranges that are open go on seeing the writes.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchSavepoint`] if the savepoint is of another transaction, or the transaction has gone back to an earlier one. If the
-    /// writes are in files, what reads and writes of files return. The transaction is as it was before.
+    /// [`Error::NoSuchSavepoint`] if the savepoint is of another transaction, or the transaction has gone back to an
+    /// earlier one. If the writes are in files, what reads and writes of files return. The transaction is as it was
+    /// before.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let before = self.savepoints.place(savepoint).ok_or(Error::NoSuchSavepoint)? + 1;
         let counts = &self.savepoints.counts[..before];
@@ -519,16 +526,16 @@ impl Transaction {
     /// Commits all writes, or finds a conflict: the inner result. A transaction without writes never conflicts. With
     /// [`Durability::Synced`] it waits, if necessary, until the commits that it has read are durable.
     ///
-    /// The cost is that of the commit of a [`Batch`](crate::Batch), and of a look into memory for each key that was read since the
-    /// transaction began, if there were other commits meanwhile.
+    /// The cost is that of the commit of a [`Batch`](crate::Batch), and of a look into memory for each key that was
+    /// read since the transaction began, if there were other commits meanwhile.
     ///
-    /// The writes take effect together, whatever their order. So a unique index refuses them here, and not one by one: two rows may have
-    /// the same key meanwhile, as when they swap their values.
+    /// The writes take effect together, whatever their order. So a unique index refuses them here, and not one by one:
+    /// two rows may have the same key meanwhile, as when they swap their values.
     ///
     /// # Errors
     ///
-    /// As [`Batch::commit`](crate::Batch::commit). [`Error::Duplicate`] if two rows would have the same key in a unique index. After an error none of the writes has taken effect, except after
-    /// [`Error::OutcomeUnknown`].
+    /// As [`Batch::commit`](crate::Batch::commit). [`Error::Duplicate`] if two rows would have the same key in a unique
+    /// index. After an error none of the writes has taken effect, except after [`Error::OutcomeUnknown`].
     pub fn commit(mut self) -> Result<Result<Version, Conflict>> {
         self.try_commit()
     }
@@ -579,9 +586,10 @@ impl Transaction {
         Ok((self, applied))
     }
 
-    /// As [`Transaction::commit`], as a future. It does not stop its thread: other tasks run until the commit is durable, and also while
-    /// commits are slowed, or have to wait because the write buffer, or level 0 of a table, is full. Writes that take more than half of
-    /// the write buffer are committed by a thread that is started for them. If the future is dropped, they are committed or not.
+    /// As [`Transaction::commit`], as a future. It does not stop its thread: other tasks run until the commit is
+    /// durable, and also while commits are slowed, or have to wait because the write buffer, or level 0 of a table, is
+    /// full. Writes that take more than half of the write buffer are committed by a thread that is started for them. If
+    /// the future is dropped, they are committed or not.
     ///
     /// # Errors
     ///
@@ -590,8 +598,9 @@ impl Transaction {
         self.try_commit_async().await.map(|(_, committed)| committed)
     }
 
-    /// As [`Transaction::commit`], and returns when reads see the writes: the returned [`Commit`] says when they are durable, see
-    /// [`Batch::submit`](crate::Batch::submit). Without writes it is the commit that the transaction has read.
+    /// As [`Transaction::commit`], and returns when reads see the writes: the returned [`Commit`] says when they are
+    /// durable, see [`Batch::submit`](crate::Batch::submit). Without writes it is the commit that the transaction has
+    /// read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -624,7 +633,8 @@ impl Transaction {
         }
     }
 
-    /// Makes reads see the writes, or finds a conflict. The keys are free again then, because others need not wait for a sync.
+    /// Makes reads see the writes, or finds a conflict. The keys are free again then, because others need not wait for
+    /// a sync.
     fn apply(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -678,8 +688,8 @@ impl Transaction {
         }
     }
 
-    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, and waits for others that have
-    /// reserved them.
+    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, and waits for
+    /// others that have reserved them.
     pub(super) fn reserve_all(&mut self) {
         let hashes = self.hashes_to_reserve();
         let core = self.handle.core();

@@ -1,5 +1,5 @@
-//! Long work that a [`Cancel`] can end early: functions of the database and of its tables under the same names. Only the
-//! limit is added here; the work is done below.
+//! Long work that a [`Cancel`] can end early: functions of the database and of its tables under the same names. Only
+//! the limit is added here; the work is done below.
 
 use super::compaction::flush_and_compact;
 use super::database::Database;
@@ -67,8 +67,8 @@ impl Until<'_, Database> {
         tables.try_for_each(|table| flush_and_compact(core, *table, &limit, &mut |_, _| {}))
     }
 
-    /// As [`Database::checkpoint`]. `progress` gets how many bytes are in place, and how many there are; this takes time only
-    /// where files have to be copied.
+    /// As [`Database::checkpoint`]. `progress` gets how many bytes are in place, and how many there are; this takes
+    /// time only where files have to be copied.
     ///
     /// # Errors
     ///
@@ -156,8 +156,8 @@ impl Until<'_, Table> {
         Import::new(self.handle.inner(), self.limit())
     }
 
-    /// As [`Table::ingest`]. `progress` gets how many bytes are in place, and how many there are; this takes time only where files have
-    /// to be copied or verified.
+    /// As [`Table::ingest`]. `progress` gets how many bytes are in place, and how many there are; this takes time only
+    /// where files have to be copied or verified.
     ///
     /// # Errors
     ///

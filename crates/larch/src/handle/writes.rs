@@ -79,11 +79,12 @@ impl Table {
     /// * [`Error::WritesStopped`](crate::Error::WritesStopped) after such an error,
     ///   [`Error::ReadOnly`](crate::Error::ReadOnly) in a database opened read-only,
     ///   [`Error::Forked`](crate::Error::Forked) in a child process: the database takes no writes.
-    /// * If the table has [indexes](Table::create_index): [`Error::Duplicate`](crate::Error::Duplicate) if another row has the key of
-    ///   this one in a unique index, [`Error::BadRow`](crate::Error::BadRow) if the row does not fit the declaration of an index,
-    ///   [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong), [`Error::NoExtractor`](crate::Error::NoExtractor) if nothing makes
-    ///   the keys of an index, [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if other commits contradict it 100 times,
-    ///   and the errors of [`Table::get`](crate::Reader::get): the row of before is read.
+    /// * If the table has [indexes](Table::create_index): [`Error::Duplicate`](crate::Error::Duplicate) if another row
+    ///   has the key of this one in a unique index, [`Error::BadRow`](crate::Error::BadRow) if the row does not fit the
+    ///   declaration of an index, [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong),
+    ///   [`Error::NoExtractor`](crate::Error::NoExtractor) if nothing makes the keys of an index,
+    ///   [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if other commits contradict it 100 times, and the
+    ///   errors of [`Table::get`](crate::Reader::get): the row of before is read.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;

@@ -1,17 +1,18 @@
-//! A cursor over the rows of a table: it seeks, moves both ways and lends the row at which it stands. The way from one row to
-//! the next is that of a range (`range/rows.rs`); a seek or a turn sends the range to other bounds. It does not know how rows
-//! are found.
+//! A cursor over the rows of a table: it seeks, moves both ways and lends the row at which it stands. The way from one
+//! row to the next is that of a range (`range/rows.rs`); a seek or a turn sends the range to other bounds. It does not
+//! know how rows are found.
 //!
 //! ```text
 //!     the start    a    b    c    d    the end        seek("bb") goes to c, seek_back("bb") to b
 //!         |        |    |    |    |       |           next at d goes to the end, prev there to d
 //! ```
 //!
-//! * The cursor is at the start, at a row, or at the end. A move that finds no row goes to the start or the end, where it ran out
-//!   of rows.
-//! * The place changes when a move is done, not before: a try that would fault, or a future that is dropped, leaves it as it was.
-//!   Only the row is lent no more, because its pages are released before others are awaited.
-//! * Between two moves it keeps what a range keeps, and the bytes of the row at which it stands as a [`Value`] keeps them.
+//! * The cursor is at the start, at a row, or at the end. A move that finds no row goes to the start or the end, where
+//!   it ran out of rows.
+//! * The place changes when a move is done, not before: a try that would fault, or a future that is dropped, leaves it
+//!   as it was. Only the row is lent no more, because its pages are released before others are awaited.
+//! * Between two moves it keeps what a range keeps, and the bytes of the row at which it stands as a [`Value`] keeps
+//!   them.
 
 use super::Tried;
 use super::content::Content;
@@ -28,24 +29,24 @@ use sst::Direction;
 use std::fmt;
 use std::ops::Bound;
 
-/// A place among the rows of a table, as of one version, that can be moved: to a key, to the next and to the previous row. The
-/// row at which it stands is lent, not copied.
+/// A place among the rows of a table, as of one version, that can be moved: to a key, to the next and to the previous
+/// row. The row at which it stands is lent, not copied.
 ///
-/// `V` is [`Value`] in a cursor over a [`Table`](crate::Table), and [`Parts`] in one over a [`Selection`](crate::Selection),
-/// which is called [`PartCursor`](crate::PartCursor).
+/// `V` is [`Value`] in a cursor over a [`Table`](crate::Table), and [`Parts`] in one over a
+/// [`Selection`](crate::Selection), which is called [`PartCursor`](crate::PartCursor).
 ///
-/// A cursor is at the start, at a row, or at the end, and begins at the start. Each move says whether it came to a row. If not,
-/// the cursor is at the end after a move forward, and at the start after a move backward. From the end, [`Cursor::prev`] goes to
-/// the last row, and [`Cursor::next`] stays there; from the start it is the other way round. In an empty table every move stays
-/// at one of the two.
+/// A cursor is at the start, at a row, or at the end, and begins at the start. Each move says whether it came to a row.
+/// If not, the cursor is at the end after a move forward, and at the start after a move backward. From the end,
+/// [`Cursor::prev`] goes to the last row, and [`Cursor::next`] stays there; from the start it is the other way round.
+/// In an empty table every move stays at one of the two.
 ///
-/// The cursor shows the rows of the moment at which it was made, or of its snapshot, whatever is written while it lives. What it
-/// keeps is described at [`Table::range`](crate::Reader::range), of which a cursor is another form. A move in the same direction
-/// as the one before costs what a range takes for a row. A seek and a change of direction cost what a new range takes for its
-/// first row, and allocate less.
+/// The cursor shows the rows of the moment at which it was made, or of its snapshot, whatever is written while it
+/// lives. What it keeps is described at [`Table::range`](crate::Reader::range), of which a cursor is another form. A
+/// move in the same direction as the one before costs what a range takes for a row. A seek and a change of direction
+/// cost what a new range takes for its first row, and allocate less.
 ///
-/// The key and the value are lent until the cursor moves. A move also loads the values, or parts, that lie outside their pages,
-/// so looking at them never waits. To see keys only, use a selection of no group: then no value is loaded.
+/// The key and the value are lent until the cursor moves. A move also loads the values, or parts, that lie outside
+/// their pages, so looking at them never waits. To see keys only, use a selection of no group: then no value is loaded.
 ///
 /// Each move has three forms, as other reads have:
 ///
@@ -53,12 +54,12 @@ use std::ops::Bound;
 /// * [`Cursor::try_next`] reads nothing from disk. If a page is missing, the cursor stays where it was.
 /// * [`Cursor::next_async`] is a future. If it is dropped before it is done, the cursor stays where it was.
 ///
-/// A cursor that stays where it was in this way lends no row until it is moved. The next move starts from the row at which it
-/// stood, or seeks as it always does.
+/// A cursor that stays where it was in this way lends no row until it is moved. The next move starts from the row at
+/// which it stood, or seeks as it always does.
 ///
-/// In a [`Transaction`](crate::Transaction) a cursor also sees the writes that came before it was made. The transaction depends on
-/// the keys between which the cursor has moved. While the cursor lives, it also counts where it could go on: drop it before the
-/// commit.
+/// In a [`Transaction`](crate::Transaction) a cursor also sees the writes that came before it was made. The transaction
+/// depends on the keys between which the cursor has moved. While the cursor lives, it also counts where it could go on:
+/// drop it before the commit.
 ///
 /// After an error the cursor has failed: it answers every move with this error.
 ///
@@ -96,7 +97,8 @@ pub struct Cursor<V = Value> {
     place: Place,
     /// The key of the place, if it is [`Place::Key`].
     key: Vec<u8>,
-    /// The direction in which the rows go on from the place; `None` if they were sent elsewhere and have not come there.
+    /// The direction in which the rows go on from the place; `None` if they were sent elsewhere and have not come
+    /// there.
     course: Option<Direction>,
     row: Standing<V>,
 }
@@ -317,9 +319,8 @@ impl<V: Content> Cursor<V> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Table::get`](crate::Reader::get), and
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the cursor was made for a table of another database. The cursor
-    /// has failed then.
+    /// The errors of [`Table::get`](crate::Reader::get), and [`Error::ForeignTable`](crate::Error::ForeignTable) if the
+    /// cursor was made for a table of another database. The cursor has failed then.
     #[expect(clippy::should_implement_trait, reason = "an iterator could not lend its rows")]
     #[inline]
     pub fn next(&mut self) -> Result<bool> {

@@ -3,12 +3,13 @@
 //! who reads.
 //!
 //! * An answer is kept when a step is run again, and a key that a newer source has answered asks no older source.
-//! * An answer is written to its place among all answers: at once if the page of the row has all of it, otherwise when the
-//!   parts in other pages are loaded. It replaces that of an older file, which had its pages in memory first.
+//! * An answer is written to its place among all answers: at once if the page of the row has all of it, otherwise when
+//!   the parts in other pages are loaded. It replaces that of an older file, which had its pages in memory first.
 //! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take
 //!   more.
-//! * A caller that gives rows on one after the other says how many bytes of answers it holds at once. The search ends when it has as many,
-//!   with the answers for the first keys: at least one, so that a row that is larger is answered, too.
+//! * A caller that gives rows on one after the other says how many bytes of answers it holds at once. The search ends
+//!   when it has as many, with the answers for the first keys: at least one, so that a row that is larger is answered,
+//!   too.
 
 use super::content::Content;
 use crate::base::error::Result;
@@ -24,12 +25,12 @@ use sst::{Approaches, Row, RowPlace, SoughtKey, StoredValue};
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
 
-/// How many look-ups wait for the memory together. What they ask for, the first lines of a page and a record, has to stay in
-/// the first-level cache of a processor, which has 32 KiB.
+/// How many look-ups wait for the memory together. What they ask for, the first lines of a page and a record, has to
+/// stay in the first-level cache of a processor, which has 32 KiB.
 const INTERLEAVED: usize = 16;
 
-/// What is `wanted` of the rows of `keys`, in the order of the keys: of all keys, or of the first ones whose answers take about
-/// `most_answers`. It waits for pages.
+/// What is `wanted` of the rows of `keys`, in the order of the keys: of all keys, or of the first ones whose answers
+/// take about `most_answers`. It waits for pages.
 pub fn get<V: Content, S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -91,8 +92,8 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         Some(most.saturating_sub(self.answers.iter().flatten().map(V::bytes).sum()))
     }
 
-    /// What is wanted of all rows, in the order of the keys, or of the first ones if their answers take all bytes. It keeps its results, so that it goes on where it was when it
-    /// is run again after a fault.
+    /// What is wanted of all rows, in the order of the keys, or of the first ones if their answers take all bytes. It
+    /// keeps its results, so that it goes on where it was when it is run again after a fault.
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<V>>, Stop> {
         loop {
             let left = self.answers_left();
@@ -132,8 +133,8 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         }
     }
 
-    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here. A composite step in a
-    /// transaction that has files: these are asked here, too.
+    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here. A composite
+    /// step in a transaction that has files: these are asked here, too.
     fn begin_batch<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<KeyBatch<'v>, Stop> {
         let files = self.table.files;
         // All rows that the version shows are in the memtables already.
@@ -238,8 +239,8 @@ enum Said {
 }
 
 impl<'v> KeyBatch<'v> {
-    /// Finds the rows of the keys of the batch, and writes the answers for those that are whole in their pages. A composite
-    /// step: it is run until it does not fault.
+    /// Finds the rows of the keys of the batch, and writes the answers for those that are whole in their pages. A
+    /// composite step: it is run until it does not fault.
     fn find<S: PageSource + ?Sized, V: Content>(
         &mut self,
         source: &S,
@@ -331,8 +332,8 @@ fn approach<'v, 'k, S: PageSource + ?Sized>(
     approaches.run(source);
 }
 
-/// Asks all files that have not answered about a key, up to the first file that decides, or of which a page is missing and that is
-/// nearly sure to decide: pages of older files would be read for nothing. A composite step.
+/// Asks all files that have not answered about a key, up to the first file that decides, or of which a page is missing
+/// and that is nearly sure to decide: pages of older files would be read for nothing. A composite step.
 fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
@@ -413,8 +414,9 @@ impl SoughtPart<'_> {
     }
 }
 
-/// Loading the parts of rows of which the page of the row does not have all. The parts in groups beside the main one are found
-/// in one step. Then parts that lie outside their pages are loaded, in one step for as many as there is room for.
+/// Loading the parts of rows of which the page of the row does not have all. The parts in groups beside the main one
+/// are found in one step. Then parts that lie outside their pages are loaded, in one step for as many as there is room
+/// for.
 struct PartLoads<'v> {
     /// The places of their answers.
     rows: Vec<usize>,
@@ -444,8 +446,8 @@ impl<'v> PartLoads<'v> {
         }));
     }
 
-    /// Loads all parts, or those that come first and have about `most_answers`: a row at least. As many are loaded at once as take
-    /// `most_bytes`. It consists of steps and is run until none faults.
+    /// Loads all parts, or those that come first and have about `most_answers`: a row at least. As many are loaded at
+    /// once as take `most_bytes`. It consists of steps and is run until none faults.
     fn run<S: PageSource + ?Sized>(
         &mut self,
         source: &S,

@@ -50,7 +50,8 @@ impl<V: Content> Range<V> {
         direction: Direction,
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Option<Result<T>> {
-        // A row that is followed is made where the caller wants it: each form of a result that it went through would copy it.
+        // A row that is followed is made where the caller wants it: each form of a result that it went through would
+        // copy it.
         match self.rows.follow(direction, &mut take) {
             Some(Ok(row)) => Some(Ok(row)),
             Some(Err(_)) | None => self.rows.wait(direction, take).transpose(),
@@ -123,8 +124,8 @@ impl<V: Content> Range<V> {
     }
 
     /// Hands the rows from the front to `each`, borrowed, until it breaks or no row is left. This is
-    /// [`Range::next_row`] in a loop, and the fastest way to read many whole rows: the rows of a page are handed over in a loop
-    /// of their own. The row with which `each` breaks was given; the range goes on after it.
+    /// [`Range::next_row`] in a loop, and the fastest way to read many whole rows: the rows of a page are handed over
+    /// in a loop of their own. The row with which `each` breaks was given; the range goes on after it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -162,9 +163,9 @@ impl<V: Content> Range<V> {
         self.rows.for_each(Direction::Backward, each)
     }
 
-    /// The next rows from the front: those that lie together in a page, at most `most` and 1024, or one row alone; `None` if
-    /// no row is left. This is the fastest way to read one part of many rows, because a loop over the parts of a batch only looks
-    /// up where each lies. Whole rows are handed over by [`Range::for_each_row`].
+    /// The next rows from the front: those that lie together in a page, at most `most` and 1024, or one row alone;
+    /// `None` if no row is left. This is the fastest way to read one part of many rows, because a loop over the parts
+    /// of a batch only looks up where each lies. Whole rows are handed over by [`Range::for_each_row`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! Rows of a range that lie together in a page, handed over at once, so that a reader of one part of many rows loops over
-//! the page itself. It does not know how the rows were found.
+//! Rows of a range that lie together in a page, handed over at once, so that a reader of one part of many rows loops
+//! over the page itself. It does not know how the rows were found.
 
 use super::row::{RowLoader, RowRef};
 use sst::{Direction, GroupParts, Streak};
@@ -62,8 +62,8 @@ impl<'r> RowBatch<'r> {
         }
     }
 
-    /// Part `i` of each row, in the order of the rows, or `None` if one of them lies outside its page and has to be loaded:
-    /// then it is a [row](RowBatch::row) alone. Parts are counted as [`RowRef::part_len`] does.
+    /// Part `i` of each row, in the order of the rows, or `None` if one of them lies outside its page and has to be
+    /// loaded: then it is a [row](RowBatch::row) alone. Parts are counted as [`RowRef::part_len`] does.
     ///
     /// # Panics
     ///

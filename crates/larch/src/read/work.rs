@@ -28,8 +28,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// No work, of a transaction that is `running` and reads at `base`. If it `notes_reads`, all of them are noted, in about
-    /// `most_bytes`.
+    /// No work, of a transaction that is `running` and reads at `base`. If it `notes_reads`, all of them are noted, in
+    /// about `most_bytes`.
     pub fn new(running: Running, base: Version, notes_reads: bool, most_bytes: usize) -> Self {
         let (writes, most_bytes) = (OwnWrites::new(base), most_bytes / 2);
         Self {
@@ -81,8 +81,8 @@ impl Work {
         }
     }
 
-    /// Notes that two of the entries `keys` in the table `entries` may have the same index key, which is unique: the writes to come decide
-    /// whether they do at the end.
+    /// Notes that two of the entries `keys` in the table `entries` may have the same index key, which is unique: the
+    /// writes to come decide whether they do at the end.
     pub fn doubt(&mut self, entries: TableId, keys: KeyRange) {
         let most_bytes = self.most_bytes;
         self.doubtful.get_or_insert_with(|| Box::new(ReadSet::new(most_bytes))).add_range(entries, keys);
@@ -105,8 +105,8 @@ impl Work {
         self.ranges.get_or_init(|| Arc::new(Mutex::new(ReadSet::new(self.most_bytes))))
     }
 
-    /// Notes that the transaction depends on what it writes, of which `writes` forget the keys when they move into files, unless its
-    /// reads are noted: then it does not.
+    /// Notes that the transaction depends on what it writes, of which `writes` forget the keys when they move into
+    /// files, unless its reads are noted: then it does not.
     pub fn depend_on_writes(&mut self) {
         if self.notes_reads {
             return;
@@ -156,7 +156,8 @@ impl Work {
         self.writes.rows(table)
     }
 
-    /// A read of a range begins. The rows that lie over the table, and the note of the read, which the range closes when it is dropped.
+    /// A read of a range begins. The rows that lie over the table, and the note of the read, which the range closes
+    /// when it is dropped.
     pub fn read_range(&self, table: TableId, (low, high): &bounds::Owned) -> (Option<OwnRows>, Option<OpenRead>) {
         let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
         let keys = KeyRange::between(low, high).filter(|_| self.notes_reads);

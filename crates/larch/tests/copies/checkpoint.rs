@@ -31,7 +31,8 @@ fn files(disk: &SimDisk, directory: &str) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), disk.read_all(&directory.join(&name)).expect("it is there"))).collect()
 }
 
-/// A database with rows in files of two tables, in memory, in the history of files, under range erases, and with long values.
+/// A database with rows in files of two tables, in memory, in the history of files, under range erases, and with long
+/// values.
 fn prepare(machine: &Machine) -> Database {
     let db = open(machine, HERE).expect("the disk works");
     let (a, b) = (db.table("a").expect("a table"), db.table_with("b", small_pages()).expect("a table"));
@@ -373,8 +374,8 @@ fn a_checkpoint_does_not_have_what_is_lost_when_a_log_is_damaged() {
     assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
 }
 
-/// Each writer notes the version and the keys of each of its commits. Most commits have one key; some are so large that their rows go
-/// into files at once. A copy at a version must have exactly the keys of the commits up to it.
+/// Each writer notes the version and the keys of each of its commits. Most commits have one key; some are so large that
+/// their rows go into files at once. A copy at a version must have exactly the keys of the commits up to it.
 #[test]
 fn checkpoints_beside_writers_have_exactly_the_commits_up_to_their_version() {
     const WRITERS: u64 = 3;

@@ -1,6 +1,6 @@
 //! The file system for a process that works in a directory. Names in the directory keep to the directory that was
-//! opened: if it is moved, its new place is used, and a directory that comes to its old place is not. This file does not
-//! know what the files are.
+//! opened: if it is moved, its new place is used, and a directory that comes to its old place is not. This file does
+//! not know what the files are.
 //!
 //! ```text
 //! hold(/data/db)          a descriptor of the directory

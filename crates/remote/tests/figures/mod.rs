@@ -1,5 +1,5 @@
-//! What reads from far away reach: gets and a scan of a database with 1 GB of data and 64 MiB of cache, beside what the store gives to
-//! its own client with as many requests under way; and how far a follower is behind.
+//! What reads from far away reach: gets and a scan of a database with 1 GB of data and 64 MiB of cache, beside what the
+//! store gives to its own client with as many requests under way; and how far a follower is behind.
 //!
 //! The stores are one in this process whose requests take 5 ms, and MinIO if `LARCH_MINIO` is its program.
 

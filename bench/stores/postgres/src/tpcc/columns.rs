@@ -1,7 +1,7 @@
 //! The columns of the nine tables, under the names of the specification, and their values in the binary format.
 //!
-//! Money is in cents and rates are in ten-thousandths, so that no figure is rounded: `int8` and `int4`. The same values go into a
-//! COPY and into an INSERT, and come back from a SELECT:
+//! Money is in cents and rates are in ten-thousandths, so that no figure is rounded: `int8` and `int4`. The same values
+//! go into a COPY and into an INSERT, and come back from a SELECT:
 //!
 //! ```text
 //! length  value       of each column, in the order of the table

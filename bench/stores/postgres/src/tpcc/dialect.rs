@@ -1,5 +1,5 @@
-//! The differences between PostgreSQL and the databases that speak its protocol, if TPC-C depends on them. The entries of CockroachDB and
-//! YugabyteDB were written from their manuals and not run here: no server of either was available.
+//! The differences between PostgreSQL and the databases that speak its protocol, if TPC-C depends on them. The entries
+//! of CockroachDB and YugabyteDB were written from their manuals and not run here: no server of either was available.
 
 use super::isolation::Isolation;
 
@@ -10,8 +10,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// The port that is asked when none is named.
     pub port: &'static str,
-    /// Whether rows lie in the order of their primary key, which therefore has to be there before the rows. Where they do not, the
-    /// index of the key is made faster when they are there.
+    /// Whether rows lie in the order of their primary key, which therefore has to be there before the rows. Where they
+    /// do not, the index of the key is made faster when they are there.
     pub has_keys_from_the_start: bool,
     /// What makes a column be compared byte by byte.
     pub bytes_collation: &'static str,
@@ -54,12 +54,13 @@ pub static POSTGRES: Dialect = Dialect {
     settings: &[
         // Statements are planned once.
         ("plan_cache_mode", "force_generic_plan"),
-        // Each row is found by an index. A plan that reads whole tables, as looks good for small ones, would make serializable
-        // transactions conflict with everybody.
+        // Each row is found by an index. A plan that reads whole tables, as looks good for small ones, would make
+        // serializable transactions conflict with everybody.
         ("enable_seqscan", "off"),
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
-        // A scan by way of a bitmap does not tell the index which of its entries are dead, and a row that is updated all the time has many.
+        // A scan by way of a bitmap does not tell the index which of its entries are dead, and a row that is updated
+        // all the time has many.
         ("enable_bitmapscan", "off"),
         ("jit", "off"),
     ],
@@ -99,8 +100,9 @@ const ROWS_BY_KEY: Dialect = Dialect {
 };
 
 impl Dialect {
-    /// The statement that makes deliveries of a warehouse wait for each other, where they have to: read committed gives a delivery
-    /// that waited for another one the orders as they were before, and it would find none in place of the next.
+    /// The statement that makes deliveries of a warehouse wait for each other, where they have to: read committed gives
+    /// a delivery that waited for another one the orders as they were before, and it would find none in place of the
+    /// next.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
     }

@@ -1,5 +1,6 @@
-//! Loads a part in one transaction, together with the note that it is loaded: by one COPY, or by an INSERT for each row, which shows
-//! what the COPY saves. A loader that is dropped closes its connection, and the server forgets what it sent.
+//! Loads a part in one transaction, together with the note that it is loaded: by one COPY, or by an INSERT for each
+//! row, which shows what the COPY saves. A loader that is dropped closes its connection, and the server forgets what it
+//! sent.
 
 use super::columns;
 use super::tables::note_part;
@@ -10,8 +11,8 @@ use crate::wire::{self, SYNC, Statement};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
 
-/// The loader sends this number of rows and then reads their answers. An answer is about 30 bytes, and until the loader reads them all
-/// answers must fit into the buffer of the socket.
+/// The loader sends this number of rows and then reads their answers. An answer is about 30 bytes, and until the loader
+/// reads them all answers must fit into the buffer of the socket.
 const ROWS_UNANSWERED: u32 = 256;
 
 /// Takes the rows of a part as the data of a COPY.

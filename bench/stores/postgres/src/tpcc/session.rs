@@ -1,8 +1,8 @@
-//! One thread's transactions: one at a time on each of its connections. All connections are waited for together, so a thread has as
-//! many transactions under way as it has connections.
+//! One thread's transactions: one at a time on each of its connections. All connections are waited for together, so a
+//! thread has as many transactions under way as it has connections.
 //!
-//! A transaction that conflicts with another one is rolled back and given back as one that may succeed again. Its terminal waits for a
-//! random part of a bound that doubles with each attempt, while others use the connection.
+//! A transaction that conflicts with another one is rolled back and given back as one that may succeed again. Its
+//! terminal waits for a random part of a bound that doubles with each attempt, while others use the connection.
 
 use super::statements::Statements;
 use super::work::{Next, Work};
@@ -150,7 +150,8 @@ impl<'s> Transactions<'s> {
 }
 
 impl Line {
-    /// A round trip has ended. The result of the transaction, unless another round trip was put into the connection's outbox.
+    /// A round trip has ended. The result of the transaction, unless another round trip was put into the connection's
+    /// outbox.
     fn after_round(
         &mut self,
         is_idle: bool,

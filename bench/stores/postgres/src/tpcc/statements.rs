@@ -1,8 +1,8 @@
 //! The statements of transactions. Each connection prepares all of them, and `work` says which are sent together.
 //!
-//! A statement does as much as the server can do without an answer of ours, so that a transaction is one round trip, and a new order
-//! two. Values that depend on others are computed where the row is written, which holds at every isolation level: read committed looks
-//! at the newest version of a row that it waited for.
+//! A statement does as much as the server can do without an answer of ours, so that a transaction is one round trip,
+//! and a new order two. Values that depend on others are computed where the row is written, which holds at every
+//! isolation level: read committed looks at the newest version of a row that it waited for.
 //!
 //! ```text
 //!                 round trip 1                                        round trip 2
@@ -13,8 +13,9 @@
 //! stock level     BEGIN READ ONLY; lines and stock; COMMIT
 //! ```
 //!
-//! With functions of the server, each transaction is one round trip that calls one function. Behind that of a new order comes a second
-//! one, which fails if an item was missing: so the rows of the first are there, and what it wrote is not.
+//! With functions of the server, each transaction is one round trip that calls one function. Behind that of a new order
+//! comes a second one, which fails if an item was missing: so the rows of the first are there, and what it wrote is
+//! not.
 //!
 //! The constant rows of a simulation have the types of the real ones, and as many come.
 

@@ -1,8 +1,8 @@
 //! The statements that make, note, index and remove the tables.
 //!
-//! Two tables of our own say what the database is: `tpcc_about` keeps what it was made with, `tpcc_parts` which parts are loaded.
-//! `tpcc_about` comes first and goes last, so that tables which a crash leaves are known as ours where a server does not make and
-//! remove tables in transactions.
+//! Two tables of our own say what the database is: `tpcc_about` keeps what it was made with, `tpcc_parts` which parts
+//! are loaded. `tpcc_about` comes first and goes last, so that tables which a crash leaves are known as ours where a
+//! server does not make and remove tables in transactions.
 
 use super::columns::{self, BYTES_COLLATION};
 use super::dialect::Dialect;
@@ -92,7 +92,8 @@ pub fn make_indexes(dialect: &Dialect) -> [String; 3] {
     ]
 }
 
-/// The rows of a warehouse, whose number is the parameter, in the order of their keys; of payments, in the order of customers.
+/// The rows of a warehouse, whose number is the parameter, in the order of their keys; of payments, in the order of
+/// customers.
 pub fn rows(table: Table) -> String {
     let (names, name) = (columns::names(table), table.name());
     let (warehouse, order) = match table {

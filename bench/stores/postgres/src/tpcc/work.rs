@@ -1,5 +1,5 @@
-//! A transaction under way on a connection: which statements go out together, what their rows say, and what the terminal shows. It
-//! knows no socket. Its memory is used again, so that a transaction allocates nothing.
+//! A transaction under way on a connection: which statements go out together, what their rows say, and what the
+//! terminal shows. It knows no socket. Its memory is used again, so that a transaction allocates nothing.
 
 use super::columns::{MICROS_2000, bytes, int, long, optional_int, signed_int, text};
 use super::options::Form;

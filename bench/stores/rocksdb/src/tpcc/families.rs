@@ -1,4 +1,5 @@
-//! The column families: one for each of the nine tables and of the two indexes. Keys and values are those of `tpcc::encoding`.
+//! The column families: one for each of the nine tables and of the two indexes. Keys and values are those of
+//! `tpcc::encoding`.
 //!
 //! ```text
 //!   customer, stock      length of the first part (2 bytes, little-endian), first part, second part
@@ -6,8 +7,8 @@
 //!   an index             nothing: the entry is the key, which ends with the number of the row
 //! ```
 //!
-//! RocksDB has no columns. A row of two parts is one value, since transactions read more rows of these tables than they write, and two
-//! column families would want two searches for each.
+//! RocksDB has no columns. A row of two parts is one value, since transactions read more rows of these tables than they
+//! write, and two column families would want two searches for each.
 
 use super::Db;
 use ::tpcc::Table;

@@ -1,9 +1,10 @@
-//! The nine tables in SQL: how they are made, and how rows become parameters of statements and come out of results. Money is in cents,
-//! rates are in ten-thousandths, times are microseconds: all numbers are integers.
+//! The nine tables in SQL: how they are made, and how rows become parameters of statements and come out of results.
+//! Money is in cents, rates are in ten-thousandths, times are microseconds: all numbers are integers.
 //!
-//! A table whose key has several columns is a tree of its rows in the order of that key (`WITHOUT ROWID`). What transactions read most
-//! stands before what they read seldom, because a row is decoded from its beginning. Payments are numbered for their key: it makes
-//! each the last of its warehouse, and the check reads those of a warehouse together.
+//! A table whose key has several columns is a tree of its rows in the order of that key (`WITHOUT ROWID`). What
+//! transactions read most stands before what they read seldom, because a row is decoded from its beginning. Payments
+//! are numbered for their key: it makes each the last of its warehouse, and the check reads those of a warehouse
+//! together.
 
 use super::super::broken;
 use ::tpcc::schema::{Address, Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
@@ -94,7 +95,8 @@ pub fn select_all(table: Table) -> &'static str {
     }
 }
 
-/// Inserts `row` by a statement of [`insert`]. `number` tells a payment from others of the same warehouse at the same time.
+/// Inserts `row` by a statement of [`insert`]. `number` tells a payment from others of the same warehouse at the same
+/// time.
 pub fn run_insert(statement: &mut Statement<'_>, row: Row<'_>, number: u64) -> Result<(), Failure> {
     let mut to = Parameters { statement, at: 0 };
     match row {

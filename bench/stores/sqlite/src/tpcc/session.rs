@@ -1,8 +1,8 @@
-//! One thread's transactions, on a connection of its own. A transaction that writes begins with the lock of all writers, so that none
-//! conflicts; one that reads only sees the last commit before it.
+//! One thread's transactions, on a connection of its own. A transaction that writes begins with the lock of all
+//! writers, so that none conflicts; one that reads only sees the last commit before it.
 //!
-//! SQLite syncs its log once for each commit. With `group` a session lets several of its transactions share one: each is a savepoint
-//! of a transaction of SQLite, and they are answered once that is committed.
+//! SQLite syncs its log once for each commit. With `group` a session lets several of its transactions share one: each
+//! is a savepoint of a transaction of SQLite, and they are answered once that is committed.
 
 use super::Sqlite;
 use super::columns::{Columns, Read, as_sql, insert, run_insert};

@@ -1,5 +1,5 @@
-//! The rows of a database at one moment. A connection reads for one thread at a time, so there are as many as processors; no writer
-//! commits between the moments at which they begin, so that all of them read the same state.
+//! The rows of a database at one moment. A connection reads for one thread at a time, so there are as many as
+//! processors; no writer commits between the moments at which they begin, so that all of them read the same state.
 
 use super::Sqlite;
 use super::columns::{self, Columns, Read};

@@ -28,8 +28,8 @@ pub fn disturb(store: &dyn Store) -> Result<(), String> {
     session.call(&request, &mut reply).and_then(|_| session.finish()).map_err(|failure| failure.to_string())
 }
 
-/// Does `what` on `store` until `is_over`. Sets `stop` when the window is to end because of it: at an error, and `after`
-/// the end of a compaction, and at the end of the building of an index.
+/// Does `what` on `store` until `is_over`. Sets `stop` when the window is to end because of it: at an error, and
+/// `after` the end of a compaction, and at the end of the building of an index.
 pub fn run(
     store: &dyn Store,
     what: Beside,

@@ -1,5 +1,5 @@
-//! Overwrites of rows, with the bytes that they cause. What the store has still to do when the window ends is left undone, so
-//! that the bytes are those of the window.
+//! Overwrites of rows, with the bytes that they cause. What the store has still to do when the window ends is left
+//! undone, so that the bytes are those of the window.
 
 use super::super::disk;
 use super::super::orders::{Answer, Beside, Overwrite, Overwritten, Sample};

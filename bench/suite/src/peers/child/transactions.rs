@@ -1,6 +1,6 @@
-//! Transactions in a closed loop: a get and a put, or increments of counters; and durable puts, of which some are in flight. What
-//! a thread does between two of them is next to nothing, so that ways to do the same can be compared: it draws a row and looks at the
-//! clock, which takes some 25 ns where an operation takes a microsecond or more.
+//! Transactions in a closed loop: a get and a put, or increments of counters; and durable puts, of which some are in
+//! flight. What a thread does between two of them is next to nothing, so that ways to do the same can be compared: it
+//! draws a row and looks at the clock, which takes some 25 ns where an operation takes a microsecond or more.
 //!
 //! Increments are counted by the clients and by the counters. If the two differ, the measurement fails.
 

@@ -1,4 +1,5 @@
-//! What all parts of the report share: the engines of this binary, their filled databases, and processes that open them.
+//! What all parts of the report share: the engines of this binary, their filled databases, and processes that open
+//! them.
 
 use super::{MIB, ROW_BYTES};
 use crate::args::PeersArgs;
@@ -97,7 +98,8 @@ impl Ground {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
         }
         let place = place(args.dir.as_deref(), "bench-cold")?;
-        // redb takes half again as much as its rows; while one is made, or rewritten, there is a second copy of its rows.
+        // redb takes half again as much as its rows; while one is made, or rewritten, there is a second copy of its
+        // rows.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
         check_room(&place, (databases + 2) * scale.records * 150)?;
         let mut ground =
@@ -188,7 +190,8 @@ impl Ground {
         Ok(peer)
     }
 
-    /// Processes for `engines` as [`Ground::start`] makes them. An error is reported in `table`, and then nothing is measured. What the system cached of the files for processes before is forgotten: it would be beyond the limit.
+    /// Processes for `engines` as [`Ground::start`] makes them. An error is reported in `table`, and then nothing is
+    /// measured. What the system cached of the files for processes before is forgotten: it would be beyond the limit.
     pub fn start_all(&mut self, engines: &[(ColdEngine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
         let mut peers = Vec::new();
         if let Err(error) = disk::forget(self.place.path()) {

@@ -1,8 +1,10 @@
-//! Increments of counters by several threads, each in a transaction that is begun again until it commits. Rates are of increments
-//! that were committed, and the counters are added up afterwards: an increment that was lost makes the engine fail.
+//! Increments of counters by several threads, each in a transaction that is begun again until it commits. Rates are of
+//! increments that were committed, and the counters are added up afterwards: an increment that was lost makes the
+//! engine fail.
 //!
-//! Larch's side is `Database::transact`. RocksDB has no such function: its side is a loop of a transaction with `get_for_update`,
-//! which waits after a conflict as `transact` does. Only `transact` reserves the key after eight conflicts.
+//! Larch's side is `Database::transact`. RocksDB has no such function: its side is a loop of a transaction with
+//! `get_for_update`, which waits after a conflict as `transact` does. Only `transact` reserves the key after eight
+//! conflicts.
 
 use super::super::orders::{Deed, Order, Sample};
 use super::super::table::{Against, Goal, Row, Table};

@@ -1,5 +1,5 @@
-//! Overwrites at a fixed rate: without a secondary index, while one is built over all rows, and without it again. The values that are
-//! written decide the keys of the index, so each write that meets the index also changes it.
+//! Overwrites at a fixed rate: without a secondary index, while one is built over all rows, and without it again. The
+//! values that are written decide the keys of the index, so each write that meets the index also changes it.
 //!
 //! RocksDB has no secondary indexes.
 

@@ -1,4 +1,5 @@
-//! An explained read is the read: what it says is what the counters say, and what they say is what they say of the read.
+//! An explained read is the read: what it says is what the counters say, and what they say is what they say of the
+//! read.
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};

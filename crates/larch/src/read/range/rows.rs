@@ -42,8 +42,8 @@ const MOST_BATCH_ROWS: usize = 1024;
 /// The rows of a key range.
 pub(crate) struct RangeRows {
     loader: RowLoader,
-    /// The keys of the rows that are left. Each row that is given moves one of the bounds; those that are followed move it
-    /// when they are followed no more.
+    /// The keys of the rows that are left. Each row that is given moves one of the bounds; those that are followed move
+    /// it when they are followed no more.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
@@ -155,7 +155,8 @@ impl RangeRows {
         self.loader.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// From now on the rows between other bounds, at the same version and with the same session. There must be no limit.
+    /// From now on the rows between other bounds, at the same version and with the same session. There must be no
+    /// limit.
     pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         debug_assert!(!self.limit.is_set(), "a limit counts the rows of one range");
         self.abandon();
@@ -263,8 +264,8 @@ impl RangeRows {
         }
     }
 
-    /// Hands the row that was reached without merging to `each`, and the rows of its page that follow, up to the limit, and
-    /// while there is no newer view. What `each` broke with, if it did.
+    /// Hands the row that was reached without merging to `each`, and the rows of its page that follow, up to the limit,
+    /// and while there is no newer view. What `each` broke with, if it did.
     #[inline]
     fn run_followed<B>(&mut self, each: &mut impl FnMut(RowRef<'_>) -> ControlFlow<B>) -> Option<B> {
         let Self { loader, following, limit, ended, .. } = self;
@@ -283,8 +284,8 @@ impl RangeRows {
         broken.flatten()
     }
 
-    /// The next row, and those after it that lie in its page and need no merging, `most` in all at most and one at least. It waits
-    /// for pages.
+    /// The next row, and those after it that lie in its page and need no merging, `most` in all at most and one at
+    /// least. It waits for pages.
     pub fn next_batch(&mut self, direction: Direction, most: usize) -> Result<Option<RowBatch<'_>>> {
         if !self.reach_followed(direction) {
             return Ok(self.next_found(direction)?.map(RowBatch::one));
@@ -389,8 +390,8 @@ impl RangeRows {
         }
     }
 
-    /// As [`RangeRows::poll`], as a future. It can be dropped at any time; then no row was given, and no future waits any
-    /// more.
+    /// As [`RangeRows::poll`], as a future. It can be dropped at any time; then no row was given, and no future waits
+    /// any more.
     pub async fn wait_async<T>(
         &mut self,
         direction: Direction,
@@ -526,7 +527,8 @@ impl RangeRows {
         Some(taken)
     }
 
-    /// Goes to the next row, if it needs no merging. It is part of its callers, because each row of a scan goes through it.
+    /// Goes to the next row, if it needs no merging. It is part of its callers, because each row of a scan goes through
+    /// it.
     #[inline(always)]
     fn reach_followed(&mut self, direction: Direction) -> bool {
         let Self { loader, following: Some(following), ended, .. } = self else { return false };
@@ -576,7 +578,8 @@ impl RangeRows {
         self.count_given(1);
     }
 
-    /// There is a newer view than that in which rows were followed: releases the older one. False if the table was dropped.
+    /// There is a newer view than that in which rows were followed: releases the older one. False if the table was
+    /// dropped.
     #[cold]
     fn renew_followed(&mut self, newest: u64) -> bool {
         let Self { loader, following: Some(following), ends, .. } = self else { return false };

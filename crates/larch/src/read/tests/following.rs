@@ -1,5 +1,5 @@
-//! Rows that a range takes from their pages without merging are the rows of its version, whatever lies in other sources, from
-//! whichever end they are taken, and whatever happens between two of them.
+//! Rows that a range takes from their pages without merging are the rows of its version, whatever lies in other
+//! sources, from whichever end they are taken, and whatever happens between two of them.
 
 use super::forms::{Borrowed, Held, batch, next, open_held, together};
 use super::*;
@@ -35,8 +35,8 @@ fn change(rng: &mut StdRng, table: &Table, model: &mut Model, key: Vec<u8>) {
     }
 }
 
-/// Most rows in the deepest level; above it and in memory some in clusters and some anywhere. No range erases. What some
-/// snapshots show, the newest last.
+/// Most rows in the deepest level; above it and in memory some in clusters and some anywhere. No range erases. What
+/// some snapshots show, the newest last.
 fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -62,8 +62,8 @@ fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Mo
     shown
 }
 
-/// Rows of five files and of memory, where they are few or many, lie between each other; many keys are in several, erased in
-/// some, and ranges are erased in some. What some snapshots show, the newest last.
+/// Rows of five files and of memory, where they are few or many, lie between each other; many keys are in several,
+/// erased in some, and ranges are erased in some. What some snapshots show, the newest last.
 pub(super) fn interleaved(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -101,8 +101,9 @@ fn rows_that_follow_in_the_pages_of_several_files_are_those_of_a_model() {
     check_followed(interleaved, [3, 4]);
 }
 
-/// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. Of the rows that are
-/// lent, at least one in `one_in` must come from a streak: of rows in the main group, and of rows with parts beside it.
+/// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. Of the rows
+/// that are lent, at least one in `one_in` must come from a streak: of rows in the main group, and of rows with parts
+/// beside it.
 fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Model)>, one_in: [u64; 2]) {
     let mut total = [Borrowed::default(), Borrowed::default()];
     for seed in 0..8 {
@@ -190,8 +191,8 @@ fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Mo
     }
 }
 
-/// An idle range keeps the page that it follows, and neither files nor memory of an old view; a new view in the middle of a
-/// page does not end what it follows.
+/// An idle range keeps the page that it follows, and neither files nor memory of an old view; a new view in the middle
+/// of a page does not end what it follows.
 #[test]
 fn a_range_in_the_middle_of_a_page_keeps_that_page_alone() {
     let disk = SimDisk::new(1);

@@ -1,5 +1,6 @@
-//! The forms of a read — one that waits, one that says that it would fault, a future — give the same rows, whichever of them
-//! takes the next, whatever is in memory, while files and memory change; and one that is dropped leaves nothing behind.
+//! The forms of a read — one that waits, one that says that it would fault, a future — give the same rows, whichever of
+//! them takes the next, whatever is in memory, while files and memory change; and one that is dropped leaves nothing
+//! behind.
 
 use super::*;
 use crate::base::bounds;
@@ -29,8 +30,8 @@ pub(super) fn open_held(disk: &Arc<SimDisk>, cache_bytes: u64, seed: u64) -> Hel
     Held { reads, db }
 }
 
-/// Rows that were given as borrowed ones, those of them that needed no merging, and those that were given beside others in a
-/// batch.
+/// Rows that were given as borrowed ones, those of them that needed no merging, and those that were given beside others
+/// in a batch.
 #[derive(Default)]
 pub(super) struct Borrowed {
     pub rows: u64,
@@ -73,8 +74,8 @@ fn given(row: Option<(crate::Key, Parts)>) -> Next {
     row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
 }
 
-/// The next rows, up to a hundred, handed over in one call; `None` at the end if there are fewer. Now and then something happens
-/// between two of them.
+/// The next rows, up to a hundred, handed over in one call; `None` at the end if there are fewer. Now and then
+/// something happens between two of them.
 pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direction, happen: &dyn Fn()) -> Vec<Next> {
     let most = rng.random_range(1..=100);
     let mut given = Vec::new();
@@ -175,8 +176,8 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 reads.step();
             };
             let mut now = shown.last().expect("the newest").1.clone();
-            // Something written, and now and then a flush. Both may compact, on a machine without threads, and so wait for
-            // memory that a reader half done on the same thread would have.
+            // Something written, and now and then a flush. Both may compact, on a machine without threads, and so wait
+            // for memory that a reader half done on the same thread would have.
             let mut happen = |rng: &mut StdRng| match rng.random_range(0..60) {
                 0..8 => super::change(rng, &table, &mut now, true),
                 8 => {

@@ -1,5 +1,5 @@
-//! A cursor stands where one over a model does, in whichever form it is moved, whatever is in memory, and while files and memory
-//! change; and a move that is not done leaves it where it was.
+//! A cursor stands where one over a model does, in whichever form it is moved, whatever is in memory, and while files
+//! and memory change; and a move that is not done leaves it where it was.
 
 use super::forms::{Held, open_held};
 use super::*;

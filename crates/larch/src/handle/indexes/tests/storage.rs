@@ -1,4 +1,5 @@
-//! What becomes of indexes when a database is opened again, by another program or another release, and when tables change.
+//! What becomes of indexes when a database is opened again, by another program or another release, and when tables
+//! change.
 
 use super::*;
 use crate::write::not_committed::NotCommitted;

@@ -1,5 +1,5 @@
-//! Erased rows in a database that is left alone: background work takes them away, and what a seek reads is counted. The machine
-//! has no threads, so background work is done when the test drives it.
+//! Erased rows in a database that is left alone: background work takes them away, and what a seek reads is counted. The
+//! machine has no threads, so background work is done when the test drives it.
 
 use super::*;
 use crate::Readable;

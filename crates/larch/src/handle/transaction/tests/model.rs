@@ -1,4 +1,5 @@
-//! Random transactions against a sorted map: one transaction with savepoints, whatever lies in memory, in files or nowhere.
+//! Random transactions against a sorted map: one transaction with savepoints, whatever lies in memory, in files or
+//! nowhere.
 
 use super::*;
 use crate::base::record::tests::seeds;

@@ -64,7 +64,8 @@ fn after_eight_conflicts_the_keys_are_reserved_and_the_work_is_done() {
     let done: Result<usize> = db.transact(|tx| {
         reserved.push(db.core().writes.reserved.count());
         increment(tx, &table, "a")?;
-        // Another commit comes between each of the first twelve attempts, whatever is reserved: here no thread may wait.
+        // Another commit comes between each of the first twelve attempts, whatever is reserved: here no thread may
+        // wait.
         if reserved.len() <= 12 {
             table.insert("a", [0; 8])?;
         }
@@ -92,7 +93,8 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         let done: Result<()> = db.transact(|tx| {
             attempts += 1;
             let rows = tx.iter(&table).count();
-            // Two commits of the other thread end meanwhile, of which the second one has begun here, unless it has to wait.
+            // Two commits of the other thread end meanwhile, of which the second one has begun here, unless it has to
+            // wait.
             let begun = commits.load(Ordering::SeqCst);
             while commits.load(Ordering::SeqCst) < begun + 2 && !holds() {
                 thread::yield_now();
