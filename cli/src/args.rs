@@ -1101,8 +1101,8 @@ pub struct KeyRange {
     /// Key to stop before
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
-    /// Keys that start with this; a tab after a column says that it is complete. Of a tuple (17) are whole fields, and
-    /// in (17, "Bo"..) the last one goes on
+    /// Keys that start with this; a tab after a column says that it is complete. In a tuple, (17) has whole fields, and
+    /// in (17, "Bo"..) the last field goes on
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub prefix: Option<OsString>,
     #[command(flatten)]

@@ -286,7 +286,7 @@ fn statistics(sst: &Arc<Sst>, source: &Resident) {
     }
 }
 
-/// Takes so many bytes and no more.
+/// Takes a limited number of bytes and no more.
 struct Sink {
     room: usize,
 }

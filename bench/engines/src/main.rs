@@ -19,19 +19,19 @@ const ENGINES: &[Scheme] = &[
     store_cassandra::SCHEME,
 ];
 
-/// Of these, those whose rows can be accessed.
+/// The engines whose rows can be accessed.
 const ROW_ACCESS: &[row_access::Scheme] = &[
     #[cfg(feature = "sqlite")]
     store_sqlite::ROW_ACCESS,
 ];
 
-/// Of these, those of rows in partitions.
+/// The engines that have rows in partitions.
 const PARTITIONS: &[kv::Scheme] = &[
     #[cfg(feature = "cassandra")]
     store_cassandra::PARTITIONS,
 ];
 
-/// Of these, those that TPC-C runs on.
+/// The engines on which TPC-C runs.
 const TPCC: &[tpcc::Scheme] = &[
     #[cfg(feature = "rocksdb")]
     store_rocksdb::TPCC,

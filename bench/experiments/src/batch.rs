@@ -225,7 +225,7 @@ const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 
 fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
     let of = |batch, side| rates(ground, size, batch, side);
-    // Of each repeat by itself, so that other load on the machine changes both sides of a ratio.
+    // Each repeat has its own ratio, so that other load on the machine changes both sides of a ratio.
     let ratio = |batch, other| {
         let ratios: Vec<f64> =
             of(batch, Side::Larch).iter().zip(of(batch, other)).map(|(ours, other)| ours / other).collect();
@@ -311,7 +311,7 @@ const ABOUT: [&str; 5] = [
      the other.",
 ];
 
-/// Of the results on ybio's page: 5 % and 10 % of the rows were updated.
+/// The results on ybio's page in which 5 % and 10 % of the rows were updated.
 const PUBLISHED: [[&str; 3]; 9] = [
     ["1", "563", "10 %"],
     ["10", "4,962", "10 %"],

@@ -120,8 +120,8 @@ fn measure(warehouses: u32, size: &Size, scratch: &Scratch) -> Result<Ran, Failu
     })
 }
 
-/// Clients of the document: what they are, MB of memory for a warehouse, warehouses for a core. Of the first the cores
-/// are not said.
+/// Clients of the document: what they are, MB of memory for a warehouse, warehouses for a core. The document does not
+/// say the cores of the first client.
 const PUBLISHED: [(&str, f64, Option<f64>); 2] =
     [("BenchBase, a thread for each terminal", 40.0, None), ("the document's own, virtual threads", 6.0, Some(1000.0))];
 

@@ -45,7 +45,7 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// Threads of the pool that all databases share.
 const THREADS: usize = 2;
 
-/// What so many databases took.
+/// What a number of databases took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     /// To open all of them.

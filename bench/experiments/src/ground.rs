@@ -57,7 +57,7 @@ struct Cell {
 }
 
 impl Ground {
-    /// Of experiment `name`, whose databases take so many bytes at most.
+    /// The ground of experiment `name`, whose databases take `most_bytes` bytes at most.
     ///
     /// # Errors
     ///

@@ -112,14 +112,14 @@ struct Size {
     group_rows: u64,
     page_bytes: u64,
     node_bytes: u64,
-    /// Of the pages of a file.
+    /// Bytes of the pages of a file.
     file_bytes: u64,
     /// Rows that are loaded one by one to time it.
     load_rows: u64,
     repeats: u64,
     /// The longest scan of workload E.
     scan_rows: u64,
-    /// Of the six workloads.
+    /// Repeats of the six workloads.
     mixed_repeats: u64,
     until: Until,
     /// Gets whose instructions are counted; 0: none.
@@ -212,7 +212,7 @@ impl Size {
         Widening::new(self.groups())
     }
 
-    /// Of the databases, while they are made.
+    /// The most bytes that the databases take while they are made.
     fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
         // A page stores what its keys share once.
         let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);

@@ -25,7 +25,7 @@ pub enum Ending {
 /// What a figure is to be, and what it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// Of what.
+    /// What the outcome is about.
     pub what: String,
     /// What it is to be.
     pub bound: Bound,

@@ -30,7 +30,7 @@ const KEY_BYTES: u64 = 24;
 struct Form {
     page: u64,
     node: u64,
-    /// Of the deepest level.
+    /// Bytes of a file of the deepest level.
     file: u64,
 }
 
@@ -133,7 +133,7 @@ const DEPTHS: [usize; 2] = [1, THREADS];
 /// How much is measured.
 struct Size {
     rows: u64,
-    /// Of a load that is timed.
+    /// Rows of a load that is timed.
     load_rows: u64,
     repeats: u64,
     until: Until,
@@ -171,7 +171,7 @@ impl Size {
         (self.row_bytes() / 16).clamp(MIB, 64 * MIB)
     }
 
-    /// Of the databases, while one more is loaded.
+    /// The most bytes that the databases take while one more is loaded.
     fn most_bytes(&self) -> u64 {
         let row_bytes = 11 * (KEY_BYTES + FIELDS * FIELD_BYTES) / 10;
         (Form::all().len() as u64 + 1) * self.rows * row_bytes + 6 * self.load_rows * row_bytes + 64 * MIB

@@ -129,11 +129,11 @@ pub struct Level {
 
 /// Stored pages begin at multiples of this.
 const BLOCK_BYTES: u64 = 4096;
-/// Of a data page: its header, what stands before the rows, and the end of the last row.
+/// The head of a data page: its header, what stands before the rows, and the end of the last row.
 const PAGE_HEAD_BYTES: u64 = 42;
 /// What a row takes in a page beside key and value: an offset, a tag and the length of its suffix.
 const ROW_BESIDE_BYTES: u64 = 4;
-/// Of a node: its header and what stands before the children.
+/// The head of a node: its header and what stands before the children.
 const NODE_HEAD_BYTES: u64 = 136;
 /// What a child takes in a node beside its separator: checksum, a sixteenth of a sample, and what its rows differ from
 /// a straight line.
@@ -144,7 +144,7 @@ const LAST_BYTES: f64 = 4.0;
 const HEAD_BYTES: f64 = 4.0;
 /// Where separators differ in length, each has its length and the place of its rest.
 const UNEQUAL_BYTES: f64 = 3.0;
-/// Of a filter page.
+/// The head of a filter page.
 const FILTER_HEAD_BYTES: u64 = 64;
 /// Bytes of a block of a filter.
 const FILTER_BLOCK_BYTES: u64 = 64;

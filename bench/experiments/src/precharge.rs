@@ -64,7 +64,7 @@ const COLD_BYTES: usize = 200;
 const LARGE_EVERY: u64 = 64;
 const LARGE_BYTES: usize = 6000;
 const KEY_BYTES: usize = 16;
-/// Of a row in the middle.
+/// Mean bytes of a row.
 const ROW_BYTES: u64 = (KEY_BYTES + HOT_BYTES + COLD_BYTES + 16) as u64 + LARGE_BYTES as u64 / LARGE_EVERY;
 /// Every 40th row is written again, and then every 70th, into files of level 0 that a read merges with the others.
 const REWRITTEN: [u64; 2] = [40, 70];
@@ -130,9 +130,9 @@ struct Shape {
 struct Measured {
     /// Median, from the beginning of the precharge to the last row.
     micros: f64,
-    /// Of a range, in the middle of all: rounds of waiting, those of the precharge included.
+    /// The median of the rounds of waiting for a range, with those of the precharge.
     rounds: f64,
-    /// Of them the precharge's.
+    /// The rounds of the precharge alone.
     precharge_rounds: f64,
     /// The most that one of them took.
     most_precharge_rounds: u64,

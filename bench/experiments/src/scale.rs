@@ -32,7 +32,8 @@ struct Size {
     value_bytes: u64,
     /// The fixed memory for pages: each point is measured with each.
     caches: &'static [u64],
-    /// Of the uppermost level below 0. An import writes files of the deepest level, which are four times as large.
+    /// Bytes of a file of the uppermost level below 0. An import writes files of the deepest level, which are four
+    /// times as large.
     file_bytes: u64,
     gets: u64,
     repeats: u64,
@@ -72,7 +73,7 @@ impl Size {
 }
 
 const KEY_BYTES: usize = 20;
-/// Of data pages and nodes.
+/// Bytes of a data page or a node.
 const PAGE_BYTES: u32 = 16 << 10;
 /// Rows of the tables that are only predicted.
 const PREDICTED: [u64; 3] = [1_000_000_000, 10_000_000_000, 100_000_000_000];

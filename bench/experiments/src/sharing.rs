@@ -38,7 +38,7 @@ const SIDES: [Sharing; 2] = [Sharing::Private, Sharing::Shared];
 struct Size {
     /// Few long rows, then many short ones.
     data: [Data; 2],
-    /// Of each side in each repeat.
+    /// The time of each side in each repeat.
     time: Duration,
     repeats: u64,
 }

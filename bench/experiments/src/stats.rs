@@ -32,8 +32,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// Up to so many buckets, files that lie over each other have a goal: the root of each has children that are small
-    /// enough.
+    /// Up to this number of buckets, files that lie over each other have a goal: the root of each has children that are
+    /// small enough.
     over_goal: u64,
     repeats: u64,
 }
@@ -70,7 +70,7 @@ const VALUE_BYTES: usize = 56;
 /// Small pages give a long list for few rows. They are compressed, because a page that is not takes 4 KiB of disk at
 /// least.
 const PAGE_BYTES: u32 = 256;
-/// Of a page, about.
+/// About the number of rows of a page.
 const PAGE_ROWS: u64 = 2;
 /// In which both indexes are counted: the size of a node.
 const NODE_BYTES: u32 = 16 << 10;
@@ -357,7 +357,7 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// So many pages of the size of a node.
+/// How many pages of the size of a node `bytes` are.
 fn pages(bytes: u64) -> f64 {
     bytes as f64 / f64::from(NODE_BYTES)
 }

@@ -21,8 +21,8 @@ pub struct Cost {
     pub system_nanos: u64,
     /// Processor time of the client threads, in nanoseconds. What an embedded store does in their calls is in it.
     pub client_nanos: u64,
-    /// Of it, in nanoseconds: what the client threads took to wait for a time, of their schedule, of a new attempt, or
-    /// their own. It is the client's own, and counted where it was spent.
+    /// The part of it, in nanoseconds, that the client threads took to wait for a time: that of their schedule, of a
+    /// new attempt, or their own. It belongs to the client, and is counted where it was spent.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Processor time of the thread that gathers results, in nanoseconds.

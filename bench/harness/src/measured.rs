@@ -201,7 +201,8 @@ pub struct Interval {
     pub retries: u64,
     /// Processor time of the client threads, in nanoseconds.
     pub client_nanos: u64,
-    /// Of it, in nanoseconds: what they took to wait for a time, of their schedule, of a new attempt, or their own.
+    /// The part of it, in nanoseconds, that they took to wait for a time: that of their schedule, of a new attempt, or
+    /// their own.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Threads that had not yet told what they did in it when it was shown, since they were waiting for the store. What

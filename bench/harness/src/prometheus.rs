@@ -48,7 +48,7 @@ struct Watched {
     retries: u64,
     client_nanos: u64,
     kinds: BTreeMap<String, Kind>,
-    /// Of the store, since it was opened.
+    /// What the store has counted since it was opened.
     counters: BTreeMap<String, u64>,
     gauges: BTreeSet<String>,
 }

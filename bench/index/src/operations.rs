@@ -34,9 +34,9 @@ pub enum Operation {
     Next,
     /// A range goes to the row before, over all files.
     Prev,
-    /// So many rows from a key on, over all files.
+    /// Reads this many rows from a key on, over all files.
     Read(u64),
-    /// The index is walked ahead of reading so many rows from a key on.
+    /// Walks the index ahead of reading this many rows from a key on.
     Precharge(u64),
     /// About how many rows and bytes a range has, in all files.
     Count,
@@ -278,7 +278,7 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size)
         }
         Counter::None(_) => None,
     };
-    // Of one operation, less what the loop around it takes.
+    // The instructions of one operation, without those of the loop around it.
     let instructions_of = |side: usize, i: usize| {
         let counts = instructions.as_ref()?;
         let at = |i: usize| counts[side * operations.len() + i] as f64 / operations[i].counted_probes() as f64;

@@ -122,7 +122,8 @@ pub enum Place {
 }
 
 impl Keys {
-    /// Of client `number` of `clients`. `favourites` are there for [`Workload::Zipfian`], made once for all clients.
+    /// The keys of client `number` of `clients`. `favourites` are there for [`Workload::Zipfian`], made once for all
+    /// clients.
     pub fn new(options: &Options, favourites: Option<&Favourites>, number: usize, clients: usize) -> Self {
         let shape = Shape {
             first_pk: options.partition_offset,

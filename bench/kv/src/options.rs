@@ -236,7 +236,7 @@ pub struct Options {
     pub start_timestamp: i64,
     /// How readers of a time series draw.
     pub distribution: Distribution,
-    /// Of everything that is drawn.
+    /// The seed of everything that is drawn.
     pub seed: u64,
 }
 

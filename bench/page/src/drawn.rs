@@ -30,7 +30,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Of a chart.
+    /// Draws a chart.
     pub fn of(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)]) -> Self {
         let mut places: Vec<Vec<f64>> = Vec::new();
         let mut lines = Vec::new();

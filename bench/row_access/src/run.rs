@@ -199,7 +199,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Of this session.
+    /// The run of this session.
     pub fn new(parameters: &RunParameters, manner: &Manner) -> Self {
         let random = Random::of_client(manner.seed, manner.session);
         Self { random, batch: parameters.batch_rows(), rows: parameters.tab_rows, compat: manner.compat }

@@ -47,7 +47,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Of a run as the harness returns it.
+    /// The ending of a run as the harness returns it.
     ///
     /// # Errors
     ///

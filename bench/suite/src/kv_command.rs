@@ -288,7 +288,7 @@ fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<St
     }
 }
 
-/// What a client costs by itself is measured with so many values at most.
+/// What a client costs by itself is measured with values of this many bytes at most.
 const NOOP_BYTES: u64 = 64 << 20;
 const NOOP_OPERATIONS: u64 = 500_000;
 

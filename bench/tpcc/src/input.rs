@@ -47,7 +47,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Of a database that was made so.
+    /// The input for a database that was made as `form` says.
     pub fn of(form: &Form) -> Self {
         Self { constants: Constants::of(form.seed), warehouses: form.warehouses }
     }

@@ -27,7 +27,7 @@ fn main() {
             1e3 / driven
         );
     }
-    // So many that neither comes to the end.
+    // These are enough that neither comes to the end.
     let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
     let alone = Ceiling::of(&mut load.client(0, 1), TIME);
     let driven = noop_nanos(&load, 1, None, OPERATIONS, &AtomicBool::new(false)).expect("it is measured");

@@ -230,7 +230,7 @@ struct ClientLines {
 }
 
 impl ClientLines {
-    /// Those of one of so many clients.
+    /// The lines of one of `clients` clients.
     fn new(log: &Arc<Log>, clients: usize) -> ClientLines {
         let began_nanos = log.began_nanos.get().copied().unwrap_or_default();
         let buffer_bytes = (BUFFERS_BYTES / clients.max(1)).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
@@ -290,7 +290,7 @@ impl<W: Workload> Workload for Noting<'_, W> {
 struct NotingClient<C> {
     client: C,
     lines: ClientLines,
-    /// Of the request at hand.
+    /// The kind of the request at hand.
     kind: Kind,
     /// When the first request of the operation was sent.
     began: Option<u64>,

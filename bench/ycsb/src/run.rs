@@ -59,7 +59,7 @@ impl Workload for Run {
 pub struct RunClient {
     hand: Hand,
     operation: Operation,
-    /// Of a read-modify-write: the read is over.
+    /// Whether the read of a read-modify-write is over.
     is_written: bool,
     key: Vec<u8>,
     /// What is read.
@@ -67,7 +67,7 @@ pub struct RunClient {
     /// What is written, unless it is the whole record.
     field: u32,
     rows: u64,
-    /// Of an insert.
+    /// The number of an insert.
     number: i64,
     value: Vec<u8>,
     record: Strings,

@@ -96,7 +96,7 @@ pub struct Operations {
     pub write_all_fields: bool,
     /// `core_workload_insertion_retry_limit`: new attempts of a load's insert that fails.
     pub insert_retries: u32,
-    /// `core_workload_insertion_retry_interval`: about so many seconds between them.
+    /// `core_workload_insertion_retry_interval`: about this many seconds between them.
     pub insert_retry_seconds: u32,
 }
 

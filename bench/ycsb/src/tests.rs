@@ -20,7 +20,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Memory {
     fields: usize,
     rows: Mutex<Map>,
-    /// Every so many puts one fails; 0: none.
+    /// One put in this many fails; with 0 none does.
     put_fails: u64,
     puts: AtomicU64,
 }

@@ -88,7 +88,7 @@ struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<String>,
     version: u64,
-    /// Of UTC.
+    /// The time in UTC.
     time: String,
     files: u64,
     bytes: u64,

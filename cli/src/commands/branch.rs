@@ -57,7 +57,7 @@ struct Report {
 #[derive(Serialize)]
 struct Listed {
     branch: String,
-    /// Of UTC.
+    /// The time in UTC.
     since: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<u64>,

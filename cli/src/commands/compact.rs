@@ -20,7 +20,7 @@ struct Report {
     file_bytes_before: u64,
     files: u64,
     file_bytes: u64,
-    /// Of the whole run, all tables together.
+    /// The time of the whole run, all tables together.
     seconds: f64,
 }
 

@@ -190,7 +190,7 @@ impl Cache {
 enum Found {
     /// No file, or a database without tables: a demo that was stopped at once.
     Nothing,
-    /// A demo of so many rows; none if it was stopped while they were made.
+    /// A demo of this many rows; it has none if it was stopped while they were made.
     Demo(u64),
 }
 

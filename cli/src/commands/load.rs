@@ -55,7 +55,7 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     let imported = layout.schema().filter(|_| !args.delete).map(|schema| schema.format);
     let mut rows = match (args.format, imported) {
         (Some(printed), _) => Rows::of_printed(Input::stdin(), printed, kept),
-        // Of TSV what is printed is what was imported.
+        // TSV is printed as it was imported.
         (None, None | Some(Format::Tsv)) => Rows::of_printed(Input::stdin(), ScanFormat::Tsv, kept),
         (None, Some(format)) => Rows::new(Input::stdin(), format, false, kept)?,
     };

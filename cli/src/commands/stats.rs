@@ -23,7 +23,7 @@ pub struct Stats {
     pub rows: Interval,
     /// Versions in files; a key in several files counts in each.
     pub stored_rows: u64,
-    /// Of these, those that say that a key was deleted.
+    /// The number of these rows that say that a key was deleted.
     pub erased_rows: u64,
     /// Older versions of rows, which files have beside these.
     pub history_rows: u64,
@@ -45,9 +45,9 @@ pub struct Stats {
     pub groups: Vec<Group>,
     /// Bytes of all indexes.
     pub index_bytes: u64,
-    /// Of these, trees.
+    /// The part of these bytes that is in trees.
     pub btree_bytes: u64,
-    /// Of these, flat lists.
+    /// The part of these bytes that is in flat lists.
     pub flat_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,
@@ -65,7 +65,7 @@ pub struct Stats {
     pub files: u64,
     /// Bytes of files.
     pub file_bytes: u64,
-    /// Of these, about those of rows that the table does not see. Sizes are of whole files.
+    /// About the part of these bytes that belongs to rows that the table does not see. Sizes are of whole files.
     pub unseen_bytes: u64,
     /// Levels that have files.
     pub levels: Vec<Level>,

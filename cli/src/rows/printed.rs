@@ -136,7 +136,7 @@ fn fields(schema: &Schema, text: &str) -> Result<Vec<Vec<u8>>, String> {
         match fields.get_mut(at) {
             Some(free @ None) => *free = Some(field),
             Some(Some(_)) => return Err(format!("column {name:?} is there twice; write it once")),
-            // Of as many members as columns one is missing if another one is too far.
+            // The members are as many as the columns, so if one stands too far, another is missing.
             None => return Err(format!("column {name:?} is there, and one before it is not; write all columns")),
         }
     }

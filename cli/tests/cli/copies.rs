@@ -75,7 +75,7 @@ fn a_damaged_backup_is_found_and_not_restored() {
     let session = Session::with(&["--format", "tsv"], rows(2_000));
     session.run(&["backup", "db", "kept"]).ok();
     assert!(session.run(&["verify-backup", "kept"]).ok().starts_with("no damage in 1 backup, "));
-    // Of the SSTs, the one that is in the database, too.
+    // The SST that is also in the database.
     let entries = std::fs::read_dir(session.path("kept/backup-1")).expect("it is there");
     let names = entries.map(|entry| entry.expect("one").file_name().into_string().expect("names are ASCII"));
     let is_copied = |name: &String| name.ends_with(".sst") && session.has(&format!("db/{name}"));

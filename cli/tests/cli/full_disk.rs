@@ -4,7 +4,7 @@
 
 use crate::session::{Ran, Session};
 
-/// Runs under a limit of so many KiB on every file.
+/// Runs under a limit of `kib` KiB on every file.
 fn run_limited(session: &Session, kib: u32, args: &[&str], input: &str) -> Ran {
     // In units of 512 bytes.
     let script = format!("ulimit -f {}; exec \"$0\" \"$@\"", kib * 2);

@@ -153,7 +153,7 @@ fn an_import_that_is_killed_never_was() {
     session.is_sound();
 }
 
-/// Kills after so many bytes; the input goes on, so the import is not at its end.
+/// Kills after `bytes` bytes; the input goes on, so the import is not at its end.
 fn kill_while_fed(child: &mut Child, input: &[u8], bytes: usize) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(&input[..bytes]).expect("larch reads");

@@ -403,7 +403,7 @@ fn seen(template: &Session, line: &str) -> Seen {
     copy(&template.path(""), &session.path(""));
     let ran = shell(&session, line);
     let out = String::from_utf8_lossy(&ran.out).into_owned();
-    // Of what the engine does, only how it was opened is the same each time.
+    // The lines about what the engine does differ each time, except how it was opened.
     let is_kept = |told: &&str| !line.contains("--verbose") || told.contains("opened ") || ran.code != Some(0);
     let err: String = ran.err.lines().filter(is_kept).flat_map(|told| [told, "\n"]).collect();
     (ran.code, timeless(&out) + &timeless(&err), session.names())

@@ -298,7 +298,7 @@ fn evict(sides: &Sides) -> Result<()> {
 }
 
 fn evict_file(file: &Path) -> Result<()> {
-    // Of GNU: tells the system that the pages of the file are not needed.
+    // An option of GNU `dd`: it tells the system that the pages of the file are not needed.
     let of = format!("of={}", file.display());
     let status = Command::new("dd")
         .args([&*of, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"])

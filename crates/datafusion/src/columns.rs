@@ -121,7 +121,7 @@ impl fmt::Display for BadColumns {
 impl std::error::Error for BadColumns {}
 
 impl Columns {
-    /// Of these sources.
+    /// The columns of these sources.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use larch::{Estimate, Key, RangeStats, Readable};
 
-/// Ranges of which each one's rows are counted. Of more, nothing is known beforehand.
+/// The rows of each range are counted for up to this many ranges. With more, nothing is known beforehand.
 const MAX_COUNTED_RANGES: usize = 64;
 
 /// An estimate whose upper bound exceeds its lower bound by at most this number of rows is replaced by an exact count.
@@ -28,7 +28,7 @@ pub struct Outline {
     pub partitions: Vec<Vec<KeyRange>>,
     /// How many of the first fields of the key have one value.
     pub pinned: usize,
-    /// Of all columns of the table.
+    /// The statistics of all columns of the table.
     pub statistics: Statistics,
 }
 

@@ -45,7 +45,7 @@ pub struct Work {
     pub source: Arc<TableSource>,
     /// Numbers of the columns.
     pub projection: Vec<usize>,
-    /// Of these columns.
+    /// The schema of these columns.
     pub schema: SchemaRef,
     /// In the order of the keys.
     pub ranges: Vec<KeyRange>,

@@ -33,9 +33,9 @@ use std::sync::Arc;
 pub struct LarchScan {
     source: Arc<TableSource>,
     spec: ScanSpec,
-    /// Of the columns that are read.
+    /// The schema of the columns that are read.
     schema: SchemaRef,
-    /// Of the columns that are read.
+    /// The statistics of the columns that are read.
     statistics: Arc<Statistics>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -237,7 +237,7 @@ impl ExecutionPlan for LarchScan {
         let is_whole = args.partition().is_none() || self.spec.partitions.len() == 1;
         match (is_whole, self.spec.fetch) {
             (true, None) => Ok(self.statistics.clone()),
-            // Of the rows up to a limit, the least and the greatest values are others.
+            // The rows up to a limit have other least and greatest values.
             (true, Some(fetch)) => {
                 let mut statistics = Statistics::new_unknown(&self.schema);
                 let most = fetch.saturating_mul(self.spec.partitions.len());

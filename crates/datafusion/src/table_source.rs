@@ -10,6 +10,6 @@ pub struct TableSource {
     pub table: Table,
     pub snapshot: Snapshot,
     pub columns: Columns,
-    /// Of all columns.
+    /// The schema of all columns.
     pub schema: SchemaRef,
 }

@@ -32,7 +32,7 @@ struct Target {
     names: Vec<String>,
     /// The numbers of the columns in the query.
     columns: Vec<usize>,
-    /// Of the fields that are encoded as a tuple.
+    /// The declaration of the fields that are encoded as a tuple.
     tuple: Declaration,
     kinds: Vec<Kind>,
     json: Node,

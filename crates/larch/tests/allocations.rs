@@ -45,7 +45,7 @@ fn least_bytes(mut work: impl FnMut(u32)) -> u64 {
     (0..20).map(|i| Thread::during(|| work(i)).1.bytes).min().expect("there are some")
 }
 
-/// Bytes that a commit and an install allocate among so many tables, each of which has rows in memory.
+/// Bytes that a commit and an install allocate among `tables` tables, each of which has rows in memory.
 fn bytes_with_tables(tables: u32) -> (u64, u64) {
     let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).reserve_bytes(0).open().expect("the disk works");

@@ -68,7 +68,7 @@ impl Patience {
         Ok(Patience { writes: Some(Duration::from_secs(seconds)), ..Patience::default() })
     }
 
-    /// How long one attempt may take that sends or brings so many bytes.
+    /// How long one attempt may take that sends or brings `bytes` bytes.
     pub fn attempt_with(&self, bytes: u64) -> Duration {
         self.attempt + Duration::from_secs(bytes / SLOWEST_LINE)
     }
@@ -117,7 +117,7 @@ impl Pauses {
         Pauses { wait: patience.first_wait, longest: patience.longest_wait }
     }
 
-    /// Those after so many attempts.
+    /// The pauses after `attempts` attempts.
     pub fn of_attempt(patience: &Patience, attempts: usize) -> Pauses {
         let doubled = u32::try_from(attempts.saturating_sub(1)).ok().and_then(|times| 2_u32.checked_pow(times));
         let wait = doubled.and_then(|times| patience.first_wait.checked_mul(times)).unwrap_or(patience.longest_wait);

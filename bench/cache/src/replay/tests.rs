@@ -33,8 +33,8 @@ fn recorded(text: &str) -> Recorded {
     Recorded { name: text.to_owned(), operations: 1, pages, events, live_bytes }
 }
 
-/// `expected` has a point for each page that is read and a letter for each that was there, as a cache of so many pages
-/// answers to `text`.
+/// Replays `text` on a cache of `pages` pages. `expected` has a point for each page that is read, and a letter for each
+/// page that was in the cache.
 fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
     let letters: Vec<char> = text.chars().filter(|letter| *letter != ' ').collect();
     let mut answers = String::new();

@@ -195,7 +195,7 @@ fn measure(
     })
 }
 
-/// Of the sizes from this one on, Larch is to read so many times the rows of the other side.
+/// From this size on, Larch is to read this many times the rows of the other side.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
 /// The tables of what was measured, and the goals.

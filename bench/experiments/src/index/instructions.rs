@@ -51,7 +51,7 @@ pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> 
 }
 
 impl Gets {
-    /// Of a database in `place`.
+    /// Counts the instructions of a database in `place`.
     pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
         // A leaf of the tree has thousands of rows, so that next to none is missed.
         let warming = (rows / 500).max(200);

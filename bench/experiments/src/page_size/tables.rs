@@ -307,7 +307,7 @@ fn five(cells: &[Cell], kind: &str) -> [Option<f64>; 5] {
 fn beside(seen: &Seen<'_>) -> Table {
     let mut rows = Vec::new();
     let numbers = |five: [Option<f64>; 5]| five.map(shown).join(" / ");
-    // Of times how many times shorter, of rates how many times more.
+    // A time has the factor by which it is shorter, a rate the factor by which it is greater.
     let gains = |large: [Option<f64>; 5], small: [Option<f64>; 5]| {
         let gain = |at: usize| {
             let pair = large[at].zip(small[at]);
@@ -357,7 +357,7 @@ fn row(name: String, cells: &[Cell], large: &[Cell], kinds: &[&str]) -> Vec<Stri
     row.extend([
         shown(middle(cells, Cell::per_second)),
         shown(ratio(cells, large, Cell::per_second)),
-        // Of times the other way around: how many times shorter.
+        // For times the ratio is the other way around: by which factor they are shorter.
         shown(ratio(large, cells, Cell::percentile_99)),
         shown(middle(cells, pages_each)),
         shown(middle(cells, |cell| kib(read_each(cell)))),

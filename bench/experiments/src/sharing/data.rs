@@ -19,7 +19,7 @@ pub struct Data {
     pub what: &'static str,
     /// How many rows there are.
     pub rows: u64,
-    /// Of each.
+    /// Bytes of each value.
     pub value_bytes: usize,
 }
 

@@ -66,7 +66,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// So many for each row.
+    /// `count` divided by the rows.
     pub fn a_row(&self, count: u64) -> f64 {
         count as f64 / self.rows.max(1) as f64
     }

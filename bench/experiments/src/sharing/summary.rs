@@ -138,7 +138,7 @@ fn chart(data: &Data, last: &[Side; 2]) -> Chart {
 }
 
 fn data_goals(data: &Data, pairs: &[[Side; 2]]) -> [Goal; 3] {
-    // Of each repeat by itself, so that other load on the machine changes both sides of a ratio.
+    // Each repeat has its own ratio, so that other load on the machine changes both sides of a ratio.
     let ratio = |of: &dyn Fn(&Side) -> f64| {
         median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>())
     };

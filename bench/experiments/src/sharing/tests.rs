@@ -6,7 +6,7 @@ use crate::sharing::readers::Sharing::{Private, Shared};
 use kit::Scratch;
 use os::sync::atomic::AtomicBool;
 
-/// So many reads of `data` by so many readers.
+/// The counts of `reads` reads of `data` by `readers` readers.
 fn counts(data: &Data, place: &Path, sharing: Sharing, readers: usize, reads: u64) -> Counts {
     let store = Readers::open(place, sharing, readers).expect("it was loaded");
     let plan = Plan { clients: readers, length: Length::Operations(reads), ..Plan::default() };

@@ -61,7 +61,7 @@ pub struct Machine {
 }
 
 impl Environment {
-    /// Of this process, which has its data in `place` or below. `version` is the program's.
+    /// Gathers the environment of this process, which has its data in `place` or below. `version` is the program's.
     pub fn gather(version: &str, place: &Path) -> Self {
         Self {
             version: version.to_owned(),

@@ -34,7 +34,7 @@ pub struct Used<'u> {
     pub operations: u64,
     /// Processor time of this process, in nanoseconds.
     pub process_nanos: u64,
-    /// Of it, in nanoseconds: the client's own, where that is known.
+    /// The client's own part of it, in nanoseconds, where that is known.
     pub own_nanos: Option<f64>,
     /// What the store used elsewhere.
     pub store: StoreUse,
@@ -72,8 +72,8 @@ const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
 
 impl Million {
-    /// Of a run, with what an operation costs the client on a store that does nothing, if that was measured, and what
-    /// an hour of a processor costs. Failed operations took their share, too.
+    /// The cost of a run, with what an operation costs the client on a store that does nothing, if that was measured,
+    /// and what an hour of a processor costs. Failed operations took their share, too.
     pub fn of(measured: &Measured, noop_nanos: Option<f64>, price: Option<f64>) -> Self {
         let cost = &measured.cost;
         let operations = measured.operations + measured.failed;

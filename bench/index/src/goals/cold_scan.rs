@@ -14,7 +14,7 @@ use std::time::Instant;
 const CACHE_BYTES: u64 = 1 << 30;
 /// An eighth of the cache and at most this, as a range takes.
 const WINDOW_BYTES: u64 = 128 << 20;
-/// Of keys and values of a row, in a page.
+/// Bytes of a row's key and value in a page.
 const ROW_BYTES: u64 = 24 + 150;
 /// Rounds of waiting, of a file of any size up to 2 GB: its windows, their doublings before, and the way down.
 const MOST_ROUNDS: u64 = 35;

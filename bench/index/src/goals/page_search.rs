@@ -45,7 +45,7 @@ struct Pages {
 #[derive(Default)]
 struct Packed {
     pages: Vec<Buffer>,
-    /// Of each row, its page.
+    /// The page of each row.
     page_of: Vec<u32>,
 }
 

@@ -5,9 +5,9 @@
 //! profile, on the very table of the driver; and in its modes `write` and `read`, which need a table of another shape
 //! but cost it less.
 //!
-//! Processor time is user and system time of the client, with connecting. Of cassandra-stress, what a run of a few
-//! operations takes is subtracted, for its start is not what is compared. Its assertions are off, although its own
-//! script has them on.
+//! Processor time is user and system time of the client, with connecting. What a run of a few operations takes is
+//! subtracted from the time of cassandra-stress, because its start is not compared. Its assertions are off, although
+//! its own script has them on.
 
 use crate::server::{Server, ServerOptions, StartError, jars, java, of_java, opened};
 use crate::store::Cassandra;

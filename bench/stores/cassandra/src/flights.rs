@@ -188,7 +188,7 @@ impl Asks {
         Ok(())
     }
 
-    /// A batch of so many rows. Rows of one partition are written all or none, also without a log of the batch.
+    /// A batch of `rows` rows. Rows of one partition are written all or none, also without a log of the batch.
     fn batch(&self, rows: usize) -> Rc<Batch> {
         let make = || {
             let mut batch = Batch::new(BatchType::Unlogged);

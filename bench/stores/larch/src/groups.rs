@@ -19,7 +19,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Rows of `fields` fields in so many groups.
+    /// Rows of `fields` fields in `groups` groups.
     pub fn new(fields: usize, groups: usize) -> Self {
         let spans: Vec<_> = (0..groups).map(|group| group * fields / groups..(group + 1) * fields / groups).collect();
         Self { parts: vec![Vec::new(); groups], spans, record: Strings::new() }
@@ -65,7 +65,7 @@ pub struct Grouped<'s> {
 }
 
 impl<'s> Grouped<'s> {
-    /// A session on `table`, whose rows have so many fields.
+    /// A session on `table`, whose rows have `fields` fields.
     pub fn new(table: &'s Table, fields: usize) -> Result<Self, Failure> {
         let groups = table.options().groups;
         let all = table.select(&groups).map_err(broken)?;

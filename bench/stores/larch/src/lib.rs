@@ -70,7 +70,7 @@ struct Larch {
     fields: usize,
     reads_flat_index: bool,
     write_buffer_bytes: u64,
-    /// Of a file of the uppermost level below 0.
+    /// Bytes of a file of the uppermost level below 0.
     file_bytes: u64,
     durability: Durability,
     compacts: bool,
@@ -188,7 +188,7 @@ struct TableForm {
 }
 
 impl TableForm {
-    /// Of a table whose rows have so many fields.
+    /// Takes the options of a table whose rows have `fields` fields.
     fn take(options: &mut Options, fields: usize) -> Result<Self, Failure> {
         let mut bytes = |name, most| match options.bytes(name, 0)? {
             0 => Ok(None),
@@ -239,7 +239,7 @@ impl TableForm {
         Ok(Self { page_bytes, node_bytes, groups, compression, index, filters })
     }
 
-    /// Of a new table.
+    /// The options of a new table.
     fn options(&self) -> TableOptions {
         let usual = TableOptions::default();
         let page_bytes = self.page_bytes.unwrap_or(usual.page_bytes);
@@ -363,7 +363,7 @@ impl Store for Larch {
         }
     }
 
-    /// What is written does not wait for reads, so many under way are of no use.
+    /// Writes do not wait for reads, so a large number of them under way is of no use.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
         Ok(Session::Blocking(match self.table.options().groups.len() {
             0 => Box::new(session(&self.table, self.fields)),
@@ -441,7 +441,7 @@ impl Store for Larch {
     }
 }
 
-/// A session on a table that is open already, whose rows have so many fields.
+/// A session on a table that is open already, whose rows have `fields` fields.
 pub fn session(table: &larch::Table, fields: usize) -> impl harness::Blocking + '_ {
     Records::new(Pairs { table }, fields)
 }

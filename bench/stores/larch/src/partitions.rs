@@ -232,7 +232,7 @@ enum Asked {
     /// Something that the store was not opened for; the function says what.
     Refused(fn() -> Failure),
     Insert,
-    /// From a key on, at most so many.
+    /// From a key on, at most a number of rows.
     From(i64, u64),
     Between(i64, i64),
     Of,

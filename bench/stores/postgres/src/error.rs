@@ -149,8 +149,8 @@ impl ServerError {
             b"42501" => "grant this user the right, or name another user in the address",
             b"53300" => "lower connections= in the address or raise max_connections of the server",
             b"57P01" | b"57P02" => "the server was stopped",
-            // Statements are prepared once for a session. Of a session that is another one for each transaction, one is
-            // there already or is missing.
+            // Statements are prepared once for a session. If a pool gives each transaction another session, a statement
+            // exists there already or is missing.
             b"42P05" | b"26000" => POOLED,
             // PgBouncer has no SQLSTATE of its own for what it does not take.
             b"08P01" if self.message.contains("unsupported startup parameter") => {

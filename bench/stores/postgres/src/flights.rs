@@ -105,7 +105,7 @@ enum Step {
 struct Slot {
     sent: u64,
     shape: Shape,
-    /// Of the row asked for; the server does not send it back.
+    /// The key of the row asked for; the server does not send it back.
     key: Vec<u8>,
     /// Its messages, if it may have to be sent again.
     message: Vec<u8>,

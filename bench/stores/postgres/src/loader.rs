@@ -14,7 +14,7 @@ use crate::statements::Statements;
 use crate::wire;
 use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 
-/// Rows are sent when they are so many bytes: far more than a round trip costs, far less than a server's memory.
+/// Rows are sent when they have this many bytes: far more than a round trip costs, far less than a server's memory.
 const BATCH_BYTES: usize = 1 << 20;
 /// Pieces of a COPY that is as large as the table.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;

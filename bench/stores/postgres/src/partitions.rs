@@ -199,7 +199,7 @@ const FIRST: usize = 3;
 const BETWEEN: usize = 6;
 const OF: usize = 9;
 const SCAN: usize = 12;
-/// Of a table of values: a row, or rows. Of counters: both add.
+/// In a table of values it puts a row or rows. In a table of counters both add.
 const INSERT: usize = 13;
 const INSERT_MANY: usize = 14;
 const ADD: usize = 13;

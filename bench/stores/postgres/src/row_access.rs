@@ -32,7 +32,7 @@ struct Postgres {
 fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     let address = Address::from_environment(&target.text)?;
     let mut control = Connection::open(&address)?;
-    // Of the first notices: a table that is dropped may not be there.
+    // Without this the server would send notices: a table that is dropped may not exist.
     control.query("SET client_min_messages = warning; SET timezone = 'UTC'")?;
     let page_reads_before = page_reads(&mut control).unwrap_or(0);
     let server = first_process(&mut control, &address);

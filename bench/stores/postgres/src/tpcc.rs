@@ -171,7 +171,7 @@ impl Postgres {
     fn make_functions(&self) -> Result<(), Error> {
         let mut are_made = self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*are_made && !self.statements.functions().is_empty() {
-            // Of several processes one makes them at a time.
+            // One process at a time makes them.
             let lock = self.dialect.lock_for_functions;
             let all = self.statements.functions().join("; ");
             self.control().query(&(lock.to_owned() + &statements::remove_functions() + &all))?;

@@ -265,7 +265,7 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Of the body of a DataRow.
+    /// Reads the body of a DataRow.
     ///
     /// # Errors
     ///

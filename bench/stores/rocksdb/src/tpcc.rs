@@ -29,14 +29,14 @@ type Db = OptimisticTransactionDB<MultiThreaded>;
 const DEFAULT: &str = "default";
 
 /// Rows of a table that were flushed stay in memory until this part of the write buffer was written after them, so that
-/// a commit can compare its keys with those written since its snapshot. Of 256 MiB it is 8 MiB, thousands of
-/// transactions; one that is older is tried again.
+/// a commit can compare its keys with those written since its snapshot. With 256 MiB it is 8 MiB, which is thousands of
+/// transactions; an older one is tried again.
 const HISTORY_PART: u64 = 32;
 
 /// The filter of a memtable takes this part of it at most. Each column family has one, also while it has no row.
 const FILTER_PART: u64 = 50;
 
-/// The log is not longer than so many write buffers: a table that is seldom written keeps it otherwise.
+/// The log is not longer than this many write buffers: a table that is seldom written keeps it otherwise.
 const LOG_BUFFERS: u64 = 4;
 
 /// An open database.

@@ -89,7 +89,7 @@ impl Choices {
         let connection = Connection::open_with_flags(&self.path, flags).map_err(broken)?;
         connection.busy_timeout(BUSY).map_err(broken)?;
         let set = |name: &str, value: &str| connection.pragma_update(None, name, value).map_err(broken);
-        // Of a new file only.
+        // This has an effect on a new file only.
         set("page_size", &self.page_bytes.to_string())?;
         set("journal_mode", "wal")?;
         set("synchronous", if self.synced { "full" } else { "normal" })?;

@@ -246,7 +246,7 @@ pub struct KvArgs {
     /// Threads that the clients share
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
     pub threads: u32,
-    /// The run ends after so many operations
+    /// The run ends after this many operations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub operations: Option<u64>,
     /// Time to run before measuring, with -duration

@@ -100,7 +100,7 @@ pub struct RunArgs {
     /// The number in the name of the table [default: 1]
     #[arg(long, alias = "tab_num", value_name = "N")]
     pub tab_num: Option<String>,
-    /// Ranges are drawn among so many rows [default: 1e6]
+    /// Ranges are drawn among this many rows [default: 1e6]
     #[arg(long, alias = "tab_rows", value_name = "N")]
     pub tab_rows: Option<String>,
     /// Rows that are accessed together [default: 1e4]
@@ -109,7 +109,7 @@ pub struct RunArgs {
     /// No batch begins later [default: 1 minute]
     #[arg(long, alias = "run_duration", value_name = "TIME")]
     pub run_duration: Option<String>,
-    /// So many rows in a hundred are updated, the others are read [default: 0]
+    /// This many rows in a hundred are updated, the others are read [default: 0]
     #[arg(long, alias = "pct_update", value_name = "PERCENT")]
     pub pct_update: Option<String>,
     /// Whether statements are prepared, where there are statements [default: true]

@@ -94,7 +94,7 @@ pub fn results(measured: &Measured, with_times: bool, is_mixed: bool) -> String 
     }
     put("Operations/s", format!("{:.3}", measured.operations as f64 / seconds));
     put("Rows/s", format!("{:.3}", sum.rows as f64 / seconds));
-    // Of a database in this process, its work is in it.
+    // If the database is in this process, the time has its work, too.
     let client_nanos = measured.cost.client_nanos / measured.operations.max(1);
     put("Client CPU/op", go_time(Duration::from_nanos(client_nanos)));
     if with_times {

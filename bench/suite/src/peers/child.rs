@@ -301,8 +301,8 @@ fn counted(measured: &Measured, name: &str) -> u64 {
     change.and_then(Change::counted).unwrap_or(0)
 }
 
-/// Of `reads` of the disk in a whole run, those of its window. The disk was read in the warm-up too: its part is taken
-/// to be what its operations are of all.
+/// The part of `reads`, those of the disk in a whole run, that belongs to its window. The warm-up read the disk, too:
+/// its part of the reads is taken to be its part of the operations.
 fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations + it.failed).sum();
     let window = u128::from(measured.operations);

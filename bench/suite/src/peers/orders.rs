@@ -63,7 +63,7 @@ pub struct Measure {
     pub warmup_millis: u64,
     /// Measured.
     pub millis: u64,
-    /// Ends as soon as so many operations were done.
+    /// The run ends as soon as this many operations were done.
     pub operations: Option<u64>,
     /// Decides every operation.
     pub seed: u64,
@@ -204,7 +204,7 @@ pub enum Task {
     },
     /// Reads of keys that are not there.
     Absent,
-    /// Reads of so many keys at once, uniformly drawn.
+    /// Reads of this many keys at once, uniformly drawn.
     Many(usize),
     /// The whole table, in order.
     Scan,

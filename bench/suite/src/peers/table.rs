@@ -43,7 +43,7 @@ pub struct Goal {
 pub struct Row {
     /// Its name.
     pub name: &'static str,
-    /// Of its figures: `K/s`, `M rows/s`, `reads`.
+    /// The unit of its figures: `K/s`, `M rows/s`, `reads`.
     pub unit: &'static str,
     /// Whether less is better.
     pub less_is_better: bool,

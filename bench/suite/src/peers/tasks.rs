@@ -47,7 +47,7 @@ impl Rows for SortedRows {
 pub enum Single {
     /// A read of a key that lies between two that are there.
     Absent,
-    /// A read of so many keys.
+    /// A read of this many keys.
     Many(usize),
     /// A scan of the whole table.
     Scan,

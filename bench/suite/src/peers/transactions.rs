@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Larch comes first: it is the one whose goals are looked at.
 const ENGINES: [(&str, &str); 2] = [("larch", "cache=4GiB"), ("rocksdb", "cache=4GiB&transactions=optimistic")];
 
-/// Of the time of a measurement, what is left out before it.
+/// The part of a measurement's time that is left out before it.
 const WARMUP: u32 = 4;
 
 /// What other commands count of transactions.

@@ -24,7 +24,7 @@ const LANES: [(&str, &[&str]); 3] = [
 ];
 const STALL_TIME: &[&str] = &["stalled micros"];
 
-/// Charts of so many runs have lanes for what the stores did.
+/// Charts of at most this many runs have lanes for what the stores did.
 const MOST_WITH_LANES: usize = 2;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -214,7 +214,7 @@ fn over_time(run: &Run, of: impl Fn(&Interval) -> Option<f64>) -> Vec<(f64, f64)
     moments(run).into_iter().zip(values).filter_map(|(at, value)| Some((at, value?))).collect()
 }
 
-/// Microseconds within which so many of all these requests were served.
+/// Microseconds within which the part `quantile` of these requests was served.
 fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option<f64> {
     let times = Times::sum(kinds.map(Measure::times));
     (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)

@@ -91,7 +91,7 @@ impl SessionReport {
 }
 
 impl Report {
-    /// Of one process: what its sessions did, the pages that the database read and what all of it took.
+    /// The report of one process: what its sessions did, the pages that the database read and what all of it took.
     pub fn new(
         args: &RunArgs,
         share: Option<Share>,

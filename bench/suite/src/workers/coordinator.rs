@@ -336,7 +336,7 @@ impl<'w> Course<'w> {
 
 /// What came of the workers of a run.
 pub struct Results<R> {
-    /// Of each that ended well.
+    /// The part of each worker that ended well.
     pub parts: Vec<Part<R>>,
     /// Why another one did not.
     pub lost: Option<Failure>,

@@ -32,7 +32,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Of a connection.
+    /// The lines of a connection.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Lines {
         Ok(Writer(self.stream.try_clone()?))
     }
 
-    /// The next value, on a line of at most so many bytes. It waits for it, until `deadline` if there is one.
+    /// The next value, on a line of limited length. The call waits for the line, until `deadline` if one is given.
     ///
     /// # Errors
     ///

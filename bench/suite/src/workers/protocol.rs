@@ -84,7 +84,7 @@ pub struct Failed {
 }
 
 impl Outcome {
-    /// Of a result.
+    /// The message that carries a result.
     pub fn new<R: Serialize>(result: &R, is_early: bool, machine: String) -> Self {
         Self { result: serde_json::to_value(result).expect("every result can be written"), is_early, machine }
     }

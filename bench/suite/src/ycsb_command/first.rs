@@ -22,7 +22,7 @@ const TIME: Duration = Duration::from_secs(80);
 /// A workload is measured at most so long, where `--time` does not say it.
 const LONGEST: Duration = Duration::from_secs(7);
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Of each workload's time: left out.
+/// This much of each workload's time is left out.
 const WARMUP: Duration = Duration::from_millis(500);
 /// A load that takes longer than this is not made a second time.
 const SLOW_LOAD: Duration = Duration::from_secs(25);

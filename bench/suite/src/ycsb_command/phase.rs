@@ -32,7 +32,7 @@ impl fmt::Display for Work {
 
 /// A load or a run of a workload.
 pub struct Phase {
-    /// Of the workload.
+    /// The name of the workload.
     pub name: String,
     /// Which of the two.
     pub work: Work,
@@ -47,7 +47,7 @@ pub struct Phase {
 
 /// The result of a phase.
 pub struct Done {
-    /// Of the workload.
+    /// The name of the workload.
     pub name: String,
     /// Load or run.
     pub work: Work,
@@ -59,7 +59,7 @@ pub struct Done {
     pub exporter_is_set: bool,
     /// Whether the store failed.
     pub is_store_lost: bool,
-    /// Of the warnings: how many were there before it was run.
+    /// How many warnings existed before it was run.
     pub warnings_before: usize,
     /// The result, with all that decided it.
     pub run: report::Run,

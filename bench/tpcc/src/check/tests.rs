@@ -61,7 +61,7 @@ fn a_run_by_hand_is_consistent() {
     rows.pay((1, 1), (2, 10, 3000), 100);
     rows.pay((1, 1), (2, 10, 3000), 200);
     rows.pay((2, 5), (1, 10, 1), 500_000);
-    // So many that order 3001 is delivered, too.
+    // These are enough that order 3001 is delivered, too.
     for _ in 0..901 {
         rows.deliver(1, 3);
     }

@@ -29,7 +29,7 @@ pub struct Metric<'m> {
     pub kind: &'m Kind,
     /// From when requests should have been sent, not from when they were.
     intended: bool,
-    /// Of those that failed.
+    /// Whether the line counts the operations that failed.
     failed: bool,
     /// Whether it tells what came back.
     has_returns: bool,

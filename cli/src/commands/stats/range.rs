@@ -62,15 +62,15 @@ struct Report {
     exact_rows: Option<u64>,
     /// Versions in files; a key in several files counts in each.
     stored_rows: Interval,
-    /// Of these, those that say that a key was deleted.
+    /// The number of these rows that say that a key was deleted.
     erased_rows: Interval,
     /// Bytes in files, without indexes.
     file_bytes: Interval,
-    /// Of these, data pages, of the first group where there are groups.
+    /// The part of these bytes in data pages, of the first group if the table has groups.
     data_bytes: Interval,
-    /// Of these, groups.
+    /// The part of these bytes in each group.
     groups: Vec<Group>,
-    /// Of these, older versions.
+    /// The part of these bytes that older versions take.
     history_bytes: Interval,
     /// Levels that have files there.
     levels: Vec<Level>,

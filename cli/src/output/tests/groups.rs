@@ -100,7 +100,7 @@ fn every_choice(groups: usize) -> Vec<Vec<usize>> {
     unreachable!("there are only so many choices")
 }
 
-/// All records of so many columns, each empty or hard to keep apart from an empty one.
+/// All records of `columns` columns, each empty or hard to keep apart from an empty one.
 fn every_record(split: &Split, columns: usize) -> impl Iterator<Item = Vec<Vec<u8>>> + '_ {
     let other: &[u8] = if split.format == Format::Csv { b"\0\t\\n" } else { b"\0\\t" };
     (0..1 << columns).map(move |code| {

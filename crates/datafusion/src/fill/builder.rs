@@ -24,7 +24,7 @@ pub enum Builder {
     I16(Int16Builder),
     I32(Int32Builder),
     I64(Int64Builder),
-    /// Of `u128` and `i128`.
+    /// Builds `u128` and `i128`.
     Whole128(Decimal256Builder, Kind),
     F32(Float32Builder),
     F64(Float64Builder),

@@ -126,7 +126,7 @@ fn only_what_is_wanted_is_read() {
 fn texts_between_separators_become_values() {
     let declared = "value.split(',')(a string, _ string, b i32, c f64, d bool)";
     check(declared, b"", b"x,y,-7,1e3,true", "x|-7|1000.0|true");
-    // Of fewer texts the others are missing; an empty text is a string and no number.
+    // If the value has fewer texts, the others are missing; an empty text is a string and no number.
     check(declared, b"", b",,", "|-|-|-");
     check(declared, b"", b"x", "x|-|-|-");
     check(declared, b"", b"x,y,1,2,false,more", "x|1|2.0|false");
@@ -154,7 +154,7 @@ fn members_of_json_become_values() {
     check(declared, b"", b"{}", "-|-|-|-|-|-");
     check(declared, b"", br#"{"a": null, "b": null, "x": [], "e": null}"#, "-|-|-|-|-|[]");
     check(declared, b"", b"17", "-|-|-|-|-|-");
-    // Of several members with the same name the last one counts, whatever the others had.
+    // If several members have the same name, the last one counts, whatever the others had.
     check(declared, b"", br#"{"b": 1, "x": {"y": "q"}, "x": {"z": [1, 2]}, "b": 2}"#, r#"-|2|-|2|-|{"z": [1, 2]}"#);
     check(declared, b"", br#"{"a": 1.50}"#, "1.50|-|-|-|-|-");
     check_bad(declared, b"", br#"{"b": 256}"#, Some(1), r#""256" is not of type u8"#);

@@ -52,7 +52,7 @@ fn a_warehouse_that_was_just_loaded_answers_as_the_standard_says() {
         "last,customer,number",
     ];
     assert!(headers.iter().all(|header| answers.contains(header)), "{answers}");
-    // Of the last 900 orders of each district no line was delivered, and of the others all were.
+    // No line of the last 900 orders of each district was delivered, and all lines of the others were.
     let delivered: u64 = answers
         .lines()
         .skip_while(|line| *line != "lines,orders")

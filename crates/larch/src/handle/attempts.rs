@@ -22,7 +22,7 @@ use os::sync::Arc;
 use sst::Version;
 use std::time::Duration;
 
-/// After so many conflicts a transaction reserves its keys.
+/// After this many conflicts a transaction reserves its keys.
 const RESERVES_AFTER: u32 = 8;
 
 /// The number of conflicts after which a transaction holds the writer.
@@ -182,7 +182,7 @@ impl Drop for Attempts<'_> {
     }
 }
 
-/// The wait after so many conflicts, by a `random` number.
+/// The wait after `conflicts` conflicts, drawn by a `random` number.
 fn jitter(conflicts: u32, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(GREATEST_BOUND);

@@ -379,7 +379,7 @@ impl Builder {
 impl Builder {
     /// Begins to build files in the directory, which does not exist yet or is empty, for a table that is stored as
     /// `table` says. No database is needed, and none is made: [`Table::ingest`] takes the files into a table of any
-    /// database later. Of the options of this builder those count that say how files are written: memory, threads,
+    /// database later. Only those options of this builder count that say how files are written: memory, threads,
     /// machine, levels and [`Builder::compat`].
     ///
     /// ```
@@ -417,7 +417,7 @@ impl Builder {
 impl Builder {
     /// Begins to do compactions for the process that writes to the database, and was opened with
     /// [`Builder::compaction_workers`]. Any number of workers do compactions of one database; each does one at a time.
-    /// A worker may end, or die, at any point. Of the options of this builder those count that say how much memory is
+    /// A worker may end, or die, at any point. Only those options of this builder count that say how much memory is
     /// used, and the machine.
     ///
     /// ```

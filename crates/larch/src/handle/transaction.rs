@@ -178,13 +178,13 @@ const READS_SHARE: u64 = 64;
 /// What it has written and keeps in memory may take the write buffer divided by this number.
 const WRITES_SHARE: u64 = 4;
 
-/// It keeps so many erases of ranges in memory at most: each part of the keys has a version for each erase over it.
+/// It keeps at most this many erases of ranges in memory: each part of the keys has a version for each erase over it.
 const MOST_RANGE_ERASES: u32 = 512;
 
-/// The rows that so many writes of a batch replace are read together at most.
+/// The rows that writes of a batch replace are read together, at most this many.
 const READ_TOGETHER: usize = 128;
 
-/// What it has read may always take so many bytes.
+/// What it has read may always take this many bytes.
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {

@@ -495,8 +495,8 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // The newest of several rows with one key comes first: the one that starts last in the arena. Of rows that
-        // start at the same place, only the last can have bytes, so it ends last.
+        // The newest of several rows with one key comes first: the one that starts last in the arena. If rows start at
+        // the same place, only the last can have bytes, so it ends last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

@@ -629,8 +629,8 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// Loads what reading `range` from its start will need, up to `limits`: index nodes, pages of all column groups,
-    /// and large values. It needs one round of reads from disk for each level of the index. Of a large range it loads
-    /// at most what a quarter of the cache holds. The pages are not pinned.
+    /// and large values. It needs one round of reads from disk for each level of the index. If the range is large, it
+    /// loads at most what a quarter of the cache holds. The pages are not pinned.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

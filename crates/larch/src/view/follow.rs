@@ -365,8 +365,8 @@ fn head_towards(direction: Direction, key: &[u8], prefix_bytes: usize) -> u64 {
     if direction == Direction::Forward { head } else { !head }
 }
 
-/// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. Of two keys
-/// with the same prefix, the one with the lesser number comes first.
+/// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. If two keys
+/// have the same prefix, the one with the lesser number comes first.
 #[inline]
 fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
     let rest = key.len() - prefix_bytes;

@@ -2,7 +2,7 @@ use super::*;
 use kit::Scratch;
 use os::{Access, Urgency};
 
-/// Reads of a file with so many blocks, each of another one.
+/// Reads of a file with `blocks` blocks, each of another block.
 fn requests(blocks: u8, told: &Sender<(u64, u8)>) -> Vec<ReadRequest> {
     let scratch = Scratch::new("late");
     let path = scratch.join("file");

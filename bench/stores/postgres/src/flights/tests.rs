@@ -17,7 +17,7 @@ struct Answer {
     served: u64,
 }
 
-/// A table of `fields` fields of a test's own, asked over so many connections with so many requests each.
+/// A test's own table of `fields` fields, asked over `connections` connections with `pipeline` requests each.
 fn open(server: &Server, table: &str, fields: usize, connections: u32, pipeline: u32, more: &str) -> Postgres {
     open_at(&server.url("postgres"), table, fields, connections, pipeline, more)
 }

@@ -141,7 +141,7 @@ fn a_certificate_of_another_authority_is_refused() {
     // Nobody whom the system trusts has signed it either.
     let system = open(&format!("{}&sslmode=verify-full", url(server))).expect_err("it is refused");
     assert!(matches!(system, Error::Tls { .. }), "{system}");
-    // Of these a certificate is not checked.
+    // In this mode the certificate is not checked.
     open(&format!("{}&sslmode=prefer&sslrootcert={other}", url(server))).expect("it is not checked");
 }
 

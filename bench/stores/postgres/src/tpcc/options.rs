@@ -41,7 +41,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Of `target`; `variable` gives the environment.
+    /// Takes the options from `target`; `variable` gives the environment.
     ///
     /// # Errors
     ///

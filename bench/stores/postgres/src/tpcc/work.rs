@@ -41,7 +41,7 @@ struct State {
     turns: [u8; LINES],
     /// Lines whose item is there.
     found: [Option<Found>; LINES],
-    /// Of a delivery, the orders by district.
+    /// The orders of a delivery, by district.
     delivered: [u32; DISTRICTS as usize],
     /// What a payment writes of itself.
     note: Vec<u8>,

@@ -2,11 +2,11 @@
 //! RocksDB compares the keys that a transaction has written, or read by `get_for_update`, with the rows in memory.
 //!
 //! With this rule the five transactions are serializable. A transaction that writes also writes every row of which it
-//! reads what others change: districts, stock, orders and their lines, the customers that pay or are delivered to. Of
-//! the rest it reads what never changes: items, names, the tax of a warehouse, the discount of a customer. The one
-//! exception is a delivery that finds no order in a district: it reads the district by `get_for_update`, which each new
-//! order writes. So no transaction that writes has read what one that committed before it has changed, and those that
-//! only read see a snapshot, which is the state between two commits.
+//! reads what others change: districts, stock, orders and their lines, the customers that pay or are delivered to. In
+//! the other rows it reads what never changes: items, names, the tax of a warehouse, the discount of a customer. The
+//! one exception is a delivery that finds no order in a district: it reads the district by `get_for_update`, which each
+//! new order writes. So no transaction that writes has read what one that committed before it has changed, and those
+//! that only read see a snapshot, which is the state between two commits.
 
 use super::families::{Families, Family, parts_of, value_of};
 use super::{Db, RocksDb};

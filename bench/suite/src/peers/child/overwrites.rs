@@ -85,7 +85,7 @@ fn counted(measured: &Measured, name: &str) -> Option<u64> {
     measured.counters.iter().find(|change| change.name == name).and_then(Change::counted)
 }
 
-/// Of the `bytes` of a whole run, those of its window: the part that its operations are of all.
+/// The part of the `bytes` of a whole run that belongs to its window: as large as the window's part of the operations.
 fn of_window(bytes: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations).sum();
     let window = u128::from(measured.operations);

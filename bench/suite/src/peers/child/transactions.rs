@@ -65,7 +65,7 @@ impl Done {
         self.times.add(&more.times).expect("both take all times");
     }
 
-    /// Counts an increment that took so long and met so many conflicts.
+    /// Counts an increment that took `nanos` and met `conflicts` conflicts.
     fn incremented(&mut self, nanos: u64, conflicts: u64) {
         self.all += 1;
         self.conflicts += conflicts;

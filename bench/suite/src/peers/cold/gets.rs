@@ -39,7 +39,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Uniform gets of so many clients, into three rows: rate, reads and processor time of a get.
+/// Uniform gets of a number of clients, into three rows: rate, reads and processor time of a get.
 pub fn uniform(
     ground: &Ground,
     peers: &mut [crate::peers::herd::Peer],

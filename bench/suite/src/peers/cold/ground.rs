@@ -158,7 +158,7 @@ impl Ground {
         }
     }
 
-    /// The target of `engine`, with `more` options: `&flights=8`. Of options that come twice the later counts.
+    /// The target of `engine`, with `more` options: `&flights=8`. If an option comes twice, the later one counts.
     fn target(&self, engine: &ColdEngine, more: &str) -> String {
         let directory = self.place.join(engine.of.unwrap_or(engine.name));
         let mut options: Vec<&str> = Vec::new();

@@ -12,7 +12,7 @@ const DISK: &str = "fio";
 const RATE: &str = "read from disk";
 const ROWS: &str = "rows";
 
-/// Of the cache, what a scan reads ahead at most.
+/// A scan reads ahead at most this part of the cache.
 const AHEAD_SHARE: u64 = 8;
 
 /// Measures it, each process in the memory limit.

@@ -12,7 +12,7 @@ use super::Ground;
 /// Rows a second that are written meanwhile.
 const PER_SECOND: f64 = 10_000.0;
 
-/// A build of an index reads so many rows for each of the table of the other parts.
+/// The table of which an index is built has this many times the rows of the other parts.
 pub const TIMES: u64 = 10;
 
 const LARCH: &str = "larch";

@@ -223,7 +223,7 @@ fn rows_that_are_handed_over_are_those_that_a_range_by_index_gives() {
     let all: Vec<_> = all.iter().map(|(entry, value)| (entry.index_key(), entry.row_key(), &**value)).collect();
     let owned =
         |(entry, value): (IndexEntry, Value)| (entry.index_key().to_vec(), entry.row_key().to_vec(), value.to_vec());
-    // So many are handed over, and then so many given from the front, and from the back, in turn.
+    // Numbers of rows that are handed over, and then given from the front and from the back, in turn.
     for (handed, front, back) in [(1000, 0, 0), (1, 0, 0), (7, 0, 0), (100, 1, 0), (130, 0, 3), (3, 2, 1), (0, 1, 1)] {
         for limit in [u64::MAX, 200, 1, 0] {
             let mut rows = index.range_by(..).limit(limit);

@@ -101,8 +101,8 @@ fn rows_that_follow_in_the_pages_of_several_files_are_those_of_a_model() {
     check_followed(interleaved, [3, 4]);
 }
 
-/// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. Of the rows
-/// that are lent, at least one in `one_in` must come from a streak: of rows in the main group, and of rows with parts
+/// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. At least one
+/// in `one_in` of the lent rows must come from a streak, both among rows in the main group and among rows with parts
 /// beside it.
 fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Model)>, one_in: [u64; 2]) {
     let mut total = [Borrowed::default(), Borrowed::default()];

@@ -3,7 +3,7 @@ use harness::{Counter, Session, Setting, StoreUse};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-/// A store in memory, which may lose every so many increments. Each thread has up to three commits in flight.
+/// A store in memory, which may lose one increment in a given number. Each thread has up to three commits in flight.
 struct Memory {
     numbers: Mutex<BTreeMap<Vec<u8>, u64>>,
     loses_every: Option<u64>,

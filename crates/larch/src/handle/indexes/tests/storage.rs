@@ -200,7 +200,7 @@ fn a_repair_saves_the_rows_and_names_the_indexes_that_it_leaves_out() {
         create(&table, "words", "words", false).expect("it is built");
         table.insert("1", "red").expect("it is taken");
         db.flush().expect("the disk works");
-        // Of these rows and entries only the log knows.
+        // Only the log has these rows and entries.
         table.insert("2", "green").expect("it is taken");
         drop((table, db));
         let machine = Machine::simulated_on(disk.clone(), 2);
