@@ -316,7 +316,7 @@ pub struct Common {
     /// --read-only is given, but for `larch sql`
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
-    /// Leave compactions to processes with `larch compaction-worker`, as long as there are some
+    /// Leave compactions to processes with `larch compaction-worker`, as long as one lives
     #[arg(long, global = true, help_heading = COMMON)]
     pub compaction_workers: bool,
     /// Print on standard error what the engine does: flushes, compactions, waits, errors, recovery
@@ -361,7 +361,7 @@ impl Common {
     }
 }
 
-/// Which index is read where there are two.
+/// Which of two indexes is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReadIndexArg {
     /// The tree of nodes
@@ -402,7 +402,7 @@ pub enum Command {
     /// Print the row with a key
     #[command(after_help = GET_EXAMPLES)]
     Get(Get),
-    /// Write one row, in place of the one with its key if there is one
+    /// Write one row, in place of an existing one with its key
     ///
     /// Makes the database, and a table of raw keys and values, if they are not there.
     #[command(after_help = PUT_EXAMPLES)]
@@ -469,8 +469,8 @@ pub enum Command {
     SqlExecutor(SqlExecutor),
     /// Show how many rows, bytes and files a table has
     ///
-    /// How many rows there are is read off the indexes and takes no page of data, so that number is given as the two it
-    /// lies between. Versions are what files hold: a row that was written again or deleted has several until files are
+    /// The number of rows is read off the indexes and takes no page of data, so it is given as the two numbers between
+    /// which it lies. Versions are what files hold: a row that was written again or deleted has several until files are
     /// merged. With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
@@ -482,7 +482,7 @@ pub enum Command {
     /// Say where to cut a table in parts of about equal size
     ///
     /// Prints the key that each part stops before, as `scan` takes it with --from and --to. Rows and bytes are
-    /// estimates read off the indexes. There are fewer parts where a table has too few pages.
+    /// estimates read off the indexes. A table with too few pages has fewer parts.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(Split),
     /// Do a read and print what it took: files and levels visited, pages by kind, bytes, rounds of waiting
@@ -551,7 +551,7 @@ pub enum Command {
     ///
     /// If a process still writes to it, that process gets an error at its next write.
     DropDatabase(DropDatabase),
-    /// Say what a database shows that another process writes to, each time when there is more, until ^C
+    /// Say what a database shows that another process writes to, each time when more has come, until ^C
     ///
     /// Any reading command with --follow sees the same: every commit of the writer, some milliseconds after it.
     #[command(after_help = FOLLOW_EXAMPLES)]

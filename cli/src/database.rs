@@ -13,9 +13,9 @@ use std::path::Path;
 /// A directory that ext4 makes at the top of a file system.
 const OF_FILE_SYSTEM: &str = "lost+found";
 
-/// Opens an existing database to read it: as a follower, which shows every commit of the process that writes to it, if
-/// there is one, and takes no lock. So a command that reads never keeps another one from writing. With `--read-only` it
-/// shows what is in files.
+/// Opens an existing database to read it: as a follower, which shows every commit of a process that writes to it, and
+/// takes no lock. So a command that reads never keeps another one from writing. With `--read-only` it shows what is in
+/// files.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false);
     let builder = if common.read_only { builder.read_only(true) } else { builder.follow(Follow::Commits) };

@@ -12,7 +12,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 /// A command that did not do what it was asked.
 #[derive(Debug)]
 pub enum Failure {
-    /// There is no such row or table; nor is there a backup that the engine does not find. Exit code 1.
+    /// No such row, table or backup exists. Exit code 1.
     NotFound(String),
     /// `check` or `verify-backup` found damage. Exit code 1.
     Damaged(String),

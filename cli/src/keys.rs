@@ -114,7 +114,7 @@ pub enum Cut<'k> {
 }
 
 /// As [`decode`], of a key that may be cut anywhere: appends a text that says where the keys begin that are not less. A
-/// number that is cut short is the least that begins so; a text is what there is of it.
+/// number that is cut short is the least that begins so; a text is what is left of it.
 pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<Cut<'k>> {
     let start = text.len();
     if kind.is_numeric() {
@@ -133,7 +133,7 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         }
         // No key has the bits of -0; 0 comes next.
         let after = if kind == Kind::Num && after == !(-0.0_f64).to_bits() { after + 1 } else { after };
-        // Before the least number there is nothing to cut off.
+        // Nothing comes before the least number.
         if kind == Kind::Int || after >= least {
             decode(kind, &after.to_be_bytes(), last, text)?;
         }

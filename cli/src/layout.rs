@@ -66,7 +66,7 @@ impl Row {
 
 /// Columns of a CSV or TSV row, not escaped.
 pub trait Record {
-    /// How many there are.
+    /// The number of columns.
     fn columns(&self) -> usize;
     /// The one at `at`, from 0.
     fn column(&self, at: usize) -> Option<&[u8]>;
@@ -99,7 +99,7 @@ pub struct Layout {
     tuple: Option<Declaration>,
     /// The columns of a CSV or TSV row up to the last one that the key or a group names.
     columns: Vec<Column>,
-    /// How many columns there are up to the last one of the key.
+    /// The number of columns up to the last one of the key.
     key_end: usize,
     /// For each member of a JSON object that the key or a group names: the part it is in.
     members: BTreeMap<String, usize>,
@@ -194,12 +194,12 @@ impl Layout {
         self.members.get(name).copied().or(self.rest)
     }
 
-    /// How many columns there are up to the last one that the key or a group names. Those after it are in one part.
+    /// The number of columns up to the last one that the key or a group names. Those after it are in one part.
     pub fn named_columns(&self) -> usize {
         self.columns.len()
     }
 
-    /// The columns in a part of a CSV or TSV row, tab between them; `None` if there are none.
+    /// The columns in a part of a CSV or TSV row, tab between them; `None` if it has none.
     pub fn columns_in<'p>(&self, part: &'p [u8]) -> Option<&'p [u8]> {
         if self.marks() { unmark(part) } else { Some(part) }
     }
@@ -591,7 +591,7 @@ fn mark(value: &mut Vec<u8>) {
     }
 }
 
-/// The other columns in a marked value, tab between them; `None` if there are none.
+/// The other columns in a marked value, tab between them; `None` if it has none.
 fn unmark(value: &[u8]) -> Option<&[u8]> {
     match value.first() {
         None => None,

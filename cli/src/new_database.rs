@@ -46,7 +46,7 @@ pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database
     done
 }
 
-/// Runs `fill` on a new table. If it fails, there is the table that was there before, if any, which has no rows.
+/// Runs `fill` on a new table. If it fails, a table that existed before is left, without rows.
 pub fn with_table<T>(
     database: &Database,
     name: &str,

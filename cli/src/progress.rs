@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Says how far the work is and how much there is, when that is only learned on the way.
+    /// Says how far the work is and how much it is in all, when that is only learned on the way.
     pub fn set_of(&mut self, done: u64, total: u64) {
         if self.bar.length() != Some(total) {
             self.bar.set_length(total);

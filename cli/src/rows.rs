@@ -15,7 +15,7 @@ mod tsv;
 #[cfg(test)]
 mod tests;
 
-/// Why there is no next row.
+/// Why no next row comes.
 #[derive(Debug)]
 pub enum Stop {
     /// The input broke.
@@ -27,7 +27,7 @@ pub enum Stop {
 /// What some programs put at the beginning of a file of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads a line without its end, which is LF or CRLF; false if there is none.
+/// Reads a line without its end, which is LF or CRLF; false at the end.
 fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop> {
     line.clear();
     if source.read_until(b'\n', line).map_err(Stop::Read)? == 0 {

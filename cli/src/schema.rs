@@ -16,8 +16,8 @@ use groups::{Group, GroupSpec};
 const PLAIN: u32 = 1;
 /// The form of a schema with groups, and the newest one that this program understands.
 const GROUPED: u32 = 2;
-/// The last column that can be named by its number if no header says how many there are. Far beyond any row, and few
-/// enough that memory can hold a note on each column before it.
+/// The last column that can be named by its number if no header says how many columns the rows have. Far beyond any
+/// row, and few enough that memory can hold a note on each column before it.
 const MAX_COLUMN: usize = 1_000_000;
 
 /// The text that rows are made from.

@@ -109,7 +109,7 @@ fn read(page: &[u8]) {
         assert_eq!(layout.search(page, &key), Ok(i), "row {i} is not found");
         layout.copy_key(page, i, &mut copied);
         assert!(key.iter().chain(std::iter::repeat(&0)).zip(&copied).all(|(a, b)| a == b));
-        // The next string there is: it is the next row's key, or lies between the two.
+        // The next possible string: it is the next row's key, or lies between the two.
         key.push(0);
         let place = layout.search(page, &key);
         assert!(place == Err(i + 1) || place == Ok(i + 1), "{place:?} after row {i}");

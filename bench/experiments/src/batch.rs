@@ -1,7 +1,7 @@
 //! Rows a second against the size of a batch: what a session of row access reaches, on Larch and on PostgreSQL.
 //!
 //! ybio's page has this as a chart of a YugabyteDB: one session, a table of 1 M rows, ranges from 1 to 1 M rows. The
-//! larger a range is, the fewer calls there are between the query layer and the store, and the more rows a second.
+//! larger a range is, the fewer calls pass between the query layer and the store, and the more rows come in a second.
 
 #![allow(clippy::disallowed_methods, reason = "databases of real files, never simulated")]
 

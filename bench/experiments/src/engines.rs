@@ -2,7 +2,7 @@
 //! numbers of threads; PostgreSQL alone; PostgreSQL whose commits wait for two replicas. Terminals wait for nothing,
 //! and all rows fit into memory.
 //!
-//! Which engines there are is said by the binary: that of the default build has Larch and PostgreSQL, and
+//! The binary says which engines it has: that of the default build has Larch and PostgreSQL, and
 //! `--with rocksdb,sqlite` adds those.
 
 use crate::args::{ExperimentArgs, Scale};

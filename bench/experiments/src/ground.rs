@@ -61,7 +61,7 @@ impl Ground {
     ///
     /// # Errors
     ///
-    /// The directory cannot be made, or has other things in it, or there is no room.
+    /// The directory cannot be made, or has other things in it, or the disk has no room.
     pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
         Self::with_stop(name, args, most_bytes, Stop::catch()?)
     }

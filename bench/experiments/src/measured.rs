@@ -242,7 +242,7 @@ pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop:
     }
 }
 
-/// Rows, of which there are no more after ^C.
+/// Rows, of which no more come after ^C.
 struct UntilStopped<'r, R> {
     inner: &'r mut R,
     stop: &'r Stop,
@@ -282,7 +282,7 @@ fn wrong(measured: &Measured) -> Failure {
     Failure::session(crate::WRONG, text)
 }
 
-/// The median of `what`; `None` if there is nothing.
+/// The median of `what`; `None` if nothing was measured.
 pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
     let figures: Vec<f64> = cells.iter().map(what).collect();
     (!figures.is_empty()).then(|| median(&figures))

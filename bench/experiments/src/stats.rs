@@ -248,7 +248,7 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
 }
 
 /// Makes a database with both indexes. Files that lie apart are imported. Those that lie over each other are flushed,
-/// because an import goes below level 0 where there is room, and would be merged there.
+/// because an import goes below level 0 if it finds room there, and would be merged.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
     // No compaction is wanted: files stay as they are.
     let levels = LevelOptions {

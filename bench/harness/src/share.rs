@@ -37,7 +37,7 @@ impl Share {
         self.number
     }
 
-    /// How many there are.
+    /// The number of shares.
     pub fn of(self) -> usize {
         self.of
     }

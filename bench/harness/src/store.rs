@@ -39,8 +39,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Takes rows whose keys rise in the store's fastest way for many at once, into an empty table. `None`: there is no
-    /// such way.
+    /// Takes rows whose keys rise in the store's fastest way for many at once, into an empty table. `None`: the store
+    /// has no such way.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let _ = rows;
         Ok(None)

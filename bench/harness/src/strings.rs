@@ -52,7 +52,7 @@ impl Strings {
         self.ends.push(end(self.bytes.len()));
     }
 
-    /// How many there are.
+    /// The number of strings.
     #[inline]
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -176,7 +176,7 @@ impl Times {
         tally.times()
     }
 
-    /// How many there are.
+    /// The number of times.
     pub fn count(&self) -> u64 {
         self.count
     }

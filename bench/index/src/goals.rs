@@ -71,7 +71,7 @@ const ALL: [Named; 12] = [
     ("filters", filters::measure),
 ];
 
-/// The goals that are called `names`, in the order of all; all if there are no names.
+/// The goals that are called `names`, in the order of all; all of them without names.
 pub fn named(names: &[String]) -> Result<Vec<Named>> {
     if let Some(name) = names.iter().find(|name| ALL.iter().all(|(known, _)| known != name)) {
         return Err(format!("no goal is called {name}; there are {}", ALL.map(|(name, _)| name).join(", ")).into());

@@ -18,7 +18,7 @@ pub enum Counter {
 pub struct Processor;
 
 impl Counter {
-    /// The best there is.
+    /// The best possible.
     pub fn find() -> Self {
         let why = match Processor.count(|| Ok((0..1000u64).map(std::hint::black_box).sum())) {
             Ok(1000..) => return Self::Hardware(Processor),

@@ -4,7 +4,7 @@
 pub const KEY_BYTES: usize = 24;
 /// Bytes of a value.
 pub const VALUE_BYTES: usize = 150;
-/// Bytes of a value that lie in the first column group where there are two.
+/// Bytes of a value that lie in the first of two column groups.
 pub const HOT_BYTES: usize = 30;
 
 /// A key.

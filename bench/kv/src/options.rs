@@ -200,7 +200,7 @@ pub struct Options {
     pub mode: Mode,
     /// Which rows it is done with.
     pub workload: Workload,
-    /// Partitions there are.
+    /// The number of partitions.
     pub partition_count: i64,
     /// The key of the first one.
     pub partition_offset: i64,

@@ -30,7 +30,7 @@ pub enum PictureError {
     NoSuchChart {
         /// What was asked for.
         asked: String,
-        /// What there is.
+        /// The names that exist.
         there: Vec<String>,
     },
     /// The chart has no point, or it cannot be drawn.

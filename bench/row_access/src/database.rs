@@ -141,8 +141,8 @@ pub trait Database: Send + Sync {
     /// What it is and how it is set.
     fn settings(&self) -> Vec<Setting>;
 
-    /// Makes the table and its index, both empty. One that is there is dropped before if `recreate`, and kept
-    /// otherwise. Returns what the database does not do as it was asked for, a sentence each.
+    /// Makes the table and its index, both empty. An existing table is dropped first if `recreate`, and kept otherwise.
+    /// Returns what the database does not do as it was asked for, a sentence each.
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure>;
 
     /// Inserts rows into a table that was made.

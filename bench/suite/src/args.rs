@@ -66,7 +66,7 @@ pub enum Measurement {
     /// Run YCSB A, C, E and TPC-C and compare them with a stored baseline of this kind of machine
     #[command(after_help = compare::REGRESS_EXAMPLES)]
     Regress(RegressArgs),
-    /// Show how often a comparison sees a difference where there is none, and how often a slow-down that is there
+    /// Show how often a comparison sees a difference between equal results, and how often a slow-down that was added
     CompareTrials(TrialsArgs),
     /// Merge results of processes that made a run together: their times, counts and costs as one result
     #[command(after_help = MERGE_EXAMPLES)]
@@ -136,8 +136,8 @@ pub struct YcsbArgs {
     /// The store; `larch bench targets` lists them
     #[arg(long)]
     pub target: Option<String>,
-    /// Clients [default: threadcount of the workload, or 1]; if calls of the store wait, each client is a thread, and
-    /// there are at most 1024
+    /// Clients [default: threadcount of the workload, or 1]; if calls of the store wait, each client is a thread, at
+    /// most 1024
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CLIENTS as i64))]
     pub threads: Option<u32>,
     /// Threads that the clients share, for stores that can have many requests under way on one thread [default: 1];
@@ -205,7 +205,7 @@ impl YcsbArgs {
     ///
     /// # Errors
     ///
-    /// It is no number of threads, or there are two.
+    /// It is no number of threads, or two are given.
     pub fn threads_of_clients(&self) -> Result<usize, Failure> {
         let usage = |text: String| Failure::session("target", text);
         match (self.together.number(), self.client_threads) {
@@ -235,8 +235,8 @@ pub struct ReportArgs {
     /// The page
     #[arg(long, value_name = "FILE.html", default_value = "larch-report.html")]
     pub out: PathBuf,
-    /// What an hour of a processor costs, in any currency [default: the price that a result was measured with, if there
-    /// is one]
+    /// What an hour of a processor costs, in any currency [default: the price that a result was measured with, if it
+    /// has one]
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
 }

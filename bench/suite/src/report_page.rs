@@ -96,7 +96,7 @@ fn table(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     Table { caption: caption.to_owned(), columns: columns.iter().map(|&name| name.to_owned()).collect(), rows }
 }
 
-/// Nothing takes no time: of requests that were written with others there are no times.
+/// Nothing takes no time: requests that were written with others have no times.
 fn micros(nanos: u64) -> String {
     if nanos == 0 { "-".to_owned() } else { figure(nanos as f64 / 1e3) }
 }
@@ -145,7 +145,7 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
     let line = |one: &Shown<'_>| {
         let times = Times::sum(one.run.measured.kinds.iter().map(Measure::times));
         let steps = (0..=10 * DIGITS).map(|step| 10_f64.powf(f64::from(step) / 10.0));
-        // Beyond the number of requests there is nothing to say.
+        // Beyond the number of requests nothing is known.
         let known = steps.take_while(|inverse| *inverse <= times.count() as f64);
         let points = known.map(|inverse| (inverse, (times.quantile(1.0 - 1.0 / inverse) as f64 / 1e3).max(1e-3)));
         Line { name: one.name.clone(), points: points.collect() }

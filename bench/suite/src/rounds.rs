@@ -88,7 +88,7 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// Short enough that there are many, to see how sure a run is.
+    /// They are short, so that many of them show how sure a run is.
     fn interval(&self) -> Duration {
         Duration::from_millis((self.args.time / INTERVALS).as_millis().clamp(1, 1000) as u64)
     }

@@ -97,7 +97,7 @@ fn setup(args: &SetupArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
         .into_iter()
         .map(|tab_num| SetupParameters { tab_num, ..parameters.clone() })
         .collect();
-    // Before there is a database or a table.
+    // This comes before a database or a table is made.
     if let (Order::Sql(expression), false) = (&parameters.orderby, find(schemes, &args.at.target)?.1.orders_by_sql) {
         return Err(no_sql(expression));
     }

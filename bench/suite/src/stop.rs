@@ -27,7 +27,7 @@ impl Stop {
         let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
         ctrlc::set_handler(move || {
             if pressed.swap(true, Ordering::Relaxed) {
-                // Threads may still make files in it, and there is no time to wait until they end.
+                // Threads may still make files in it, and no time is left to wait until they end.
                 temporary.get().map(|directory| kit::scratch::remove_in_use(directory));
                 std::process::exit(130);
             }

@@ -147,7 +147,7 @@ const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 ///
 /// # Errors
 ///
-/// There is none: whether another binary has it, and how to get that, or on what the task runs.
+/// If none is found, the error says whether another binary has it, and how to get that, or on what the task runs.
 pub fn find<'s, S>(
     schemes: &'s [S],
     name_of: impl Fn(&S) -> &'static str,

@@ -105,7 +105,7 @@ fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
     Ok(form)
 }
 
-/// Where an embedded database would be made, because there is none yet. What cannot be made is refused before it is
+/// Where an embedded database would be made, because none exists yet. What cannot be made is refused before it is
 /// opened, so that nothing of it is left there.
 fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
     if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {

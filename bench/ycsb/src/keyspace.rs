@@ -178,7 +178,7 @@ impl View {
 
     /// Draws until a record exists that may be asked for. Where [`DRAWS`] were none, most of the range that is drawn
     /// from is not there: the original draws on, for hours if it must, and here the last number is laid around the
-    /// records that there are.
+    /// records that exist.
     #[inline]
     pub fn redraw(&self, mut draw: impl FnMut() -> i64) -> i64 {
         for _ in 1..DRAWS {

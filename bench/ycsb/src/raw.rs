@@ -7,7 +7,7 @@
 //!      └────> Noting <────────┘ ──> some KiB of lines ──full, or the client is done──> RawLog: one file
 //! ```
 //!
-//! A store between harness and store takes the times, since only there is it known when a request was sent: in an open
+//! A store between harness and store takes the times, because only that store knows when a request was sent: in an open
 //! loop a client is asked for it long before. That costs every request two looks at the clock more, within what is
 //! measured.
 //!

@@ -385,7 +385,7 @@ impl Reader<'_> {
         let set = self.number("recordcount", 0, most)?.filter(|count| *count > 0);
         let count = set.unwrap_or(i64::from(i32::MAX));
         let start = self.number("insertstart", 0, count - 1)?.unwrap_or(0);
-        // More would ask for records that there are not.
+        // More would ask for records that do not exist.
         let span = self.number("insertcount", 1, count - start)?.unwrap_or(count - start);
         let checkable = self.truth("dataintegrity", false)?;
         let field_length = self.field_length(read)?;

@@ -257,8 +257,8 @@ fn single_times_of_warm_up_are_left_out() {
     assert_eq!(measured.operations, 100);
     let text = take(&file);
     let written = single_times(&text).1.get("READ").map_or(0, Vec::len);
-    // In 20 ms there are many thousands. At the edge of the window stands one request of the one client, which the
-    // harness may see begin before the window and the store see sent within it.
+    // 20 ms have many thousands. At the edge of the window stands one request of the one client, which the harness may
+    // see begin before the window and the store see sent within it.
     assert!(written <= 101, "{written}");
 }
 

@@ -1,4 +1,4 @@
-//! `larch backup` and `larch backups`: a backup more, and those that there are.
+//! `larch backup` and `larch backups`: one makes a backup, the other lists those that exist.
 
 use crate::args::{Backup, Common, InspectBackups};
 use crate::database;
@@ -81,7 +81,7 @@ pub fn run(common: &Common, args: &Backup) -> Result<()> {
     output.finish()
 }
 
-/// A backup that there is.
+/// A backup that exists.
 #[derive(Serialize)]
 struct Listed {
     backup: u64,

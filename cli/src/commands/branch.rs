@@ -24,7 +24,7 @@ pub struct Branched {
     pub copied_bytes: u64,
 }
 
-/// A branch that there is, or is to be.
+/// A branch that exists, or is to be made.
 #[derive(Clone, Debug)]
 pub struct BranchFound {
     /// Where it lies in the store.

@@ -1,4 +1,4 @@
-//! `larch follow`: what a database shows that another process writes to, a line each time when there is more.
+//! `larch follow`: what a database shows that another process writes to, a line each time when more has come.
 
 use crate::args::{self, Common};
 use crate::failure::Result;
@@ -9,7 +9,7 @@ use larch::{Database, Follow, Machine, Metrics, Version};
 use serde::Serialize;
 use std::time::Duration;
 
-/// How often it looks whether there is more to say.
+/// How often it looks whether more has come.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is shown now.

@@ -227,7 +227,7 @@ fn header(args: &InputArgs, format: Format) -> Result<bool> {
     }
 }
 
-/// The schema of the input, which must be that of the table if there is one.
+/// The schema of the input, which must be that of the table if it exists.
 pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Option<&Table>) -> Result<Schema> {
     let Reading { name: input, rows, kept, .. } = reading;
     let theirs = existing.map(database::schema).transpose()?;

@@ -45,7 +45,7 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
     })
 }
 
-/// Takes rows or keys until there are no more; counts the commits.
+/// Takes rows or keys until no more come; counts the commits.
 fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> Result<()> {
     let layout = match args.delete {
         true => database::layout(table, &args.types)?,

@@ -19,7 +19,7 @@ use std::ops::Bound;
 pub struct Stats {
     /// Name of the table.
     pub table: String,
-    /// Rows there are, in files or not, between two numbers.
+    /// The number of rows, in files or not, between two numbers.
     pub rows: Interval,
     /// Versions in files; a key in several files counts in each.
     pub stored_rows: u64,
@@ -33,7 +33,7 @@ pub struct Stats {
     pub memory_bytes: u64,
     /// Bytes of keys and values as they were written.
     pub user_bytes: u64,
-    /// Data pages, of the first group where there are groups.
+    /// Data pages, of the first group if the table has groups.
     pub data_pages: u64,
     /// Their bytes.
     pub data_bytes: u64,

@@ -1,4 +1,4 @@
-//! `larch tables`: which tables there are and what their rows are made of; `larch create-table` and `larch drop-table`.
+//! `larch tables`: which tables exist and what their rows are made of; `larch create-table` and `larch drop-table`.
 
 use crate::args::{Common, CreateTable, DropTable, Inspect};
 use crate::database;

@@ -16,7 +16,7 @@ pub fn declared(schema: &Schema) -> String {
     let layout = Layout::new(Some(schema.clone()));
     let mut names = Names::default();
     let mut sources = vec![key(schema, &mut names)];
-    // The text of all columns beside the key if there is no header, and of JSON.
+    // The text of all columns beside the key if the rows have no header, and of JSON.
     let is_text = schema.format == Format::Jsonl || schema.columns.is_empty();
     let names_of_parts = if schema.groups.is_empty() { vec!["value".to_owned()] } else { schema.group_names() };
     for (part, name) in names_of_parts.iter().enumerate() {

@@ -27,7 +27,7 @@ pub struct Csv<R> {
 }
 
 impl<R: Read> Csv<R> {
-    /// Reads the header if there is one.
+    /// Reads the header if `header` says that the rows have one.
     pub fn new(source: R, header: bool) -> Result<Self, Stop> {
         let reader = ReaderBuilder::new()
             .has_headers(false)

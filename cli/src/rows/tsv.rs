@@ -18,7 +18,7 @@ pub struct Tsv<R> {
 }
 
 impl<R: BufRead> Tsv<R> {
-    /// Reads the header if there is one.
+    /// Reads the header if `header` says that the rows have one.
     pub fn new(source: R, header: bool) -> Result<Self, Stop> {
         let (text, ends, width) = (Vec::new(), Vec::new(), Width::default());
         let mut tsv = Self { source, columns: Vec::new(), line: 0, text, ends, width };

@@ -154,7 +154,7 @@ fn index_counts_reads_and_instructions_of_all_arms() {
     for arm in ["both, flat read", "both, tree read", "tree alone"] {
         let counted = &result["cells"][format!("instructions of a get, cache 4x, {arm}")];
         let is_counted = counted["each"].as_f64().is_some_and(|each| each > 100.0);
-        // Where there is no valgrind it says so.
+        // Without valgrind the result says so.
         assert!(is_counted || counted["why_not"].as_str().is_some_and(|why| why.contains("valgrind")), "{counted}");
     }
 }

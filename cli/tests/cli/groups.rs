@@ -140,7 +140,7 @@ fn a_second_import_goes_into_the_groups_there_are() {
     let lines = ["--format", "jsonl", "--key", "id"];
     session.import(&lines, "{\"id\":\"5\"}\n").fails(3, &["would give jsonl rows, key id; import into another"]);
 
-    // Groups are chosen anew where there are no rows.
+    // Groups are chosen anew for a table without rows.
     for key in ["0", "1", "2", "3", "4"] {
         session.run(&["delete", "db", "t", key]).ok();
     }

@@ -99,7 +99,7 @@ fn it_stops_when_nobody_hears_what_is_safe() {
 fn rows_are_removed_by_their_keys_and_each_key_is_printed_once_that_is_safe() {
     let session = Session::new();
     session.run_with(&["load", "db", "t"], "a\t1\nb\t2\nc\t3\nd\t4\n").ok();
-    // One that is not there is no error.
+    // A key that does not exist is no error.
     assert_eq!(session.run_with(&["load", "db", "t", "--delete", "--batch", "2"], "b\nx\nd\n").ok(), "b\nx\nd\n");
     assert_eq!(session.scan(&[]), "a\t1\nc\t3\n");
     session.run_with(&["load", "db", "u", "--delete"], "a\n").fails(1, &["no table u in db; it has t"]);

@@ -56,7 +56,7 @@ impl Session {
         bytes.windows(text.len()).position(|window| window == text.as_bytes()).expect("the file has this text")
     }
 
-    /// Whether there is such a file or directory.
+    /// Whether such a file or directory exists.
     pub fn has(&self, name: &str) -> bool {
         self.dir.join(name).exists()
     }

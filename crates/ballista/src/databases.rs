@@ -48,7 +48,7 @@ const KEPT_OPEN: Duration = Duration::from_secs(3600);
 /// seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often it looks meanwhile, and whether there is a new version.
+/// How often it looks meanwhile, and how often it looks for a new version.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// Which rows a query reads.
@@ -187,7 +187,7 @@ impl Databases {
 }
 
 impl Shown {
-    /// Takes a snapshot if there is a new version, and drops the snapshots whose time is over.
+    /// Takes a snapshot of a new version, and drops the snapshots whose time is over.
     fn look(&self) {
         let now = Machine::real().clock.now();
         let mut moments = self.moments.lock();

@@ -36,7 +36,7 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// There is no scheduler at that address; a port is in use.
+/// No scheduler answers at that address; a port is in use.
 pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
     let Options { scheduler: (scheduler_host, scheduler_port), address, port, threads, memory_bytes, work } = options;
     let (port, grpc_port) = match port {

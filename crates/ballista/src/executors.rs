@@ -22,7 +22,7 @@ use std::time::Duration;
 /// A scheduler of plans in Ballista's own messages.
 pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// How long a query waits for the first executor, and how often it is looked whether there is one.
+/// How long a query waits for the first executor, and how often it looks for one.
 const WAIT: Duration = Duration::from_secs(12);
 const LOOKS: u32 = 12;
 
@@ -43,7 +43,7 @@ impl Executors {
     }
 }
 
-/// Ends the queries that run when an executor is lost, and those for which there is none.
+/// Ends the queries that run when an executor is lost, and those for which none is left.
 ///
 /// # Errors
 ///

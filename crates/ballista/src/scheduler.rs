@@ -28,8 +28,8 @@ pub enum Said {
     Ready,
 }
 
-/// Takes queries and executors at an address until it is dropped. Port 0 is any free one. `say` hears what happens; one
-/// thing is that there are `executors` of them.
+/// Takes queries and executors at an address until it is dropped. Port 0 is any free one. `say` hears what happens; for
+/// example that `executors` of them have come.
 ///
 /// # Errors
 ///

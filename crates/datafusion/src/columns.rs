@@ -125,7 +125,7 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// If there is no column, two columns have one name, the key is declared twice, or a form and its fields do not
+    /// If no column is named, two columns have one name, the key is declared twice, or a form and its fields do not
     /// fit.
     pub fn new(sources: Vec<Source>) -> Result<Self, BadColumns> {
         let bad = |what: String| Err(BadColumns(what));
@@ -246,7 +246,7 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// If there is such a column.
+    /// If such a column exists.
     pub fn check_groups(&self, table: &str, groups: &[String]) -> Result<(), BadColumns> {
         let parts = groups.len().max(1);
         match self.sources.iter().find(|source| source.group.is_some_and(|group| group >= parts)) {

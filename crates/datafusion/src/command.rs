@@ -126,7 +126,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
                     Err(error) => error,
                 };
                 let Some(others) = elsewhere else { return Err(failure(error).into()) };
-                // All statements see the same rows, so once some were printed there is no way back.
+                // All statements see the same rows, so once some were printed the statement cannot begin again.
                 if !has_printed && others.have_moved_on(&error) {
                     return Err(Stopped::Early);
                 }
@@ -190,7 +190,7 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
 }
 
 /// Why a statement is refused. If it is about a table that is not there, in the words of the other commands. DataFusion
-/// decides whether there is one: a name in a statement may also be that of a function, or of a table that the statement
+/// decides whether it exists: a name in a statement may also be that of a function, or of a table that the statement
 /// makes.
 fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
     let state = context.state();

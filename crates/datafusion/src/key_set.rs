@@ -55,7 +55,7 @@ impl KeyRange {
     }
 }
 
-/// The shortest string after all those that begin with `prefix`; `None` if there is none.
+/// The shortest string after all those that begin with `prefix`; `None` if no such string exists.
 fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     match rows::prefix_range(prefix.to_vec()).1 {
         Bound::Excluded(end) => Some(end),

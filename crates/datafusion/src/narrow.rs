@@ -387,7 +387,7 @@ impl KeyField<'_> {
                     Err(_) => return Some(Operand::Above),
                 },
             },
-            // In SQL -0.0 comes before 0.0 and there are many NaN; in a key there is one of each.
+            // SQL has -0.0 before 0.0, and many NaN; a key has one zero and one NaN.
             Kind::F32 => match value {
                 ScalarValue::Float32(Some(number)) if is_plain((*number).into()) => FieldValue::F32(*number),
                 _ => return None,
@@ -494,7 +494,7 @@ fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128
 }
 
 /// The first whole number for which `compare` does not say less, and the first one for which it says greater; one more
-/// than all whole numbers of 64 bits if there is none. It says less, then equal, then greater.
+/// than all whole numbers of 64 bits if no number is one. It says less, then equal, then greater.
 fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     let first = |is_past: &dyn Fn(Ordering) -> bool| {
         let (mut low, mut high) = (i128::from(i64::MIN), i128::from(u64::MAX) + 1);

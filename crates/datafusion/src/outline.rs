@@ -24,7 +24,7 @@ const MIN_PARTITION_BYTES: u64 = 256 << 10;
 /// What is known of the keys of a scan.
 #[derive(Debug)]
 pub struct Outline {
-    /// For each reader the ranges that it reads, in the order of the keys. There is at least one reader.
+    /// For each reader the ranges that it reads, in the order of the keys. At least one reader exists.
     pub partitions: Vec<Vec<KeyRange>>,
     /// How many of the first fields of the key have one value.
     pub pinned: usize,

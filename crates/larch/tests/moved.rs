@@ -25,7 +25,7 @@ fn write(table: &Table, keys: std::ops::Range<u32>, byte: u8) -> Result<()> {
     keys.into_iter().try_for_each(|key| table.insert(key.to_be_bytes(), [byte; VALUE_BYTES]))
 }
 
-/// How many rows there are whose values are all of `byte`.
+/// The number of rows whose values are all of `byte`.
 fn rows(directory: &Path, byte: u8) -> usize {
     let db = open(directory);
     assert!(db.check(&mut |_| {}).expect("the disk works").problems.is_empty());

@@ -60,7 +60,7 @@ impl Near {
 pub struct Connection {
     /// The store, which knows what was asked of it.
     pub store: Arc<RemoteStore>,
-    /// The blocks on this machine, if there are to be any.
+    /// The blocks on this machine, if any are to be kept.
     pub tier: Option<Arc<TieredStore>>,
     /// A machine whose disk is in the store.
     pub machine: Machine,
@@ -134,9 +134,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no database here; `AlreadyExists` if there is one at `to`; `InvalidInput` if `to` is in
-    /// another bucket; the store's. If it ends before the branch is there, this database keeps all its files for an
-    /// hour.
+    /// `NotFound` if no database is here; `AlreadyExists` if one is at `to`; `InvalidInput` if `to` is in another
+    /// bucket; the store's. If it ends before the branch is there, this database keeps all its files for an hour.
     pub fn branch(&self, to: &Place) -> io::Result<BranchReport> {
         let from = self.store.place();
         if from.bucket != to.bucket {

@@ -47,7 +47,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if `mode` wants that there is none; the store's.
+    /// `AlreadyExists` if `mode` wants that no such object exists; the store's.
     pub async fn put(&self, name: &str, bytes: PutPayload, mode: PutMode) -> io::Result<Option<String>> {
         let key = self.key(name);
         let length = bytes.content_length() as u64;
@@ -59,7 +59,7 @@ impl Shared {
         put.await.map(|put| put.e_tag).map_err(|refused| self.failed("put", &key, &refused))
     }
 
-    /// Compares the length of an object, and its tag where there is one, with what was uploaded.
+    /// Compares the length of an object, and its tag if it has one, with what was uploaded.
     ///
     /// # Errors
     ///

@@ -57,7 +57,7 @@ impl RemoteUpload {
         self.shared.key(&self.name)
     }
 
-    /// Sends what is gathered as a part, once there is room for one more on its way.
+    /// Sends what is gathered as a part, once one more may be on its way.
     fn send_part(&mut self) -> io::Result<()> {
         if self.parts.is_none() {
             let (shared, key) = (Arc::clone(&self.shared), self.key());

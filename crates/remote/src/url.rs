@@ -43,9 +43,9 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is no URL of a store, if there are credentials in it, if a part of it would be left out
-    /// (what follows a `#`, the segments `.` and `..`, a port beside a bucket), or if the environment does not say what
-    /// has to be known.
+    /// `InvalidInput` if it is no URL of a store, if it has credentials, if a part of it would be left out (what
+    /// follows a `#`, the segments `.` and `..`, a port beside a bucket), or if the environment does not say what has
+    /// to be known.
     pub fn of_url(text: &str) -> io::Result<Place> {
         let url = Url::parse(text).map_err(|error| wrong(format!("this is no URL of a store: {error}")))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {

@@ -72,7 +72,7 @@ fn writer(name: &str, url: &str, variables: &[(&str, String)]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the test can be run")
 }
 
-/// How many rows there are, from 0 without gaps.
+/// The number of rows, from 0 without gaps.
 fn reader(name: &str, url: &str, variables: &[(&str, String)]) -> u64 {
     let mut process = writer(name, &format!("{url}{LOOK}"), variables);
     let lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();

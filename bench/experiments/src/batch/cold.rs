@@ -82,7 +82,7 @@ impl Size {
         self.rows * ROW_BYTES / 1000
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     #[cfg(test)]
     pub fn cells(&self) -> usize {
         self.repeats as usize * (self.batches.len() * SIDES.len() + DEPTHS.len())

@@ -160,7 +160,7 @@ impl<C: Client> Client for WideClient<C> {
     }
 }
 
-/// Rows in the order of their keys, which are made wide. There are no more after ^C.
+/// Rows in the order of their keys, which are made wide. No more come after ^C.
 pub struct WideRows<'r, R> {
     inner: &'r mut R,
     widening: Widening,

@@ -10,14 +10,14 @@ use std::path::Path;
 /// The table.
 pub const TABLE: &str = "rows";
 
-/// Rows from 0 on: key `partition` with eleven digits, value the number and as many more bytes as there are.
+/// Rows from 0 on: the key is `partition` with eleven digits, the value the number and bytes to fill it up.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
     /// Short, of letters: the name of a directory.
     pub name: &'static str,
     /// What a row is called.
     pub what: &'static str,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: u64,
     /// Bytes of each value.
     pub value_bytes: usize,
@@ -44,7 +44,7 @@ impl Data {
 
     /// Disk they take at most.
     pub fn most_bytes(&self) -> u64 {
-        // Pages are three quarters full at least; the log and what else there is beside.
+        // Pages are at least three quarters full; the log and other files come on top.
         self.rows * (KEY_BYTES + self.value_bytes as u64 + 16) * 4 / 3 + (64 << 20)
     }
 

@@ -38,7 +38,7 @@ impl Sharing {
     }
 }
 
-/// An open database, by as many readers as there are.
+/// An open database, read by all readers.
 pub struct Readers {
     sharing: Sharing,
     /// One for each reader, or one.

@@ -30,7 +30,7 @@ const SHAPES: [PageShape; 3] = [
     }),
 ];
 
-/// Where the pages lie while they are searched, and how much of them there is.
+/// Where the pages lie while they are searched, and how many bytes they have.
 const PLACES: [(&str, u64); 3] = [("L2", 512 << 10), ("L3", 8 << 20), ("memory", 512 << 20)];
 
 /// The same rows in pages of three kinds. Pages are searched as they lie; which one has a key is known.

@@ -117,7 +117,7 @@ fn nodes(place: &str) -> Result<(Where, Option<String>), &'static str> {
     Ok((Where::Nodes { nodes, login }, keyspace))
 }
 
-/// `host:port` with the usual port where there is none. An address of IPv6 is in brackets.
+/// `host:port`, with the usual port if the address has none. An address of IPv6 is in brackets.
 fn node(text: &str) -> Option<String> {
     let has_port = text.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
     let (host, port) = match text.rsplit_once(':') {

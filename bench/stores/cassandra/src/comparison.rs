@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// Why there is no comparison.
+/// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
     /// No server of our own, or no jars of cassandra-stress.
@@ -245,7 +245,7 @@ impl<'s> Stress<'s> {
         self.server.directory().join(name)
     }
 
-    /// Processor time of a run of as few operations as there are threads.
+    /// Processor time of a run with one operation for each thread.
     fn start_time(&self) -> Result<Duration, ComparisonError> {
         Ok(self.run(Mode::Write, Way::Mode, u64::from(self.concurrency), None)?.processor)
     }

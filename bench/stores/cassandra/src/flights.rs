@@ -51,7 +51,7 @@ struct Asks {
     driver: Driver,
     prepared: Prepared,
     content: Content,
-    /// By how many rows there are: a batch names the statement of each of its rows.
+    /// By the number of rows: a batch names the statement of each of its rows.
     batches: RefCell<BTreeMap<usize, Rc<Batch>>>,
     clock: Clock,
 }
@@ -272,7 +272,7 @@ impl Asks {
     }
 }
 
-/// A counter as it is read: there is none if nothing was ever added to it.
+/// A counter as it is read: it has no value if nothing was ever added to it.
 type C = Option<Counter>;
 
 fn counters(read: [C; COUNTERS]) -> [i64; COUNTERS] {
@@ -358,7 +358,7 @@ impl Flights for Session {
 
 /// A timer of the system, because the executor's own is exact to a millisecond only.
 struct Timer {
-    /// The executor reads it as it reads a pipe: there is something to read when the timer has gone off.
+    /// The executor reads it as it reads a pipe: it can be read when the timer has gone off.
     timer: Receiver,
     /// When it will go off, by the session's clock. It may be earlier than the time that is waited for, because to set
     /// it for each wait would cost a system call each.

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// The version that `fetch` brings.
 pub const VERSION: &str = "5.0.9";
 
-/// Why there is no server.
+/// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Its jars are not where they should be.
@@ -38,10 +38,10 @@ pub enum StartError {
         /// What was looked for.
         missing: String,
     },
-    /// There is no Java that it runs on.
+    /// The machine has no Java on which it runs.
     #[error("Cassandra {VERSION} needs Java 17 ({found}); on Debian: apt-get install openjdk-17-jre-headless")]
     NoJava {
-        /// What there is instead.
+        /// What the machine has instead.
         found: String,
     },
     /// The directory that it was to use has something else in it.
@@ -206,7 +206,7 @@ impl Server {
         command.arg(of_java("cassandra.storagedir", directory.path()));
         command.arg(of_java("logback.configurationFile", &logging));
         command.arg(of_java("java.io.tmpdir", directory.path()));
-        // There is one node, which need not wait to hear from others.
+        // The one node need not wait to hear from others.
         command.args(["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=0"]);
         command.args(["-Dcassandra-foreground=yes", "-cp"]).arg(jars.join("*"));
         command.arg("org.apache.cassandra.service.CassandraDaemon");
@@ -303,7 +303,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // An error would say that there is nothing left to wait for.
+        // An error would say that nothing is left to wait for.
         drop(self.watchdog.wait());
     }
 }
@@ -330,7 +330,7 @@ pub fn jars(what: &str) -> Result<PathBuf, StartError> {
 ///
 /// # Errors
 ///
-/// [`StartError::NoJava`] says what there is instead.
+/// [`StartError::NoJava`] says what was found instead.
 pub fn java() -> Result<PathBuf, StartError> {
     let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
     let of_debian =

@@ -38,7 +38,7 @@ pub const PARTITIONS: Scheme = Scheme {
     open: |target, setup| Ok(Box::new(Cassandra::open(target, setup)?)),
 };
 
-/// Between two looks whether compactions go on, and how many looks there are at most: half an hour of them.
+/// The time between two looks whether compactions go on, and the most looks: half an hour of them.
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 const SETTLE_LOOKS: u32 = 18_000;
 

@@ -150,7 +150,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     }))
 }
 
-/// Opens the database in `place`. If there is none, it is made if `may_create`, and otherwise the result is `None`.
+/// Opens the database in `place`. If none exists, it is made if `may_create`, and otherwise the result is `None`.
 fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Result<Option<Database>, Failure> {
     match builder().create(false).open() {
         Err(Error::NotADatabase(_)) if is_empty(place)? => match may_create {

@@ -1,5 +1,5 @@
 //! Rows in partitions on Larch. A table of the engine has all of them, in the order of partitions and rows, so that the
-//! rows of a partition lie together, however many there are.
+//! rows of a partition lie together, whatever their number.
 //!
 //! ```text
 //! key     pk, ck      i64 each, big endian, the sign bit turned over, so that bytes have the order of numbers
@@ -414,7 +414,7 @@ async fn scan(access: &Access, part: u32, parts: u32, reply: &mut Reply) -> Resu
 }
 
 impl Access {
-    /// The first partition of a part and the first after it; `None`: there is no bound on that side.
+    /// The first partition of a part and the first after it; `None`: that side has no bound.
     fn part(&self, part: u32, parts: u32) -> Result<(Option<i64>, Option<i64>), Failure> {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if cuts.parts != parts {

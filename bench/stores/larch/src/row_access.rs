@@ -1,5 +1,5 @@
 //! Row access on Larch. A table has rows under generated ids, so that they are scattered, and a secondary index on
-//! `mykey`. Or the rows lie under `mykey`, and there is no index.
+//! `mykey`. Or the rows lie under `mykey`, without an index.
 //!
 //! ```text
 //! key     an id of 16 bytes, or the tuple (mykey)

@@ -94,7 +94,7 @@ pub enum Binding {
     Disable,
     /// It is where both sides can.
     Prefer,
-    /// It is, or there is no session.
+    /// It is, or the session is refused.
     Require,
 }
 

@@ -58,7 +58,7 @@ pub struct Comparison {
     pub about: String,
 }
 
-/// Why there is no comparison.
+/// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
     /// No server of our own.

@@ -147,7 +147,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// As there, and if there is no such value.
+    /// As there, and if no such value exists.
     pub fn value(&mut self, sql: &str) -> Result<String, Error> {
         let first = self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
         first.ok_or_else(|| self.protocol(&format!("no value for `{sql}`")))
@@ -248,8 +248,8 @@ impl Connection {
         }
     }
 
-    /// Takes what came: [`Moved::All`] if that was all there is, [`Moved::Part`] if there may be more. Nothing at all
-    /// is `None`; with `wait`, only after the socket's time limit.
+    /// Takes what came: [`Moved::All`] if nothing more is left, [`Moved::Part`] if more may be. Nothing at all is
+    /// `None`; with `wait`, only after the socket's time limit.
     ///
     /// # Errors
     ///
@@ -524,7 +524,7 @@ fn may_be_covered_otherwise(error: &Error) -> bool {
     matches!(error, Error::Tls { .. }) || error.sqlstate() == Some(SqlState::INVALID_AUTHORIZATION)
 }
 
-/// There is no proof that is tied to the TLS of the session, where the address wants one.
+/// The address wants a proof that is tied to the TLS of the session, and the server offers none.
 fn unbound(address: &Address) -> Error {
     let why = "channel_binding=require needs a server that asks for SCRAM-SHA-256-PLUS, over TLS".to_owned();
     Error::Tls { place: address.place.to_string(), why }

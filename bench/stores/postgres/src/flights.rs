@@ -333,7 +333,7 @@ impl Line {
         }
     }
 
-    /// Takes a message, if there is one.
+    /// Takes a message, if one has come.
     #[inline]
     fn take(
         &mut self,

@@ -260,7 +260,7 @@ impl Statements {
         format!("CREATE TABLE IF NOT EXISTS {table} (pk bigint, ck bigint, {columns}, PRIMARY KEY (pk, ck))")
     }
 
-    /// Fails unless there is such a table with these columns.
+    /// Fails unless such a table exists with these columns.
     fn probe(&self) -> String {
         let given = match self.content {
             Content::Values => "v",

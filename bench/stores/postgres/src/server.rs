@@ -28,7 +28,7 @@ pub(crate) mod tests;
 /// The server did not come about.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no PostgreSQL on this machine.
+    /// PostgreSQL is not installed on this machine.
     #[error("there is no PostgreSQL server here ({missing}); on Debian: apt-get install postgresql")]
     NotInstalled {
         /// What was looked for.
@@ -320,7 +320,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // Errors would say that there is nothing left to wait for.
+        // Errors would say that nothing is left to wait for.
         drop(self.watchdog.wait());
         drop(self.server.wait());
     }

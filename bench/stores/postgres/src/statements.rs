@@ -72,7 +72,7 @@ impl Statements {
         self.sql.iter().enumerate().map(|(number, sql)| (number.to_string(), sql.as_str()))
     }
 
-    /// Makes the table if there is none of this name.
+    /// Makes the table if no table has this name.
     pub fn create(&self) -> String {
         let fields = self.fields.iter().map(|field| format!("{field} text")).collect::<Vec<_>>().join(", ");
         format!("CREATE TABLE IF NOT EXISTS {} ({KEY} varchar COLLATE \"C\" PRIMARY KEY, {fields})", self.table)
@@ -83,12 +83,12 @@ impl Statements {
         format!("DROP TABLE IF EXISTS {}", self.table)
     }
 
-    /// Fails unless there is such a table with these fields; gives no row.
+    /// Fails unless such a table exists with these fields; gives no row.
     pub fn probe(&self) -> String {
         format!("SELECT {KEY}, {} FROM {} LIMIT 0", self.fields.join(", "), self.table)
     }
 
-    /// Whether there is a row: `t` or `f`.
+    /// Whether the table has a row: `t` or `f`.
     pub fn has_rows(&self) -> String {
         format!("SELECT EXISTS (SELECT 1 FROM {})", self.table)
     }

@@ -251,7 +251,7 @@ pub fn put_bytes(out: &mut Vec<u8>, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Writes at `at` how many bytes there are from `from` to the end.
+/// Writes at `at` the number of bytes from `from` to the end.
 pub fn patch_length(out: &mut [u8], at: usize, from: usize) {
     let bytes = u32::try_from(out.len() - from).expect("messages are far below 4 GiB");
     out[at..][..4].copy_from_slice(&bytes.to_be_bytes());
@@ -269,7 +269,7 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     ///
-    /// If there is no number of columns.
+    /// If the number of columns is missing.
     #[inline]
     pub fn new(body: &'a [u8]) -> Result<Self, Malformed> {
         let [a, b, rest @ ..] = body else { return Err(Malformed("a row without a number of columns")) };

@@ -129,7 +129,7 @@ impl RocksDb {
         self.noted(name.as_bytes()).map(|note| note.is_some())
     }
 
-    /// The column families there are.
+    /// All column families.
     fn families(&self) -> impl Iterator<Item = Family<'_>> {
         names().chain([DEFAULT]).filter_map(|name| self.db.cf_handle(name))
     }

@@ -115,8 +115,8 @@ impl Commits for OneByOne<'_> {
     }
 }
 
-/// What became of a commit. `TryAgain`: the rows in memory do not go back far enough to find out whether there is a
-/// conflict.
+/// What became of a commit. `TryAgain`: the rows in memory do not go back far enough to find out whether a commit
+/// conflicts.
 fn ended(committed: Result<(), Error>) -> Result<Ended, Failure> {
     match committed {
         Ok(()) => Ok(Ended::Committed),

@@ -93,7 +93,7 @@ pub enum DistributionArg {
 pub enum RetryHandler {
     /// The client makes the request again
     Sb,
-    /// The same: there is no driver between client and database that could do it
+    /// The same: no driver between client and database could do it
     Gocql,
 }
 
@@ -228,7 +228,7 @@ pub struct KvArgs {
     /// The table; its counters are in a table of this name with _counters
     #[arg(long, value_name = "NAME", default_value = "test")]
     pub table: String,
-    /// How many copies have to answer, where there are several [default: quorum]
+    /// How many copies have to answer, if a store keeps several [default: quorum]
     #[arg(long, value_name = "LEVEL")]
     pub consistency_level: Option<String>,
     /// Copies of a new keyspace [default: 1]

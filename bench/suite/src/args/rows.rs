@@ -66,13 +66,13 @@ pub struct SetupArgs {
     /// Tablets of the index [default: 0, as the database has it]
     #[arg(long, alias = "ind_tablets", value_name = "N")]
     pub ind_tablets: Option<String>,
-    /// Whether mykey is the primary key, and there is no other index [default: false]
+    /// Whether mykey is the primary key, without another index [default: false]
     #[arg(long, alias = "index_as_pk", value_name = "BOOL")]
     pub index_as_pk: Option<String>,
     /// Bytes of a column that makes rows larger [default: 1]
     #[arg(long, value_name = "BYTES")]
     pub filler: Option<String>,
-    /// Whether a table that is there is dropped [default: true]
+    /// Whether an existing table is dropped [default: true]
     #[arg(long, value_name = "BOOL")]
     pub recreate: Option<String>,
     /// The order of the rows of a batch: scratch, mykey, null, or an expression of SQL [default: scratch]
@@ -112,7 +112,7 @@ pub struct RunArgs {
     /// This many rows in a hundred are updated, the others are read [default: 0]
     #[arg(long, alias = "pct_update", value_name = "PERCENT")]
     pub pct_update: Option<String>,
-    /// Whether statements are prepared, where there are statements [default: true]
+    /// Whether statements are prepared, if the store has statements [default: true]
     #[arg(long, value_name = "BOOL")]
     pub prepared: Option<String>,
     /// Whether the index is read and not the rows [default: false]

@@ -143,8 +143,8 @@ pub struct TpccRunArgs {
     /// Threads of the client that the terminals share; those of each process, as connections are
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
     pub threads: u32,
-    /// Connections of all threads together, or transactions under way where there are none [default: as the database
-    /// has it]
+    /// Connections of all threads together, or transactions under way in a store without connections [default: as the
+    /// database has it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub connections: Option<u32>,
     /// Checks the twelve conditions at snapshots while terminals work, one after the other, on a thread of its own

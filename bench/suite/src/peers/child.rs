@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use ycsb::{Load, Run, Settings};
 
-/// Holds the store `target`, obeys the orders on standard input and answers on standard output, until there are no more
-/// orders.
+/// Holds the store `target`, obeys the orders on standard input and answers on standard output, until no more orders
+/// come.
 pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     die_with_the_parent();
     let mut schemes = schemes.to_vec();

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The groups that there are; `None` when there are to be no more.
+/// The groups that exist; `None` when no more may be made.
 static GROUPS: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
 
 /// A control group with a memory limit; gone when dropped, once its processes have ended.

@@ -157,7 +157,7 @@ pub enum Deed {
 /// How a get and a put belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
-    /// They do not: there is no transaction.
+    /// They do not: no transaction holds them together.
     Apart,
     /// In a transaction whose commit checks what it writes.
     WritesChecked,

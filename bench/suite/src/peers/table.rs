@@ -116,7 +116,7 @@ impl Table {
         self.rows.push(Row { figures: vec![Vec::new(); self.engines.len()], ..row });
     }
 
-    /// The row called `name`, which there is.
+    /// The row called `name`, which exists.
     pub fn row(&mut self, name: &str) -> &mut Row {
         let row = self.rows.iter_mut().find(|row| row.name == name);
         row.unwrap_or_else(|| panic!("the table has no row `{name}`"))

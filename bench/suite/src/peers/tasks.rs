@@ -109,7 +109,7 @@ pub struct One {
 
 impl One {
     fn draw(&mut self, names: KeyNames) {
-        // The upper bits of a product are uniform enough: 2^64 is far more than there are rows.
+        // The upper bits of a product are uniform enough: 2^64 is far more than the number of rows.
         let random = u128::from(self.random.long().cast_unsigned());
         names.write(((random * u128::from(self.records)) >> 64) as i64, &mut self.key);
     }

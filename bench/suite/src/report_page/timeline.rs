@@ -221,8 +221,8 @@ fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option
 }
 
 /// All runs on one axis, by the clock on the wall: what ran one after the other, and what ran at the same time. Where
-/// runs overlap, as clients of several processes do, their sum is a line of its own. `None`: there is one run, or the
-/// results do not say when they were.
+/// runs overlap, as clients of several processes do, their sum is a line of its own. `None`: the page has one run, or
+/// the results do not say when they were made.
 pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
     if shown.len() < 2 {

@@ -45,13 +45,13 @@ pub fn shown(checked: &Checked, took: Duration) -> String {
 pub struct Checks {
     /// Snapshots that were consistent.
     pub passed: u64,
-    /// Why there was no further check: one could not be made, or its snapshot was not consistent.
+    /// Why no further check was made: one could not be made, or its snapshot was not consistent.
     pub wrong: Option<String>,
 }
 
 /// Runs `run`, and checks the database on a thread of its own once `run` has called what it is given, which calls
-/// `begin`. The check that is under way at the end of the run is carried through, so there is at least one unless
-/// `stop` is set.
+/// `begin`. The check that is under way at the end of the run is carried through, so at least one is made unless `stop`
+/// is set.
 pub fn beside<T>(
     database: &dyn Database,
     form: &Form,

@@ -40,7 +40,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// An address is none, there is no secret, or several processes cannot have `target`.
+    /// A text is no address, no secret is given, or several processes cannot have `target`.
     pub fn of(args: &TogetherArgs, target: &Target) -> Result<Option<Self>, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let addresses = args.addresses()?;
@@ -179,7 +179,7 @@ enum State {
     Working,
     /// It has ended, with this result.
     Done(Box<Outcome>),
-    /// There is no result, because of this.
+    /// The worker has no result, because of this.
     Lost(Failure),
 }
 
@@ -213,7 +213,7 @@ impl<'w> Course<'w> {
 
     fn run(&mut self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<(), Failure> {
         let count = self.writers.len();
-        // One after the other, because tables that are not there are made by the first.
+        // One after the other, because the first makes the tables that do not exist.
         for number in 0..count {
             let task = FromCoordinator::Task { args: args.to_vec(), share: Share::new(number, count) };
             self.tell(number, &task);

@@ -37,7 +37,7 @@ pub enum FromWorker {
     Late(Box<Interval>),
     /// The run has ended.
     Result(Box<Outcome>),
-    /// There is no result.
+    /// The worker has no result.
     Failed(Failed),
 }
 
@@ -75,7 +75,7 @@ pub struct Outcome {
     pub machine: String,
 }
 
-/// Why there is no result.
+/// Why the worker has no result.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Failed {
     /// The arguments are wrong.

@@ -39,7 +39,7 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// There is none, or it is too short.
+    /// No secret is given, or it is too short.
     pub fn find(file: Option<&Path>) -> Result<Self, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let advice = "make one with `openssl rand -hex 32`";

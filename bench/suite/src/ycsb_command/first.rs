@@ -163,7 +163,8 @@ impl Measuring<'_> {
     }
 }
 
-/// Gives the store a cache that holds all it has, and brings that there by reading it. `false`: there is no such cache.
+/// Gives the store a cache that holds all it has, and brings that there by reading it. `false`: the store has no such
+/// cache.
 fn bring(store: &dyn Store) -> Result<bool, Failure> {
     let bytes = data_bytes(&store.counters());
     // What pages take beside their bytes.

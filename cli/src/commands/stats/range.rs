@@ -56,9 +56,9 @@ struct Report {
     from: Option<String>,
     /// The key to stop before.
     to: Option<String>,
-    /// Rows there are.
+    /// The number of rows.
     rows: Interval,
-    /// Rows there are, counted; if that was asked for.
+    /// The number of rows, counted; if that was asked for.
     exact_rows: Option<u64>,
     /// Versions in files; a key in several files counts in each.
     stored_rows: Interval,
@@ -105,7 +105,7 @@ pub struct Part {
     pub to: Option<String>,
     /// Whether `to` is the key of a row for certain, and not a string between two.
     pub to_is_key: bool,
-    /// Rows there are.
+    /// The number of rows.
     pub rows: Interval,
     /// Bytes in files and memory.
     pub bytes: Interval,
@@ -208,7 +208,7 @@ pub fn run(table: &Table, args: &Stats, output: &mut Output) -> Result<()> {
     histogram_lines(&buckets, output)
 }
 
-/// How many rows there are, in words.
+/// The number of rows, in words.
 fn rows(stats: &RangeStats, exact: Option<u64>) -> String {
     match (exact, stats.rows) {
         (Some(count), _) => format!("{}, counted", size::count(count)),
@@ -217,7 +217,7 @@ fn rows(stats: &RangeStats, exact: Option<u64>) -> String {
     }
 }
 
-/// How many versions there are.
+/// The number of versions.
 fn versions(number: Estimate) -> String {
     if number.high == 1 { "1 version".to_owned() } else { format!("{} versions", between(number)) }
 }

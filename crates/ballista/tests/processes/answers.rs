@@ -200,7 +200,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                     batch.insert_parts(&orders, key, &parts);
                 }
                 batch.commit().expect("it is written");
-                // There are new files all the time, and queries that end between two of them.
+                // New files come all the time, and queries end between two of them.
                 if moved % 200 == 0 {
                     database.flush().expect("it is flushed");
                 }

@@ -1,4 +1,4 @@
-//! Joins of every shape, planned in each way that there is, and cut into few and many parts. What is right is what
+//! Joins of every shape, planned in each possible way, and cut into few and many parts. What is right is what
 //! DataFusion answers in this process from the same rows in memory.
 
 use crate::cluster::{Cluster, answer, larch};
@@ -11,7 +11,7 @@ use os::sync::Arc;
 use rows::Tuple;
 
 /// A table whose rows are an `id`, which is the key, and three numbers that follow from it: `few` has 97 values and is
-/// of 32 bits, `many` has about as many values as there are rows, and `half` is NULL in every second row.
+/// of 32 bits, `many` has about as many values as the table has rows, and `half` is NULL in every second row.
 struct Table {
     name: &'static str,
     rows: i64,

@@ -62,7 +62,7 @@ fn a_query_has_its_answer_although_an_executor_is_killed_whose_rows_others_have_
     assert_eq!(answered(&end(query)), expected);
     // The next query does not miss it.
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
-    // With none left there is an error, and no waiting without an end.
+    // When none is left, the query ends with an error, and does not wait without an end.
     let mut query = begin(&cluster, &directory);
     until(&cluster, 1, "1", 1, &mut query);
     cluster.executors[1].kill();

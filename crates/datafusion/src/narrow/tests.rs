@@ -1,4 +1,4 @@
-//! Filters as sets of keys, against DataFusion's own evaluation on every key there is. Random cases print their seed;
+//! Filters as sets of keys, against DataFusion's own evaluation on every possible key. Random cases print their seed;
 //! run one again with `LARCH_SEED=n`.
 
 use super::*;

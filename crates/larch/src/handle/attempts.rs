@@ -102,7 +102,7 @@ impl<'h> Attempts<'h> {
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyConflicts`] if there are no more attempts.
+    /// [`Error::TooManyConflicts`] if no attempt is left.
     pub fn failed(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
         let help = self.count(&tx, conflict)?;
         let core = self.handle.core();

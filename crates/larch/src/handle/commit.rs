@@ -19,8 +19,8 @@ use std::task::{Context, Poll};
 /// durable that were applied before it, so a thread can have thousands of commits in flight, and they cost a few syncs.
 /// If nobody asks, the commit becomes durable with a later one, or when its rows are written to a file.
 ///
-/// Commits become durable in the order of their versions. Dropping the handle does nothing to the commit. While there
-/// is a handle the database is open.
+/// Commits become durable in the order of their versions. Dropping the handle does nothing to the commit. The database
+/// stays open while a handle exists.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -137,7 +137,7 @@ impl Future for Commit {
             if let Err(forked) = core.env.check_origin() {
                 return Poll::Ready(Err(forked));
             }
-            // Where there are no threads, this syncs.
+            // On a machine without threads, this syncs.
             core.writes.sync.wake_later(version, ticket, context.waker().clone());
         }
         match core.durable_outcome(version) {

@@ -162,9 +162,9 @@ impl Builder {
     /// full; 0 for none. Default 256 KiB, room for a few thousand erases.
     ///
     /// When the disk is full, commits that contain a put fail, and commits of erases alone take from this space. When
-    /// it is used up, they fail as well. Puts succeed again when there is room for them and for the reserve. A database
-    /// that is opened on a full disk takes from this space what the open has to write, and keeps the rows of its logs
-    /// in memory until there is room for files.
+    /// it is used up, they fail as well. Puts succeed again when the disk has room for them and for the reserve. A
+    /// database that is opened on a full disk takes from this space what the open has to write, and keeps the rows of
+    /// its logs in memory until the disk has room for files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
@@ -240,8 +240,8 @@ impl Builder {
         self
     }
 
-    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as there are
-    /// some that live. Default false.
+    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as one of them
+    /// lives. Default false.
     ///
     /// Compactions that a program asks for, as with [`Table::compact`], are done here. Files are moved down a level
     /// here, too, because that reads nothing. If a worker dies or fails, the database merges itself. Workers write
@@ -457,7 +457,7 @@ impl Readable for Database {
 }
 
 impl Database {
-    /// Opens the database in `directory` with default options, and creates it if there is none.
+    /// Opens the database in `directory` with default options, and creates it if none exists.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -499,7 +499,7 @@ impl Database {
         self.handle.core()
     }
 
-    /// The table `name`. It is created with default options if there is none.
+    /// The table `name`. It is created with default options if none exists.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -519,8 +519,8 @@ impl Database {
         self.table_with(name, TableOptions::default())
     }
 
-    /// The table `name`. It is created with `options` if there is none; an existing table keeps its own options.
-    /// Creating a table is durable when this returns.
+    /// The table `name`. It is created with `options` if none exists; an existing table keeps its own options. Creating
+    /// a table is durable when this returns.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -551,7 +551,7 @@ impl Database {
         Ok(Table::new(self.handle.clone(), info))
     }
 
-    /// The table `name`, or `None` if there is none.
+    /// The table `name`, or `None` if none exists.
     ///
     /// # Errors
     ///
@@ -574,8 +574,8 @@ impl Database {
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows and indexes, also for snapshots. False if there is none. The space of
-    /// its files is returned when no read and no clone of the table uses them.
+    /// Drops the table `name` with all its rows and indexes, also for snapshots. False if no such table exists. The
+    /// space of its files is returned when no read and no clone of the table uses them.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -616,8 +616,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchTable`] if there is no table `name`, [`Error::TableExists`] if there is a table `new`, even if
-    /// `new` is `name`. Otherwise as [`Table::clone_as`].
+    /// [`Error::NoSuchTable`] if no table `name` exists, [`Error::TableExists`] if a table `new` exists, even if `new`
+    /// is `name`. Otherwise as [`Table::clone_as`].
     pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
         let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
         table.shared(new, share::SharedPart::Whole)
@@ -835,7 +835,7 @@ impl Database {
     ///
     /// When the call returns, the checkpoint is durable. It is a database of its own: what is written to either does
     /// not change the other. If a crash or an error ends the call, `directory` has no checkpoint. What a crash has left
-    /// there is not opened, and the next checkpoint in the same directory removes it.
+    /// in it is not opened, and the next checkpoint in the same directory removes it.
     ///
     /// In a database opened [read-only](Builder::read_only), beside a writer or not, the checkpoint has all commits
     /// that the operating system had when the call began, also those that reads of that database do not show because
@@ -884,7 +884,7 @@ impl Database {
 
     /// As [`Database::backup`], added to these backups, which may lie on another machine than the database: in a store,
     /// or on this machine if the database is in a store. `progress` gets how many bytes are in place, and how many
-    /// there are.
+    /// bytes all are.
     ///
     /// In a store a backup that is begun while another one is made or removed takes over: that one ends with an error.
     ///

@@ -3,10 +3,10 @@
 //! An index is built while writes go on, in three steps:
 //!
 //! 1. The index is installed as one that is being built. From then on every commit keeps its entries.
-//! 2. The entries of the rows that were there are put, some rows at a time, each time in a transaction that depends on
-//!    these rows. If another commit changes one of them, the transaction conflicts, and the next one takes fewer rows.
-//!    The keys of a transaction that has conflicted often are reserved, so that the work comes to its end. Rows behind
-//!    the key that was the last one at first have their entries already, however many are added.
+//! 2. The entries of the rows that existed before are put, some rows at a time, each time in a transaction that depends
+//!    on these rows. If another commit changes one of them, the transaction conflicts, and the next one takes fewer
+//!    rows. The keys of a transaction that has conflicted often are reserved, so that the work comes to its end. Rows
+//!    behind the key that was the last one at first have their entries already, however many are added.
 //! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries. Then
 //!    the index is installed as ready.
 //!
@@ -40,7 +40,7 @@ use std::time::Duration;
 pub struct BuildProgress {
     /// Rows whose entries are there.
     pub rows: u64,
-    /// About how many rows there are.
+    /// About how many rows the table has.
     pub total_rows: u64,
 }
 
@@ -248,7 +248,7 @@ pub fn named(core: &Core, table: &TableInfo, name: &str) -> Option<Arc<TableInfo
     view.files.tables.indexes_of(table.id).find(is_named).map(|files| files.info.clone())
 }
 
-/// Drops the index `name` of `table`; false if there is none.
+/// Drops the index `name` of `table`; false if no such index exists.
 ///
 /// # Errors
 ///

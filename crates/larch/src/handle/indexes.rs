@@ -71,8 +71,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// After an error there is no index: what was built is dropped. If that fails, too, as on a full disk, writes keep
-    /// the index until [`Table::drop_index`] drops it, or another index is created, or the database is opened again.
+    /// After an error the table has no such index: what was built is dropped. If that fails, too, as on a full disk,
+    /// writes keep the index until [`Table::drop_index`] drops it, or another index is created, or the database is
+    /// opened again.
     ///
     /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing
     ///   makes its keys.
@@ -108,7 +109,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchIndex`] if there is none; [`Error::IndexNotReady`] while it is being built;
+    /// [`Error::NoSuchIndex`] if no such index exists; [`Error::IndexNotReady`] while it is being built;
     /// [`Error::TableDropped`].
     pub fn index(&self, name: &str) -> Result<Index> {
         self.core().views.newest().files_of(self.identity())?;
@@ -140,8 +141,8 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`, also for snapshots. False if there is none. Reads by the index that are under way end
-    /// with [`Error::TableDropped`].
+    /// Drops the index `name`, also for snapshots. False if no such index exists. Reads by the index that are under way
+    /// end with [`Error::TableDropped`].
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use sst::Limits;
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
 /// [`Readable::reader`] gives what reads a table there; all other functions are made of it and do what those of
-/// [`Reader`] with the same names do. Behind `dyn Readable` there are [`Readable::reader`] and [`Readable::select`].
+/// [`Reader`] with the same names do. `dyn Readable` has [`Readable::reader`] and [`Readable::select`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

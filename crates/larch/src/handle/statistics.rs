@@ -148,8 +148,8 @@ impl<V: Content> Reader<'_, V> {
     /// comes before it.
     ///
     /// Stored rows are counted: a key that is in several files, or in memory and in a file, counts in each, and so do
-    /// erases. In each file only the nodes that matter for the ends of buckets are read. There are at most 65,536
-    /// buckets if their number is given.
+    /// erases. In each file only the nodes that matter for the ends of buckets are read. A histogram of which the
+    /// number of buckets is given has at most 65,536 buckets.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -178,8 +178,8 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// Where to cut `range` into `parts` parts of about equal bytes: at most `parts - 1` cut points within it, in
-    /// ascending order. There are fewer if there are too few data pages. A cut point belongs to the part after it, and
-    /// need not be the key of a row.
+    /// ascending order. The cut points are fewer if the range has too few data pages. A cut point belongs to the part
+    /// after it, and need not be the key of a row.
     ///
     /// # Errors
     ///
@@ -188,8 +188,8 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, Vec::new(), |session, table, span| shape::split_points(session, table, span, parts))
     }
 
-    /// Row `n` of the rows that a reader sees in `range`, counted from 0; `None` if there are not that many. Where only
-    /// one file has keys, the index says which page has the row. Elsewhere keys are merged.
+    /// Row `n` of the rows that a reader sees in `range`, counted from 0; `None` if the range has fewer rows. Where
+    /// only one file has keys, the index says which page has the row. Elsewhere keys are merged.
     ///
     /// # Errors
     ///
@@ -217,9 +217,10 @@ impl<V: Content> Reader<'_, V> {
         Ok(self.ask(range, None, nth)?.map(Key::from))
     }
 
-    /// About where row `n` of the rows that a reader sees in `range` is, from index nodes alone: if there are more than
-    /// `n` rows, it is at or after the first cut point and before the second. `None` on a side: the end of the range is
-    /// the best bound that is known. About 64 points are tried, and for each of them the rows in memory are walked.
+    /// About where row `n` of the rows that a reader sees in `range` is, from index nodes alone: if the range has more
+    /// than `n` rows, row `n` is at or after the first cut point and before the second. `None` on a side: the end of
+    /// the range is the best bound that is known. About 64 points are tried, and for each of them the rows in memory
+    /// are walked.
     ///
     /// # Errors
     ///

@@ -208,7 +208,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::TableExists`](crate::Error::TableExists) if there is a table `name`,
+    /// [`Error::TableExists`](crate::Error::TableExists) if a table `name` exists,
     /// [`Error::BadTableName`](crate::Error::BadTableName) if no table can have this name. Otherwise as
     /// [`Table::insert`], and the cause if a flush or a compaction that this waits for fails.
     pub fn clone_as(&self, name: &str) -> Result<Self> {
@@ -283,8 +283,8 @@ impl Table {
     /// are copied elsewhere. Other commits go on meanwhile.
     ///
     /// Files whose keys the table does not have yet go to its deepest level. Files whose keys are in every level go to
-    /// level 0, and if there are many of these, writes wait for compactions as after any import. The same files may be
-    /// taken in again, and by several databases.
+    /// level 0, and if many files do, writes wait for compactions as after any import. The same files may be taken in
+    /// again, and by several databases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -142,7 +142,7 @@ fn written_keys(ops: &BatchOps) -> impl Iterator<Item = (TableId, &[u8])> {
 #[derive(Debug, Default)]
 struct Savepoints {
     all: Vec<Savepoint>,
-    /// How many writes there are before each.
+    /// How many writes come before each.
     counts: Vec<u64>,
 }
 
@@ -220,8 +220,8 @@ impl Transaction {
         self.work.writes.count() as usize
     }
 
-    /// Whether there are no writes, and nothing that [`Transaction::commit`] would report. A caller that skips the
-    /// commit of an empty transaction misses no error.
+    /// Whether it has no writes, and nothing that [`Transaction::commit`] would report. A caller that skips the commit
+    /// of an empty transaction misses no error.
     pub fn is_empty(&self) -> bool {
         self.work.writes.is_empty() && self.failed.is_none()
     }

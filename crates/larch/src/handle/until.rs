@@ -67,7 +67,7 @@ impl Until<'_, Database> {
         tables.try_for_each(|table| flush_and_compact(core, *table, &limit, &mut |_, _| {}))
     }
 
-    /// As [`Database::checkpoint`]. `progress` gets how many bytes are in place, and how many there are; this takes
+    /// As [`Database::checkpoint`]. `progress` gets how many bytes are in place, and how many bytes all are; this takes
     /// time only where files have to be copied.
     ///
     /// # Errors
@@ -156,8 +156,8 @@ impl Until<'_, Table> {
         Import::new(self.handle.inner(), self.limit())
     }
 
-    /// As [`Table::ingest`]. `progress` gets how many bytes are in place, and how many there are; this takes time only
-    /// where files have to be copied or verified.
+    /// As [`Table::ingest`]. `progress` gets how many bytes are in place, and how many bytes all are; this takes time
+    /// only where files have to be copied or verified.
     ///
     /// # Errors
     ///

@@ -69,11 +69,11 @@ impl Table {
     /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups: use
     ///   [`Table::insert_parts`].
     /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
-    /// * [`Error::Full`](crate::Error::Full) if there is no room because a flush or a compaction fails. It names the
-    ///   cause. Background work is tried again by itself, so write again when the cause is gone.
+    /// * [`Error::Full`](crate::Error::Full) if the write buffer has no room because a flush or a compaction fails. It
+    ///   names the cause. Background work is tried again by itself, so write again when the cause is gone.
     /// * [`Error::Log`](crate::Error::Log), [`Error::Page`](crate::Error::Page) if the log cannot be written, for
-    ///   example because the disk is full ([`Error::is_disk_full`](crate::Error::is_disk_full)). Write again when there
-    ///   is room.
+    ///   example because the disk is full ([`Error::is_disk_full`](crate::Error::is_disk_full)). Write again when the
+    ///   disk has room.
     /// * [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync failed. Close the database and open it again
     ///   to see whether the row was written.
     /// * [`Error::WritesStopped`](crate::Error::WritesStopped) after such an error,

@@ -296,8 +296,8 @@ impl<V: Content> RangeBy<V> {
         Ok((self.rounds.rows.multi_get_some(&keys)?, has_more))
     }
 
-    /// The entries of the next round from the front: those that were gathered, and the next ones, as many as there is
-    /// room for. Whether more may follow.
+    /// The entries of the next round from the front: those that were gathered, and as many of the next ones as have
+    /// room. Whether more may follow.
     fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;

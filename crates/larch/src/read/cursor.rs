@@ -118,7 +118,7 @@ enum Place {
 
 /// The row at which a cursor stands.
 enum Standing<V> {
-    /// There is none, or it is not kept.
+    /// No place is known, or it is not kept.
     Nowhere,
     /// It lies where the rows that are followed lie.
     Followed,
@@ -475,7 +475,7 @@ impl<V: Content> Cursor<V> {
         }
     }
 
-    /// Releases the row, and sends the rows to where the move begins. False if there is no row in this direction.
+    /// Releases the row, and sends the rows to where the move begins. False if no row lies in this direction.
     fn depart(&mut self, direction: Direction, to: To<'_>) -> Result<bool> {
         self.row = Standing::Nowhere;
         let is_step = matches!(to, To::Step);

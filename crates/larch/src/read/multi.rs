@@ -1,5 +1,5 @@
 //! Looks up many keys in a view, as of a version. They are looked up together: a round fetches the missing pages of all
-//! keys in all files where they may be, so there are as many rounds as the longest way down has pages. It does not know
+//! keys in all files where they may be, so the rounds are as many as the longest way down has pages. It does not know
 //! who reads.
 //!
 //! * An answer is kept when a step is run again, and a key that a newer source has answered asks no older source.
@@ -86,7 +86,7 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         Self { table, keys, wanted, most_bytes, most_answers, answers, stage: Stage::Begin }
     }
 
-    /// How many bytes of answers it may still give; `None` if there is no bound.
+    /// How many bytes of answers it may still give; `None` without a bound.
     fn answers_left(&self) -> Option<u64> {
         let AnswerBytes(most) = (self.most_answers != AnswerBytes::ALL).then_some(self.most_answers)?;
         Some(most.saturating_sub(self.answers.iter().flatten().map(V::bytes).sum()))
@@ -209,7 +209,7 @@ struct Answers<'a, V> {
     all: &'a mut [Option<V>],
 }
 
-/// Keys that are looked up at once: the next ones, as many as there is room for.
+/// Keys that are looked up at once: as many of the next ones as have room.
 struct KeyBatch<'v> {
     /// The rows of which the page does not have all that is wanted, and the places of their keys.
     rows: Vec<(usize, FileRow<'v>)>,
@@ -250,7 +250,7 @@ impl<'v> KeyBatch<'v> {
     ) -> Result<(), Stop> {
         let Self { rows, asked } = self;
         if asked.len() == 1 {
-            // There is no other look-up to wait beside.
+            // No other look-up could wait beside it.
             return ask_files(source, table, asked, None, keys, rows, answers);
         }
         let has_values = !answers.wanted.set().any_beside_main();
@@ -291,7 +291,7 @@ impl<V: Content> Answers<'_, V> {
     }
 }
 
-/// The look-ups that wait for the memory together: all files of a key, and as many keys as there is room for.
+/// The look-ups that wait for the memory together: all files of a key, and as many keys as have room.
 fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &'a mut [Asked<'v>]> {
     std::iter::from_fn(move || {
         let mut end = 0;
@@ -415,8 +415,7 @@ impl SoughtPart<'_> {
 }
 
 /// Loading the parts of rows of which the page of the row does not have all. The parts in groups beside the main one
-/// are found in one step. Then parts that lie outside their pages are loaded, in one step for as many as there is room
-/// for.
+/// are found in one step. Then parts that lie outside their pages are loaded, in one step for as many as have room.
 struct PartLoads<'v> {
     /// The places of their answers.
     rows: Vec<usize>,

@@ -66,8 +66,8 @@ impl<V: Content> Range<V> {
     }
 
     /// Splits the rest of the range into at most `parts` ranges of about equal stored bytes, in order. Each row is in
-    /// one of them. They see the version that this range sees, and each can be read by a thread of its own. There are
-    /// fewer ranges if there are too few pages, and one if the range has a limit. Only index nodes are read.
+    /// one of them. They see the version that this range sees, and each can be read by a thread of its own. The result
+    /// has fewer ranges if the range has too few pages, and one if it has a limit. Only index nodes are read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

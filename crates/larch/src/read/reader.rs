@@ -175,7 +175,7 @@ impl<'r, V> Reader<'r, V> {
         Reader { work: self.work, ..Reader::new(table, self.pinned_at(), PartList::whole()) }
     }
 
-    /// What reads the same at the version of `pin`, if there is one, and in no transaction.
+    /// What reads the same at the version of `pin`, if one is given, and in no transaction.
     pub(crate) fn seen_at<'p>(&'p self, pin: Option<&'p Arc<PinnedVersion>>) -> Reader<'p, V> {
         Reader::new(&self.table, pin, self.wanted)
     }
@@ -273,7 +273,7 @@ impl<'r, V> Reader<'r, V> {
         }
     }
 
-    /// The version of the row `key`, if there is one.
+    /// The version of the row `key`, if it exists.
     pub(crate) fn version_of_key(&self, key: &[u8]) -> Result<Option<Version>> {
         self.find(key, |read, session| Ok(read.find(session)?.map(|row| row.version())))
     }

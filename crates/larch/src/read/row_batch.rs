@@ -34,7 +34,7 @@ impl<'r> RowBatch<'r> {
         Self(Rows::Page(PageRows { loader, streak, values }))
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
     #[inline]
     pub fn len(&self) -> usize {

@@ -61,8 +61,8 @@ fn put(table: &Table, key: &[u8], row: &[impl AsRef<[u8]>]) {
     commit(table, |ops, id| ops.put(id, key, &value));
 }
 
-/// Writes what the table has in memory to files of `level`, with at most `rows` keys each; range erases to the last.
-/// There is no other table with rows in memory.
+/// Writes what the table has in memory to files of `level`, with at most `rows` keys each; range erases to the last. No
+/// other table has rows in memory.
 fn flush(table: &Table, level: u8, rows: u64) {
     let core = table.core();
     let old = {

@@ -13,7 +13,7 @@ pub enum Tried<T> {
 }
 
 impl<T> Tried<T> {
-    /// The answer, if there is one.
+    /// The answer, if it is known.
     pub fn ready(self) -> Option<T> {
         match self {
             Self::Ready(answer) => Some(answer),
@@ -26,7 +26,7 @@ impl<T> Tried<T> {
         matches!(self, Self::WouldFault)
     }
 
-    /// Changes the answer, if there is one, with `change`.
+    /// Changes the answer, if it is known, with `change`.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Tried<U> {
         match self {
             Self::Ready(answer) => Tried::Ready(change(answer)),

@@ -165,7 +165,7 @@ type Act = (fn(&Machine, &Database) -> larch::Result<()>, usize);
 
 const ACTS: [Act; 2] = [(|_, db| db.backup(KEPT).map(drop), 3), (|machine, _| backups(machine).keep(1).map(drop), 1)];
 
-/// Each backup that is there is whole, those that `act` does not touch are there, and another backup can be made.
+/// Each backup that exists is whole, those that `act` does not touch exist, and another backup can be made.
 fn expect_whole_backups(machine: &Machine, disk: &SimDisk, made: &[Rows], stay: usize) {
     let db = open(machine, HERE).expect("the database is whole");
     let listed = backups(machine).list().expect("the disk works");

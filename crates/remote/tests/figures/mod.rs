@@ -145,7 +145,7 @@ struct Far {
     _server: Option<Server>,
 }
 
-/// The stores that there are.
+/// All stores.
 fn stores() -> Vec<Far> {
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let slow = TroubledStore::new(Arc::clone(&memory), 1, Trouble { latency: LATENCY, ..Trouble::default() });

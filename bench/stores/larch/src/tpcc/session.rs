@@ -1,6 +1,6 @@
 //! One thread's transactions. Each is carried out where it is started and is seen by the next one; it is answered once
 //! it is durable. A thread of the database syncs the log meanwhile, and one sync makes all durable that were carried
-//! out before it begins. It begins when enough of them wait for it, or when there is nothing else to do: a sync wakes
+//! out before it begins. It begins when enough of them wait for it, or when nothing else is to be done: a sync wakes
 //! two threads and ends with an interrupt, however many it makes durable.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]

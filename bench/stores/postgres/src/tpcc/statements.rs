@@ -65,7 +65,7 @@ pub enum Kind {
     Level,
 }
 
-/// How many kinds there are.
+/// The number of kinds.
 const KINDS: usize = Kind::Level as usize + 1;
 
 /// A statement, before it is prepared.
@@ -131,7 +131,7 @@ impl Statements {
         Self { all, by_kind, form, functions }
     }
 
-    /// Whether there is a statement of this kind.
+    /// Whether a statement of this kind exists.
     #[inline]
     pub fn has(&self, kind: Kind) -> bool {
         self.by_kind[kind as usize].is_some()

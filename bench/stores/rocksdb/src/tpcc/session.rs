@@ -38,7 +38,7 @@ pub fn session<'l>(rocksdb: &'l RocksDb, form: &Form, clock: Clock) -> Result<Bo
         writes: rocksdb.writes(),
         kept: Kept::default(),
     };
-    // A commit is one call that waits: there is nothing to have under way on one thread.
+    // A commit is one call that waits: one thread has nothing else under way.
     Ok(in_turn::session(transactions, form, 1, clock))
 }
 
@@ -187,7 +187,7 @@ impl Rows for Open<'_> {
         match oldest {
             Some(order) => self.kept.oldest.note(of, order),
             None => {
-                // That there is none holds as long as no new order has come.
+                // This stays so as long as no new order comes.
                 let key = self.kept.scratch.key(|key| district_key(of, key));
                 let family = self.families.table(Table::District);
                 self.tx.get_pinned_for_update_cf_opt(family, key, true, &self.kept.reads).map_err(broken)?;

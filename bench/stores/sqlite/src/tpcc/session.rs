@@ -16,7 +16,7 @@ use rusqlite::{CachedStatement, Connection, Params};
 use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
-/// Statements that a connection keeps prepared: all that there are.
+/// Statements that a connection keeps prepared: all of them.
 const PREPARED: usize = 64;
 
 /// A session on `sqlite`.
@@ -116,7 +116,7 @@ impl Open<'_> {
         self.connection.prepare_cached(sql).map_err(broken)
     }
 
-    /// Gives the columns of the only row to `read`; `None`: there is no row.
+    /// Gives the columns of the only row to `read`; `None`: no row was found.
     fn one<T>(
         &self,
         sql: &str,

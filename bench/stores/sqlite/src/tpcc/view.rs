@@ -1,4 +1,4 @@
-//! The rows of a database at one moment. A connection reads for one thread at a time, so there are as many as
+//! The rows of a database at one moment. A connection reads for one thread at a time, so their number is that of the
 //! processors; no writer commits between the moments at which they begin, so that all of them read the same state.
 
 use super::Sqlite;

@@ -250,7 +250,7 @@ impl<'s> Client<'s> {
     }
 }
 
-/// A number below `end`. The upper bits of a product are uniform enough: 2^64 is far more than there are rows.
+/// A number below `end`. The upper bits of a product are uniform enough: 2^64 is far more than the number of rows.
 fn uniform(random: &mut Random, end: u64) -> i64 {
     ((u128::from(random.long().cast_unsigned()) * u128::from(end)) >> 64) as i64
 }

@@ -1,5 +1,5 @@
 //! How much a full scan and a compaction slow the gets of another thread, and what happens when the budget for pages is
-//! halved under load. There is no memory limit here, because only the store's own pages are looked at.
+//! halved under load. No memory limit is set here, because only the store's own pages are looked at.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};

@@ -98,8 +98,7 @@ impl Ground {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
         }
         let place = place(args.dir.as_deref(), "bench-cold")?;
-        // redb takes half again as much as its rows; while one is made, or rewritten, there is a second copy of its
-        // rows.
+        // redb takes half again as much as its rows; while one is made or rewritten, it has a second copy of its rows.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
         check_room(&place, (databases + 2) * scale.records * 150)?;
         let mut ground =

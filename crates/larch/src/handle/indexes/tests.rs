@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 pub(super) enum Extractor {
     /// `words`: every word of the value.
     Words,
-    /// `first`: the first word of the value, if there is one.
+    /// `first`: the first word of the value, if it has one.
     First,
     /// `length`: the length of the value; a value with an `!` does not fit.
     Length,

@@ -48,7 +48,7 @@ impl RowLimit {
         self.rows
     }
 
-    /// Whether there is a limit.
+    /// Whether a limit is set.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.rows < u64::MAX

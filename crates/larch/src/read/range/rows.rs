@@ -265,7 +265,7 @@ impl RangeRows {
     }
 
     /// Hands the row that was reached without merging to `each`, and the rows of its page that follow, up to the limit,
-    /// and while there is no newer view. What `each` broke with, if it did.
+    /// and while no newer view exists. What `each` broke with, if it did.
     #[inline]
     fn run_followed<B>(&mut self, each: &mut impl FnMut(RowRef<'_>) -> ControlFlow<B>) -> Option<B> {
         let Self { loader, following, limit, ended, .. } = self;
@@ -401,8 +401,8 @@ impl RangeRows {
         poll_fn(|context| waiting.0.poll(context, direction, &mut take)).await
     }
 
-    /// No future waits for pages any more: releases the pages that were fetched for the row, and the view if there is a
-    /// newer one.
+    /// No future waits for pages any more: releases the pages that were fetched for the row, and the view if a newer
+    /// one exists.
     pub fn abandon(&mut self) {
         if !std::mem::take(&mut self.is_fetching) {
             return;
@@ -498,7 +498,7 @@ impl RangeRows {
         self.followed_pins.set(0);
     }
 
-    /// Whether there are no more rows, apart from a limit.
+    /// Whether no more rows follow, apart from a limit.
     fn has_come_to_end(&self) -> bool {
         self.ended && self.limit.rows() > 0
     }
@@ -578,7 +578,7 @@ impl RangeRows {
         self.count_given(1);
     }
 
-    /// There is a newer view than that in which rows were followed: releases the older one. False if the table was
+    /// A newer view exists than the one in which rows were followed: releases the older one. False if the table was
     /// dropped.
     #[cold]
     fn renew_followed(&mut self, newest: u64) -> bool {

@@ -74,8 +74,8 @@ fn given(row: Option<(crate::Key, Parts)>) -> Next {
     row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
 }
 
-/// The next rows, up to a hundred, handed over in one call; `None` at the end if there are fewer. Now and then
-/// something happens between two of them.
+/// The next rows, up to a hundred, handed over in one call; `None` at the end if fewer follow. Now and then something
+/// happens between two of them.
 pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direction, happen: &dyn Fn()) -> Vec<Next> {
     let most = rng.random_range(1..=100);
     let mut given = Vec::new();
@@ -92,7 +92,7 @@ pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direct
     given
 }
 
-/// The next rows, up to a hundred, in one batch; `None` if there are none.
+/// The next rows, up to a hundred, in one batch; `None` if no row follows.
 pub(super) fn batch(
     rng: &mut StdRng,
     rows: &mut RangeRows,

@@ -1,4 +1,4 @@
-//! An index is built while writes go on, and either it is whole or there is none.
+//! An index is built while writes go on, and either it is whole or it does not exist.
 
 use super::*;
 use crate::Cancel;

@@ -46,7 +46,7 @@ type Rows = BTreeMap<Vec<u8>, Parts>;
 /// A version in a file: of an erase, nothing.
 type Stored = BTreeMap<(Vec<u8>, Reverse<Version>), Option<Parts>>;
 
-/// All versions in all files of `table`, their parts read in both ways there are.
+/// All versions in all files of `table`, their parts read in both possible ways.
 fn stored(table: &Table) -> Stored {
     let core = table.core();
     let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
