@@ -3,9 +3,9 @@
 //! key, the *clustering key*, orders the rows of a partition. `docs/benchmarks/kv.md` says what is different.
 //!
 //! It knows no database: one that can be measured is a [`Database`], which the loop of the harness drives with
-//! [`harness::PartitionRequest`]s. From the bottom up: `database` is what is asked of one, `draw` draws numbers, `value`
-//! makes and checks values, `options` are those of the command line, `keys` draws rows, `client` does operations on
-//! them.
+//! [`harness::PartitionRequest`]s. From the bottom up: `database` is what is asked of one, `draw` draws numbers,
+//! `value` makes and checks values, `options` are those of the command line, `keys` draws rows, `client` does
+//! operations on them.
 
 pub mod client;
 pub mod conformance;

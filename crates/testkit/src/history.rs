@@ -225,7 +225,8 @@ impl History {
         self.open.is_some()
     }
 
-    /// Writes everything to files and closes. If the disk has no room for the files, the commits are durable in the log.
+    /// Writes everything to files and closes. If the disk has no room for the files, the commits are durable in the
+    /// log.
     pub fn close(&mut self) -> Result<()> {
         let Open { db, .. } = self.open.take().expect("the database is open");
         let beside = db.clone();
