@@ -1126,7 +1126,7 @@ pub struct SplitOff {
     pub dir: PathBuf,
     /// Table
     pub table: String,
-    /// First key that goes to the new table; of several columns the last may be left out
+    /// First key that goes to the new table; the last of several columns may be left out
     #[arg(allow_hyphen_values = true)]
     pub key: OsString,
     /// Name of the new table

@@ -108,7 +108,7 @@ impl Programs {
         }
     }
 
-    /// A specimen of this tree goes to the release and back, twice; how many tables were compared.
+    /// A specimen of this tree goes to the release and back, twice. Returns how many tables were compared.
     fn go_back_and_forth(&self, specimen: &Path, databases: &Path) -> Result<usize, String> {
         output(Command::new(specimen).arg("write").arg(databases.join("written")).arg(&self.release))?;
         let db = databases.join("written/db");

@@ -26,7 +26,7 @@ pub fn list(root: &Path) -> ExitCode {
 /// Which changes that break programs are looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Breaks {
-    /// Those that the version forbids. Where it forbids none, nothing is built: the tool takes minutes.
+    /// The version forbids the changes. If it forbids none, nothing is built: the tool takes minutes.
     Refused,
     /// All.
     Listed,

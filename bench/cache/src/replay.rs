@@ -12,9 +12,9 @@ use pages::policy::Class;
 pub struct Tally {
     /// Pages needed, index and data.
     pub needed: [u64; 2],
-    /// Those of these that had stayed in memory.
+    /// The pages among these that had stayed in memory.
     pub hits: [u64; 2],
-    /// Data pages needed for reads of one key, and of these those that had stayed.
+    /// Data pages needed for reads of one key, and those among them that had stayed.
     pub points: [u64; 2],
     /// Pages read, for need or ahead.
     pub reads: [u64; 2],
@@ -32,12 +32,12 @@ impl Tally {
         percent(self.hits.iter().sum(), self.needed.iter().sum())
     }
 
-    /// The same of one class.
+    /// The percentage of hits of one class.
     pub fn class_hit_percent(&self, class: Class) -> f64 {
         percent(self.hits[index(class)], self.needed[index(class)])
     }
 
-    /// The same of the data pages of reads of one key.
+    /// The percentage of hits among data pages in reads of one key.
     pub fn point_hit_percent(&self) -> f64 {
         percent(self.points[1], self.points[0])
     }

@@ -25,7 +25,7 @@ pub struct Options {
     pub at_least: f64,
     /// Standard deviation between runs, as a part, where each side has one run.
     pub spread: f64,
-    /// The same for percentiles above the median.
+    /// The spread for percentiles above the median.
     pub tail_spread: f64,
     /// Where no difference is shown and a worsening by more than this part may be hidden by how far the runs differ,
     /// the comparison cannot tell: times may be so much longer, or a rate what it is in so much longer times.
@@ -71,7 +71,7 @@ pub struct Row {
     pub new: f64,
     /// Standard deviation between the runs of the base, as a part of the mean, where it has several.
     pub base_spread: Option<f64>,
-    /// The same of the new runs.
+    /// The spread of the new runs.
     pub new_spread: Option<f64>,
     /// New by base, less 1, where both are above 0.
     pub difference: Option<f64>,

@@ -73,7 +73,7 @@ pub fn differences(name: &str, base: &[(&Environment, &Run)], new: &[(&Environme
     names.iter().filter_map(difference).collect()
 }
 
-/// Those that are the same for all of several runs are one.
+/// Differences that are the same for all of several runs become one.
 pub fn merged(of_runs: Vec<Vec<Difference>>) -> Vec<Difference> {
     let count = of_runs.len();
     let mut all: Vec<Difference> = Vec::new();

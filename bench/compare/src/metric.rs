@@ -23,11 +23,11 @@ pub enum Metric {
     Counted(&'static str),
 }
 
-/// Those of the whole run.
+/// The metrics of the whole run.
 pub const OF_RUN: [Metric; 4] =
     [Metric::Throughput, Metric::Processor, Metric::Counted("bytes read"), Metric::Counted("bytes written")];
 
-/// Those of each kind of request.
+/// The metrics of each kind of request.
 pub const OF_KIND: [Metric; 6] = [
     Metric::Throughput,
     Metric::Mean,

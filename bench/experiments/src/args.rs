@@ -78,7 +78,7 @@ pub struct ExperimentArgs {
 /// Options of `larch bench experiment sharing`.
 #[derive(Clone, Debug, Args)]
 pub struct SharingArgs {
-    /// Those of every experiment
+    /// The options of every experiment
     #[command(flatten)]
     pub common: ExperimentArgs,
     /// Time to measure a side once [default: 200ms, 3s, 5s or 30s, as --scale says]
@@ -89,7 +89,7 @@ pub struct SharingArgs {
 /// Options of `larch bench experiment index`.
 #[derive(Clone, Debug, Args)]
 pub struct IndexArgs {
-    /// Those of every experiment
+    /// The options of every experiment
     #[command(flatten)]
     pub common: ExperimentArgs,
     /// Measures one part alone

@@ -123,12 +123,12 @@ impl Ground {
         Ok(data.join(name))
     }
 
-    /// The place of a database that `build` makes, and what it says of it. One that an interrupted run made whole is
-    /// not made again; what it left half made is removed. `None` if ^C was pressed.
+    /// The place of a database that `build` makes, and what it says of it. A database that an interrupted run finished
+    /// is not made again; one that it left unfinished is removed. `None` if ^C was pressed.
     ///
     /// # Errors
     ///
-    /// Those of `build`; a directory cannot be made or removed, or what was said cannot be written.
+    /// The errors of `build`; a directory cannot be made or removed, or what was said cannot be written.
     pub fn built<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -155,7 +155,7 @@ impl Ground {
     ///
     /// # Errors
     ///
-    /// Those of `measure`; what was measured cannot be written.
+    /// The errors of `measure`; what was measured cannot be written.
     pub fn cell<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,

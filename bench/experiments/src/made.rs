@@ -26,7 +26,7 @@ impl Made {
     ///
     /// # Errors
     ///
-    /// Those of `make`; a file cannot be written.
+    /// The errors of `make`; a file cannot be written.
     pub fn open(
         ground: &Ground,
         name: &str,

@@ -29,9 +29,9 @@ pub struct Cost {
     pub gathering_nanos: u64,
     /// Processor time of all other threads, in nanoseconds: what a store does in the background.
     pub background_nanos: u64,
-    /// The same by name of thread, in nanoseconds, where the system tells and the thread was there at the end.
+    /// The time of each named thread, in nanoseconds, if the system reports it and the thread still ran at the end.
     pub background: BTreeMap<String, u64>,
-    /// Client threads there were.
+    /// The number of client threads.
     pub client_threads: u64,
     /// Requests that each of them could have under way; none: its calls waited, and each client was a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +119,7 @@ impl Cost {
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
     }
 
-    /// The same as a share of the client threads' processor time, 0 to 1.
+    /// The client's own time as a share of the client threads' processor time, 0 to 1.
     pub fn own_share(&self, noop_nanos: f64, operations: u64) -> f64 {
         let own = self.own_nanos(noop_nanos, operations) * operations as f64;
         if self.client_nanos == 0 { 0.0 } else { own / self.client_nanos as f64 }

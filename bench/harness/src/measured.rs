@@ -120,16 +120,16 @@ pub struct Measure {
     /// From when it was sent until it failed.
     #[serde(default, skip_serializing_if = "Times::is_empty")]
     pub failed: Times,
-    /// Those that were done.
+    /// The requests that were done.
     pub oks: u64,
-    /// Those that met no row.
+    /// The requests that met no row.
     pub not_found: u64,
-    /// Those that were gathered, to be written with others. They have no times, which would be those of a copy in
-    /// memory.
+    /// The requests that were gathered, to be written with others. They have no times, which would be those of a copy
+    /// in memory.
     pub batched: u64,
-    /// Those that failed, by kind of failure, with those that were made again.
+    /// The requests that failed, by kind of failure, with those that were made again.
     pub failures: BTreeMap<String, u64>,
-    /// Those of the failed ones that the client made again. The others failed for good.
+    /// The failed requests that the client made again. The others failed for good.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: u64,
     /// Rows that were read, or written if the client counts those.

@@ -19,7 +19,7 @@ pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 ///
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn noop_nanos<W: Workload>(
     workload: &W,
     clients: usize,

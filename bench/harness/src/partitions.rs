@@ -71,7 +71,7 @@ pub enum PartitionRows<'a> {
         /// The upper bound, which does not belong to it.
         to: i64,
     },
-    /// Those of these clustering keys. A key may stand there several times, and gives its row once.
+    /// The rows with these clustering keys. A key may stand there several times, and gives its row once.
     Of(&'a [i64]),
 }
 

@@ -103,7 +103,7 @@ impl Reply {
         self.cks.iter().copied().zip(self.record.iter())
     }
 
-    /// How many rows there were.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -113,12 +113,12 @@ impl Reply {
         self.bytes
     }
 
-    /// Key of the last row; empty if there was none.
+    /// Key of the last row; empty without rows.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The fields asked for of the last row, in order; none if there was no row.
+    /// The fields of the last row that were asked for, in order; none without rows.
     pub fn record(&self) -> &Strings {
         &self.record
     }

@@ -158,7 +158,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Those of a histogram with buckets like ours: three digits from 1 ns on.
+    /// The times of a histogram with buckets like ours: three digits from 1 ns on.
     pub fn from_hdr(histogram: &Histogram<u64>) -> Self {
         let mut tally = Tally::<u64>::new();
         for value in histogram.iter_recorded() {
@@ -186,12 +186,12 @@ impl Times {
         self.count == 0
     }
 
-    /// Those of both.
+    /// The times of both.
     pub fn merged(&self, other: &Self) -> Self {
         Self::sum([self, other])
     }
 
-    /// Those of all.
+    /// The times of all.
     pub fn sum<'t>(all: impl IntoIterator<Item = &'t Self>) -> Self {
         let mut tally = Tally::<u64>::new();
         for times in all {
@@ -200,8 +200,8 @@ impl Times {
         tally.times()
     }
 
-    /// The time below or at which the share `quantile` (0 to 1) of them is, in nanoseconds; of its bucket the greatest,
-    /// as in every HdrHistogram. 0 if none exist.
+    /// The time below or at which the share `quantile` (0 to 1) of them is, in nanoseconds; it is the greatest time of
+    /// its bucket, as in every HdrHistogram. 0 if none exist.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -212,12 +212,12 @@ impl Times {
         found.map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// The shortest, in nanoseconds; of its bucket the least. 0 if none exist.
+    /// The shortest, in nanoseconds: the least time of its bucket. 0 if none exist.
     pub fn min(&self) -> u64 {
         self.buckets().next().map_or(0, |(bucket, _)| least(bucket))
     }
 
-    /// The longest, in nanoseconds; of its bucket the greatest. 0 if none exist.
+    /// The longest, in nanoseconds: the greatest time of its bucket. 0 if none exist.
     pub fn max(&self) -> u64 {
         self.buckets().last().map_or(0, |(bucket, _)| greatest(bucket))
     }
@@ -237,7 +237,7 @@ impl Times {
         self.buckets().map(|(bucket, count)| (least(bucket), greatest(bucket), count))
     }
 
-    /// The same as a histogram of the `hdrhistogram` crate, for its tools.
+    /// The times as a histogram of the `hdrhistogram` crate, for its tools.
     pub fn hdr(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new(3).expect("three digits are allowed");
         for (least, _, count) in self.iter() {

@@ -102,7 +102,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes a directory in which others may still be making files, by trying often; whether it is gone.
+/// Removes a directory in which others may still be making files, by trying often, and returns whether it is gone.
 pub fn remove_in_use(path: &Path) -> bool {
     (0..100).any(|_| fs::remove_dir_all(path).is_ok() || !path.exists())
 }

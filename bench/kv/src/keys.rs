@@ -180,8 +180,8 @@ impl Keys {
         }))
     }
 
-    /// The same for an operation that reads between those that write. In a time series it reads what this client has
-    /// written.
+    /// The next place for an operation that reads between those that write. In a time series it reads what this client
+    /// has written.
     #[inline]
     pub fn next_place_beside(
         &mut self,

@@ -56,8 +56,8 @@ const MOST_REPEATS: u64 = 1000;
 ///
 /// # Errors
 ///
-/// Those of the database, and if the table has fewer rows than `tab_rows` and they were counted. The row of the history
-/// is left without an end.
+/// The errors of the database, and an error if the table has fewer rows than `tab_rows` and they were counted. The row
+/// of the history is left without an end.
 pub fn run(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -85,7 +85,7 @@ pub struct BatchDone {
 ///
 /// # Errors
 ///
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn run_watched(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -264,7 +264,7 @@ impl Accessed {
     ///
     /// # Errors
     ///
-    /// Those of the session.
+    /// The errors of the session.
     pub fn access_for(
         &mut self,
         session: &mut dyn Session,

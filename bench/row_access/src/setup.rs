@@ -20,7 +20,7 @@ pub enum Ended {
 ///
 /// # Errors
 ///
-/// Those of the database.
+/// The errors of the database.
 pub fn setup(
     database: &dyn Database,
     parameters: &SetupParameters,

@@ -118,7 +118,7 @@ pub enum Exporter {
     Text,
     /// JSON objects as YCSB prints them, one after the other
     Json,
-    /// The same in one array
+    /// All results in one array of JSON
     JsonArray,
 }
 
@@ -200,8 +200,8 @@ pub struct YcsbArgs {
 }
 
 impl YcsbArgs {
-    /// Threads that the clients share. A number that `--workers` names is theirs, as it was before there were other
-    /// processes.
+    /// Threads that the clients share. A number that `--workers` names is theirs, as it was before other processes
+    /// began.
     ///
     /// # Errors
     ///

@@ -39,13 +39,13 @@ use std::process::ExitCode;
 /// The stores that can be opened.
 #[derive(Clone, Copy)]
 pub struct Stores<'s> {
-    /// Those of keys and values.
+    /// The schemes of keys and values.
     pub key_value: &'s [Scheme],
     /// Those whose rows can be accessed.
     pub row_access: &'s [row_access::Scheme],
-    /// Those of rows in partitions.
+    /// The schemes of rows in partitions.
     pub partitions: &'s [kv::Scheme],
-    /// Those that TPC-C runs on.
+    /// The schemes on which TPC-C runs.
     pub tpcc: &'s [tpcc::Scheme],
     /// Holds the key-value driver beside cassandra-stress, where Cassandra is there.
     pub kv_client_cost: Option<KvClientCost>,

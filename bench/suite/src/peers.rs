@@ -129,7 +129,7 @@ fn verdict(table: &Table) -> Ending {
     Ending { text, is_good, unmeasured: unmeasured.len() }
 }
 
-/// The same of several tables with their titles.
+/// The verdict of several tables with their titles.
 fn verdict_of(parts: &[(&str, Table)]) -> Ending {
     let endings: Vec<Ending> = parts.iter().map(|(_, table)| verdict(table)).collect();
     let parts = parts.iter().zip(&endings);
@@ -162,7 +162,7 @@ impl Ending {
     }
 }
 
-/// Those of `wanted` engines that none of `schemes` opens, with what brings them into the binary.
+/// The `wanted` engines that none of `schemes` opens, with what brings them into the binary.
 fn absent(wanted: &[&str], schemes: &[harness::Scheme]) -> Vec<String> {
     let is_absent = |name: &&&str| schemes.iter().all(|known| known.name != **name);
     let told = |name: &&str| format!("{name}, which this binary does not have: cargo x bench --with {name} …");

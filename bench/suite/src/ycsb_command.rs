@@ -292,7 +292,7 @@ impl Measuring<'_> {
     }
 }
 
-/// How it ended, of what was done; what went wrong is said.
+/// How it ended, as far as it was done; what went wrong is printed.
 fn ending(done: &[Done]) -> Ending {
     for Done { run, warnings_before, .. } in done {
         for warning in run.warnings.iter().skip(*warnings_before) {

@@ -45,11 +45,11 @@ pub struct Figures {
 pub struct Kind {
     /// Its name.
     pub name: String,
-    /// Those that were completed, with those that were rolled back.
+    /// The transactions that were completed, with those that were rolled back.
     pub ok: u64,
-    /// Those of them that were rolled back as the specification wants it.
+    /// The transactions among them that were rolled back as the specification wants it.
     pub rolled_back: u64,
-    /// Those that failed for good.
+    /// The transactions that failed for good.
     pub failed: u64,
     /// Attempts that failed and were made again.
     pub made_again: u64,
@@ -87,7 +87,7 @@ impl Percentiles {
 }
 
 impl Figures {
-    /// Those of a result.
+    /// The figures of a result.
     pub fn of(summary: &Summary<'_>) -> Self {
         let Summary { mode, warehouses, measured } = *summary;
         let kinds: Vec<&Measure> = Transaction::ALL.into_iter().filter_map(|one| summary.of(one)).collect();

@@ -52,7 +52,7 @@ pub fn bytes_of_all(form: &Form) -> u64 {
 ///
 /// # Errors
 ///
-/// Those of the database.
+/// The errors of the database.
 pub fn parts_loaded(database: &dyn Database, form: &Form) -> Result<(usize, usize), Failure> {
     let all = parts(form);
     let mut loaded = 0;

@@ -69,7 +69,7 @@ struct InTurn<E> {
     drawing: Drawing,
     depth: usize,
     clock: Clock,
-    /// Those that were carried out and are not durable yet.
+    /// The transactions that were carried out and are not durable yet.
     answered: Vec<Answered>,
     work: Work,
     screen: Screen,

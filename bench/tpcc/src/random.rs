@@ -138,7 +138,7 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Those of a seed.
+    /// The constants of a seed.
     pub fn of(seed: u64) -> Self {
         let mut stream = Stream::of(seed, &[u64::from_be_bytes(*b"constant")]);
         let loaded = stream.between(0, 255);

@@ -13,7 +13,7 @@ mod tests;
 /// what efficiency is a part of.
 pub const MOST_TPMC: f64 = 12.86;
 
-/// The same with the deck: it gives less than 45 % of new orders.
+/// The most tpmC with the deck: it gives less than 45 % of new orders.
 pub const MOST_TPMC_OF_DECK: f64 = 12.61;
 
 /// A result.

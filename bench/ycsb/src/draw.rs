@@ -113,7 +113,7 @@ impl Values {
         }
     }
 
-    /// The same in a process that does this share of a run.
+    /// The values in a process that does this share of a run.
     fn of_share(mut self, share: Share) -> Values {
         self.inserted.process = share.number() as i64;
         self.inserted.processes = share.of() as i64;

@@ -138,7 +138,7 @@ impl RawLog {
     ///
     /// # Errors
     ///
-    /// Those of the run. A file that cannot be written ends no run; see [`RawLog::finish`].
+    /// The errors of the run. A file that cannot be written ends no run; see [`RawLog::finish`].
     pub fn run<W: Workload>(
         &self,
         store: &dyn Store,

@@ -23,8 +23,8 @@ impl Run {
         Self::of_share(settings, seed, Share::WHOLE)
     }
 
-    /// The same in a process that does `share` of a run. Its clients are still those of the whole run, see
-    /// [`Share::part`]; what it inserts no other share does.
+    /// The run in a process that does `share` of it. Its clients are still those of the whole run, see [`Share::part`];
+    /// what it inserts no other share does.
     pub fn of_share(settings: &Settings, seed: u64, share: Share) -> Run {
         Run { deck: Arc::new(Deck::new(settings, share)), seed, clock: Clock::start() }
     }

@@ -157,7 +157,7 @@ impl Reading {
         Ok((Self { name, rows, progress, bytes, kept }, format))
     }
 
-    /// Gives all rows to `add`; says how many there were.
+    /// Gives all rows to `add`, and returns their number.
     pub fn read(&mut self, schema: &Schema, add: &mut dyn FnMut(&Row) -> larch::Result<()>) -> Result<u64> {
         let layout = Layout::new(Some(schema.clone()));
         let mut row = Row::default();
@@ -174,7 +174,7 @@ impl Reading {
     }
 }
 
-/// Puts all rows in the table, or none; says how many there were.
+/// Puts all rows in the table, or none, and returns their number.
 fn fill(table: &Table, schema: &Schema, reading: &mut Reading) -> Result<(u64, ImportReport)> {
     let cancel = interrupt::cancels();
     let mut import = table.until(&cancel).import()?;

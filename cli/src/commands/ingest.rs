@@ -24,7 +24,7 @@ struct Report<'r> {
     copied_bytes: u64,
     /// Bytes of files that got second names and were not verified.
     unread_bytes: u64,
-    /// Missing if there were no files.
+    /// Missing if no files were taken in.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
     /// Directories that were to be removed and are still there, each with the reason.

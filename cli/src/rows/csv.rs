@@ -17,7 +17,7 @@ const READ_BYTES: usize = 256 << 10;
 /// A reader of comma-separated rows.
 pub struct Csv<R> {
     reader: Reader<Tail<R>>,
-    /// Names from the header, if there was one.
+    /// Names from the header, if the rows had one.
     pub columns: Vec<String>,
     /// Line where the row that was read last begins, from 1.
     pub line: u64,
@@ -98,7 +98,7 @@ struct Tail<R> {
     source: R,
     /// What is not given yet of [`END`]; `None` as long as the source may have more.
     end: Option<&'static [u8]>,
-    /// The last byte before `chunk`, if there was one, and the chunk.
+    /// The last byte before `chunk`, if any came, and the chunk.
     chunk: Vec<u8>,
     /// Bytes given so far.
     given: u64,

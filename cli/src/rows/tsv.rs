@@ -8,7 +8,7 @@ use std::io::BufRead;
 /// A reader of tab-separated rows.
 pub struct Tsv<R> {
     source: R,
-    /// Names from the header, if there was one.
+    /// Names from the header, if the rows had one.
     pub columns: Vec<String>,
     /// Line of the row that was read last, from 1.
     pub line: u64,

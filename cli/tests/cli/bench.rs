@@ -180,7 +180,7 @@ fn examples_of_the_help_work() {
     let help = session.run(&["bench", "ycsb", "--help"]).ok();
     let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  larch bench ycsb ")).collect();
     assert_eq!(examples.len(), 6, "{help}");
-    // Those that need a server, or workers, are tried elsewhere.
+    // Other tests try the examples that need a server or workers.
     let is_alone = |example: &&str| !["postgres:", "--workers"].iter().any(|part| example.contains(part));
     for example in examples.into_iter().filter(is_alone) {
         let small = example.replace("=1000000", "=500").replace(" 10000000", " 500").replace(" 30s", " 200ms");

@@ -62,7 +62,7 @@ pub async fn end_queries(
     };
     let mut empty = 0;
     loop {
-        // Ballista says when an executor is lost, and not for how long there was none.
+        // Ballista says when an executor is lost, and not for how long none was left.
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;

@@ -16,7 +16,7 @@ pub fn to_be_sent(error: DataFusionError) -> DataFusionError {
     let words = match error.find_root() {
         DataFusionError::External(error) => error.to_string(),
         DataFusionError::Execution(words) | DataFusionError::Plan(words) => words.clone(),
-        // DataFusion says it, and how much memory there was.
+        // DataFusion says it, and how much memory it had.
         _ => return error,
     };
     DataFusionError::Execution(format!("{BEFORE}{words}{AFTER}"))

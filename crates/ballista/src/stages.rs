@@ -55,7 +55,7 @@ const ATTEMPTS: usize = 8;
 ///
 /// # Errors
 ///
-/// Those of a session.
+/// The errors of a session.
 pub fn session(config: SessionConfig) -> Result<SessionState> {
     let state = default_session_builder(config.with_ballista_adaptive_query_planner(false))?;
     let rules = rules(state.physical_optimizers());

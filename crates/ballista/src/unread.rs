@@ -1,5 +1,5 @@
-//! A scan of a table that this process cannot read. It says why when it is executed: of an error that comes while a
-//! plan is read, Ballista does not report the words.
+//! A scan of a table that this process cannot read. It says why when it is executed: Ballista does not report the words
+//! of an error that comes while a plan is read.
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;

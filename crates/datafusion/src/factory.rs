@@ -42,7 +42,7 @@ impl LarchFactory {
         Self::with(database, snapshot, Arc::new(|table| Arc::new(table)))
     }
 
-    /// The same for a session that asks what `provide` makes of the tables.
+    /// The factory for a session that asks what `provide` makes of the tables.
     pub fn with(database: &Database, snapshot: &Snapshot, provide: Provide) -> Self {
         Self { database: database.clone(), snapshot: snapshot.clone(), provide }
     }

@@ -1,7 +1,7 @@
 //! Sets of keys as ranges of bytes, in order and apart from each other. It knows neither fields nor SQL.
 //!
-//! Invariant: of two ranges that follow each other, the first one ends where the second one begins, or before. No range
-//! is empty. Ranges that touch stay apart, because each may stand for one value of a field.
+//! Invariant: if two ranges follow each other, the first one ends where the second one begins, or before. No range is
+//! empty. Ranges that touch stay apart, because each may stand for one value of a field.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Bound;

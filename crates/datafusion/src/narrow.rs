@@ -344,7 +344,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// The same for a field of 32-bit floating-point numbers that is compared with one of 64 bits.
+    /// The comparison for a field of 32-bit floating-point numbers that is compared with one of 64 bits.
     fn compared_as_double(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         let (DataType::Float64, ScalarValue::Float64(Some(number))) = (to, value) else { return None };
         if !is_plain(*number) {

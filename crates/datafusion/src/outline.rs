@@ -88,7 +88,7 @@ impl Outline {
         Ok(Self { partitions: shares(cut, wanted as usize, share), pinned, statistics })
     }
 
-    /// The same for a scan that reads nothing beforehand: what another process has planned.
+    /// The outline of a scan that reads nothing beforehand: what another process has planned.
     pub fn planned(partitions: Vec<Vec<KeyRange>>, pinned: usize, schema: &SchemaRef) -> Self {
         Self { partitions, pinned, statistics: Statistics::new_unknown(schema) }
     }

@@ -250,7 +250,7 @@ impl ExecutionPlan for BuildExec {
     }
 }
 
-/// Builds a shard of each stream beside the others. Returns how many rows there were.
+/// Builds a shard of each stream beside the others. Returns the number of rows.
 async fn build(
     shards: Vec<SendableRecordBatchStream>,
     writer: Arc<RowWriter>,

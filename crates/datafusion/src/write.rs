@@ -236,7 +236,7 @@ impl Target {
 }
 
 impl Node {
-    /// Adds a field at the end of a way of members; whether there was none before.
+    /// Adds a field at the end of a path of members, and returns whether the path had none before.
     fn add(&mut self, steps: &[Step], field: usize) -> bool {
         let [Step::Member(name), rest @ ..] = steps else { return false };
         let at = self.members.iter().position(|(member, _)| member == name);

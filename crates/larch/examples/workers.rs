@@ -21,7 +21,7 @@ const VALUE_BYTES: usize = 100;
 const ROWS_PER_SECOND: u64 = 100_000;
 /// Rows that are written at once.
 const ROWS_AT_ONCE: u64 = 1_000;
-/// Compactions have come to an end if there was none for so long.
+/// Compactions have come to an end if none came for this time.
 const REST: Duration = Duration::from_secs(3);
 
 /// How the writer compacts.

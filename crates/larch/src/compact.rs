@@ -85,10 +85,10 @@ enum Compacted {
     ChosenElsewhere,
 }
 
-/// Does the compaction with the highest score among the tables that `may` be compacted, and of those that do not meet
-/// the compactions under way, or offers it to a worker. Without a share of the lock of levels the compaction was asked
-/// for, and the caller has the lock alone: it waits for no more files in level 0, and no worker does it. An error comes
-/// with the table whose files could not be compacted.
+/// Does the compaction with the highest score among those that `may` be done on their tables and do not meet the
+/// compactions under way, or offers it to a worker. Without a share of the lock of levels the compaction was asked for,
+/// and the caller has the lock alone: it waits for no more files in level 0, and no worker does it. An error comes with
+/// the table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
     levels: Option<SharedLevels>,

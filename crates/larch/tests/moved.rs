@@ -135,7 +135,7 @@ fn a_copy_and_a_backup_go_where_they_began_or_nowhere() {
     assert_eq!(fs::read_dir(&backups).expect("it is there").count(), 0, "nothing came to the other directory");
     assert!(Backups::at(&elsewhere).verify(&mut |_, _| {}).expect("the disk works").problems.is_empty());
     assert_eq!(Backups::at(&elsewhere).list().expect("the disk works").len(), 2);
-    // The same with a checkpoint that is removed.
+    // A checkpoint that is removed behaves in the same way.
     let copy = scratch.path().join("copy");
     let mut is_removed = false;
     let outcome = db.until(&Cancel::new()).checkpoint(&copy, &mut |_, _| {

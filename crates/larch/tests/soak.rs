@@ -32,7 +32,7 @@ fn poll<T>(future: impl Future<Output = T>, times: u32) -> Option<T> {
     })
 }
 
-/// A read of one of many kinds, `i` says which and where; whether it was dropped before it was done.
+/// Does a read of one of many kinds, as `i` says, and returns whether it was dropped before it was done.
 fn read(db: &Database, i: u32) -> bool {
     let table = db.existing_table("t").expect("the disk works").expect("the table is there");
     let key = key(i);

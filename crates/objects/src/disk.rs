@@ -110,7 +110,7 @@ impl StoreDisk {
 
     /// The logs on this machine, if the file is a log and logs lie there.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
-        // Those of copies, in directories within this one, are in the journal.
+        // The logs of copies, in directories within this one, are in the journal.
         self.nearby.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
     }
 

@@ -25,7 +25,7 @@ pub struct Removals {
     branches: Branches,
     /// With the times when they are due, from the first on.
     waiting: Mutex<VecDeque<(Duration, String)>>,
-    /// Those that were due and that no branch needs.
+    /// The files that were due and that no branch needs.
     free: Mutex<VecDeque<String>>,
     /// Set once, before anything waits.
     worker: OnceLock<Box<dyn Worker>>,

@@ -115,7 +115,7 @@ impl Arena {
         (self.state.lock().backed * BLOCK_BYTES) as u64
     }
 
-    /// The same of all arenas of the process that are alive.
+    /// The backed bytes of all arenas of the process that are alive.
     pub fn all_backed_bytes() -> usize {
         BACKED_BYTES.load(Ordering::Relaxed)
     }

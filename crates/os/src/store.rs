@@ -3,7 +3,7 @@
 //! bytes mean.
 //!
 //! An object is there whole under its name, or not at all. What [`Store::put_if_absent`] says is true for all clients
-//! of the store at once: of several that put one name, one succeeds. All other answers may be old for a short time: a
+//! of the store at once: if several put one name, one succeeds. All other answers may be old for a short time: a
 //! listing may miss what was just put, and a look for an object may not find it yet. So a client that has to know takes
 //! the name itself.
 //!
@@ -117,7 +117,7 @@ pub trait Store: Send + Sync + Debug {
     /// The store's. A folder without objects is no error.
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
 
-    /// What it was asked, of those that count it.
+    /// What it was asked, if it counts that.
     fn bill(&self) -> Option<Bill> {
         None
     }

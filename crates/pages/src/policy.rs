@@ -84,9 +84,9 @@ pub struct PolicyCounts {
 pub struct Tuning {
     /// Share of all bytes, in hundredths, above which data pages that were read ahead go first.
     pub ahead_percent: u64,
-    /// The same of data newcomers, next.
+    /// The percentage of data newcomers, next.
     pub data_percent: u64,
-    /// The same of index newcomers and of those that have stayed for a while, each with a half of it.
+    /// The percentage of index newcomers and of index pages that have stayed for a while, each with a half of it.
     pub index_percent: u64,
     /// Uses that prove a data newcomer.
     pub data_uses: u8,
@@ -271,7 +271,7 @@ impl<T: Copy> Policy<T> {
         self.push(place);
     }
 
-    /// Chances that a page has left, of one that has proven itself; all there can be of one that is kept.
+    /// Chances that a proven page has left; a page that is kept has all.
     pub fn chances(&self, place: PolicyPlace) -> Option<u8> {
         let node = &self.nodes[place.0 as usize];
         match node.standing {
@@ -286,8 +286,8 @@ impl<T: Copy> Policy<T> {
         self.take_out(place.0);
     }
 
-    /// The page that goes next and its bytes; the policy forgets it. Looks at no more than `look` pages, of each of
-    /// which `uses` says what it has seen. `None` if they all were pinned, or the policy has none.
+    /// The page that goes next and its bytes; the policy forgets it. Looks at no more than `look` pages; `uses` says
+    /// what each has seen. `None` if they all were pinned, or the policy has none.
     pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind};
 #[derive(Debug)]
 pub struct Refused {
     pub error: object_store::Error,
-    /// The status of the last answer, if there was one.
+    /// The status of the last answer, if one came.
     pub answer: Option<u16>,
 }
 

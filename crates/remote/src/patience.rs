@@ -23,9 +23,9 @@ pub struct Patience {
     /// From the first attempt to the beginning of the last one, as long as the store has never answered: a wrong
     /// address is reported soon.
     pub first: Duration,
-    /// The same for requests that change nothing, and for removals.
+    /// The patience for requests that change nothing, and for removals.
     pub reads: Duration,
-    /// The same for what is written. `None` is without end: while the store is away writers wait, with as much in
+    /// The patience for what is written. `None` is without end: while the store is away writers wait, with as much in
     /// memory as they may have, and go on when it is back.
     pub writes: Option<Duration>,
     /// One attempt, with those that `object_store` makes for it, without the time of its bytes.

@@ -19,7 +19,7 @@ const URL: &str = "LARCH_REMOTE_TEST_WRITER";
 /// How many writers are killed or fenced.
 const ROUNDS: u64 = 20;
 
-/// The same on moto, which takes ten times as long for a request.
+/// The rounds on moto, which takes ten times as long for a request.
 const MOTO_ROUNDS: u64 = 4;
 
 fn open(url: &str) -> Database {

@@ -92,7 +92,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// Those of `read`.
+    /// The mistakes of `read`.
     pub fn inverted<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
         self.mask = !self.mask;
         let result = read(self);
@@ -181,7 +181,8 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// Those of [`escaped`](Self::escaped), and if the bytes are not UTF-8; then it stands where the text begins.
+    /// The mistakes of [`escaped`](Self::escaped), and one if the bytes are not UTF-8; then it stands where the text
+    /// begins.
     pub fn escaped_text(&mut self) -> Result<Cow<'k, str>, Mistake> {
         let start = self.rest;
         let text = match self.escaped()? {

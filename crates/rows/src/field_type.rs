@@ -145,7 +145,7 @@ impl FieldType {
         Self { is_optional: true, ..self }
     }
 
-    /// The same in the opposite order.
+    /// The type in the opposite order.
     ///
     /// # Panics
     ///

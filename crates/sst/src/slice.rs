@@ -75,7 +75,7 @@ impl RowRanges {
         all[first..last].iter().map(cut).filter(|range| !range.is_empty())
     }
 
-    /// Those of its rows that are in `rows`.
+    /// The part of the slice that is in `rows`.
     #[must_use]
     pub fn within(&self, rows: Range<u64>) -> Self {
         let within = self.within.start.max(rows.start)..self.within.end.min(rows.end);

@@ -36,7 +36,7 @@ const MOST_POLLS: u64 = 1_000_000;
 pub struct Met {
     /// Futures that ended.
     pub ended: u64,
-    /// Those of these that ended with an error.
+    /// The futures that ended with an error.
     pub failed: u64,
     /// Futures that were dropped before they ended.
     pub dropped: u64,

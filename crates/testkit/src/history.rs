@@ -116,7 +116,7 @@ impl History {
         }
     }
 
-    /// The same on a machine whose reads are held back until a thread waits for one, and then end in an order that
+    /// The history on a machine whose reads are held back until a thread waits for one, and then end in an order that
     /// follows from the seed.
     pub fn holding_reads(self) -> Self {
         Self { holds_reads: true, ..self }

@@ -70,7 +70,7 @@ impl TinyOptions {
         [options, least, ample]
     }
 
-    /// The same with both indexes in every file.
+    /// The options with both indexes in every file.
     pub fn with_both_indexes(mut self) -> Self {
         self.indexes = vec![IndexKind::Both];
         self.tables.iter_mut().for_each(|table| table.index = IndexKind::Both);
@@ -100,7 +100,7 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
 
 /// Compression of a table.
 pub fn compression(rng: &mut impl Rng) -> Compression {
-    // One draw, of which the first bit chose between two before there was zstd: seeds keep their meaning.
+    // One draw, whose first bit chose between two before zstd came: seeds keep their meaning.
     let bits = rng.random::<u32>();
     match (bits >> 31, bits >> 30 & 1) {
         (1, _) => Compression::None,

@@ -45,7 +45,7 @@ impl Touched {
         Self::so_far(db) - before
     }
 
-    /// Those of a kind.
+    /// The count of a kind.
     pub fn of(&self, kind: PageKind) -> Count {
         self.0[kind.index()]
     }

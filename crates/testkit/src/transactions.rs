@@ -40,7 +40,7 @@ const PHASES: usize = 16;
 /// Transactions of a phase.
 const TRANSACTIONS: usize = 80;
 
-/// This number of commits may fail before a phase ends: on a disk that has failed, nothing new is seen.
+/// A phase ends after this number of failed commits, because a disk that has failed shows nothing new.
 const MOST_FAILED: u64 = 6;
 
 /// The least write buffer: it has room for the largest transaction of a plan.

@@ -58,7 +58,7 @@ struct Db {
     /// One of these. More than one after a commit whose outcome is not known.
     may_have: Vec<Rows>,
     writer: Option<Process>,
-    /// Those that others have taken over from and that may not know it.
+    /// The processes from which others have taken over, and which may not know it.
     fenced: Vec<Process>,
 }
 

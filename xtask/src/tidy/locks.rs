@@ -22,7 +22,7 @@ struct Locked<'t> {
 struct Manifest<'t> {
     folder: &'t str,
     entries: Vec<Entry<'t>>,
-    /// Those of its workspace, from which it takes what it does not say itself.
+    /// The entries of its workspace, from which it takes what it does not say itself.
     workspace: Vec<Entry<'t>>,
 }
 

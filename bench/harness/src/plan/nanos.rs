@@ -15,7 +15,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     u64::deserialize(deserializer).map(Duration::from_nanos)
 }
 
-/// The same for those that need not be there.
+/// The same format for times that may be missing.
 pub(super) mod optional {
     use super::*;
     use serde::Serialize;

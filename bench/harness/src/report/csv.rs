@@ -27,7 +27,7 @@ const HEADER: [&str; 21] = [
     "max_nanos",
 ];
 
-/// The table. Times are those from the schedule where there was one (`response`), else those from when a request was
+/// The table. Times are those from the schedule if the run had one (`response`), else those from when a request was
 /// sent (`service`); a kind without requests in an interval has none.
 pub fn csv<'r>(runs: impl IntoIterator<Item = &'r Run>) -> String {
     let mut table = ::csv::Writer::from_writer(Vec::new());

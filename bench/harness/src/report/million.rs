@@ -108,7 +108,7 @@ impl Million {
         Self::used(used, price)
     }
 
-    /// The same of what is known of any operations.
+    /// The figures from what is known of any operations.
     pub fn used(used: Used<'_>, price: Option<f64>) -> Self {
         if used.operations == 0 {
             return Self::default();
@@ -147,12 +147,12 @@ impl Million {
         .priced(price)
     }
 
-    /// The same with what its processors cost, where an hour of one costs `price`.
+    /// These figures with what the processors cost, if an hour of one costs `price`.
     pub fn priced(self, price: Option<f64>) -> Self {
         Self { money: self.cpu_seconds.zip(price).map(|(seconds, price)| seconds / 3600.0 * price), ..self }
     }
 
-    /// A line for people, without its end. `None`: there was no operation.
+    /// A line for people, without its end. `None`: no operation was done.
     pub fn text(&self) -> Option<String> {
         if *self == Self::default() {
             return None;

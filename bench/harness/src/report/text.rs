@@ -169,8 +169,8 @@ fn cost(run: &Run) -> String {
     out
 }
 
-/// An interval in one line, as it is shown while a run goes on: seconds, operations a second, and of each kind that was
-/// asked for the count, mean, 99th of a hundred and greatest time.
+/// An interval in one line, as it is shown while a run goes on: seconds, operations a second, and for each kind that
+/// was asked for its count, mean, 99th percentile and greatest time.
 pub fn line(interval: &Interval) -> String {
     let mut out = format!(
         "{:>7.1} s{} {:>10}/s",

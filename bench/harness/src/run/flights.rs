@@ -75,11 +75,11 @@ pub(crate) struct Seats<C> {
     /// If the plan limits the number of operations: how many operations each client still has to do in the window.
     /// Otherwise empty.
     left: Vec<u64>,
-    /// Those that were answered and have another request.
+    /// The operations that were answered and have another request.
     operations: HashMap<u32, Operation, BuildHasherDefault<Spread>>,
-    /// Those that wait for a time.
+    /// The clients that wait for a time.
     waiting: Wheel,
-    /// Those that wait for a slot, in order.
+    /// The clients that wait for a slot, in order.
     ready: VecDeque<u32>,
     /// Whether waiting for a slot delays an operation. Else each client has a slot of its own, and an operation begins
     /// when its request is sent.

@@ -39,11 +39,11 @@ pub(crate) struct Gathered {
     reached: Vec<usize>,
     /// Intervals that were shown, in order from 0.
     shown: Vec<Interval>,
-    /// Those that were not.
+    /// The intervals that were not shown.
     open: BTreeMap<usize, Sum>,
     /// How the store stood at the ends of intervals.
     counted: BTreeMap<usize, Counted>,
-    /// What came since the last one was shown, of those that were.
+    /// What came for intervals that were shown, since the last one was.
     told_late: Vec<Interval>,
     pub(crate) warmed: u64,
     pub(crate) cut: u64,

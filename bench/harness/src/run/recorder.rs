@@ -35,7 +35,7 @@ pub(crate) struct KindTally {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     pub(crate) failures: Vec<(&'static str, u64)>,
-    /// Those of the failed requests that the client makes again.
+    /// The failed requests that the client makes again.
     pub(crate) again: u64,
 }
 
@@ -312,7 +312,7 @@ pub(crate) struct Answer {
 /// When the operation at hand began, and how it stands to its schedule.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Begun {
-    /// When it should have begun, or did if there was no such time: what decides whether it counts.
+    /// When it should have begun, or when it did begin if it had no such time: what decides whether it counts.
     pub(crate) at: u64,
     /// When its first request was sent.
     pub(crate) sent: u64,

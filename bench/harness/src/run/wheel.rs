@@ -1,5 +1,5 @@
-//! Those that wait for a time: a hashed timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels",
-//! 1987). It knows no clients and reads no clock.
+//! The clients that wait for a time: a hashed timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing
+//! Wheels", 1987). It knows no clients and reads no clock.
 //!
 //! ```text
 //!   time in nanoseconds >> 20 = tick              a tick is about a millisecond
@@ -49,7 +49,7 @@ pub(crate) trait Waiter {
     fn next(&mut self) -> &mut Link;
 }
 
-/// Those of a slice that wait for a time, by their index. All calls get the same slice.
+/// The elements of a slice that wait for a time, by their index. All calls get the same slice.
 pub(crate) struct Wheel {
     slots: Vec<Link>,
     /// A bit for each slot.
@@ -57,7 +57,7 @@ pub(crate) struct Wheel {
     coming: BinaryHeap<Reverse<(u64, u32)>>,
     /// The last tick that has come.
     reached: u64,
-    /// Those that wait.
+    /// The number of elements that wait.
     count: usize,
     /// What [`Wheel::next`] has found, as long as it is right.
     next: Option<u64>,

@@ -17,7 +17,7 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Those of this table.
+    /// The statements of this table.
     pub fn new(keyspace: &str, table: &str, content: Content) -> Self {
         Self { table: format!("{keyspace}.{table}"), content }
     }

@@ -237,7 +237,7 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
         Self { make, clock, slots: slots.collect(), unsent: list(), ready: list(), woken, under_way: 0 }
     }
 
-    /// Polls what is under way in `slot`; whether it was answered.
+    /// Polls what is under way in `slot`, and returns whether it was answered.
     fn poll(&mut self, slot: u32, served: &mut dyn FnMut(Served<'_>)) -> bool {
         let this = &mut self.slots[slot as usize];
         // One that was woken after its answer has nothing under way, or something new.

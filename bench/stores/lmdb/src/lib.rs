@@ -70,7 +70,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     flags.set(EnvFlags::WRITE_MAP, writemap);
     let mut environment = EnvOpenOptions::new();
     environment.map_size(map_bytes as usize).max_readers(1024);
-    // SAFETY: of these flags NO_SYNC is unsafe, as the file may be broken after a crash of the system. It is opened by
+    // SAFETY: the flag NO_SYNC is unsafe, because the file may be broken after a crash of the system. It is opened by
     // nobody then: a benchmark that was interrupted so loads anew.
     unsafe { environment.flags(flags) };
     // SAFETY: no other program changes the file under the map, since the directory is locked and the file is LMDB's

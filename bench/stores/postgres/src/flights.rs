@@ -120,7 +120,7 @@ pub enum Shape {
     Rows,
     /// A row that was added.
     Added,
-    /// A row that was changed or removed, if there was one.
+    /// A row that was changed or removed, if one was.
     Changed,
     /// Rows of a partition, or none: clustering key, then the value or the counters.
     Partition,

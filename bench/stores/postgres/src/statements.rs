@@ -24,7 +24,7 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Those of `table`.
+    /// The statements of `table`.
     pub fn new(table: &Table) -> Self {
         let name = quoted(&table.name);
         let fields: Vec<String> = table.fields.iter().map(|field| quoted(field)).collect();

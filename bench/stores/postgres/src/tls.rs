@@ -182,7 +182,7 @@ impl Tls {
     }
 }
 
-/// Moves what was decrypted; whether there was something.
+/// Moves what was decrypted, and returns whether something was.
 fn hand_over(session: &mut ClientConnection, inbox: &mut Inbox) -> Result<bool, Broken> {
     let mut has_some = false;
     loop {
@@ -218,7 +218,7 @@ fn config(checked: Checked, roots: &Roots) -> Result<ClientConfig, String> {
 #[derive(Debug)]
 struct Trusted {
     store: Arc<RootCertStore>,
-    /// The same as they are, among which may be the server's own.
+    /// The certificates as they are; the server's own may be among them.
     certificates: Vec<CertificateDer<'static>>,
 }
 

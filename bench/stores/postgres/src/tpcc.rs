@@ -268,7 +268,7 @@ impl ::tpcc::Database for Postgres {
         }
         let made = control.query(&tables::create(self.dialect, form));
         if made.is_err() {
-            // The transaction has failed, and waits for its end; what matters is why.
+            // The transaction has failed, and waits for its end; its cause matters.
             drop(control.query("ROLLBACK"));
         }
         made?;

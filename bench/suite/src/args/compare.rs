@@ -35,7 +35,7 @@ pub struct How {
     /// Standard deviation between runs that is assumed where each side has a single run
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     pub run_spread: f64,
-    /// The same for percentiles above the median
+    /// The spread for percentiles above the median
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     pub tail_spread: f64,
     /// If times may be longer by more than this part, and runs differ too much to see it, the comparison cannot tell

@@ -99,11 +99,11 @@ pub struct Overwrite {
 pub struct Overwritten {
     /// The time that half of the operations took at most, counted from the moment at which each should have begun.
     pub p50_nanos: u64,
-    /// The same of 99 in 100.
+    /// The time within which 99 in 100 were done.
     pub p99_nanos: u64,
-    /// The same of 999 in 1,000.
+    /// The time within which 999 in 1,000 were done.
     pub p999_nanos: u64,
-    /// The same of 9,999 in 10,000.
+    /// The time within which 9,999 in 10,000 were done.
     pub p9999_nanos: u64,
     /// The longest time.
     pub longest_nanos: u64,
@@ -172,7 +172,7 @@ pub struct Transacted {
     pub conflicts: u64,
     /// The time that half of the increments took at most, with all that were begun again; 0 where nothing is timed.
     pub p50_nanos: u64,
-    /// The same of 99 in 100.
+    /// The time within which 99 in 100 were done.
     pub p99_nanos: u64,
     /// Conflicts that 99 of 100 increments have met at most.
     pub p99_conflicts: u64,

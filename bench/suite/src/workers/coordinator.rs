@@ -36,7 +36,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Those that `args` name; `None`: this process does all of it.
+    /// The workers that `args` name; `None`: this process does all of it.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// Those of [`Workers::results`], or nothing was measured.
+    /// The errors of [`Workers::results`], or nothing was measured.
     pub fn run(&self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<Ran, Failure> {
         one_run(self.results(args, stop, watch)?)
     }

@@ -13,8 +13,8 @@ pub const PROTOCOL: u32 = 1;
 /// coordinator says.
 pub const FIRST_BYTES: usize = 4 << 10;
 pub const TASK_BYTES: usize = 1 << 20;
-/// The same of what a worker says after that. A result of a long run has some kilobytes of histograms for each second
-/// and kind of request.
+/// The most bytes of what a worker says after that. A result of a long run has some kilobytes of histograms for each
+/// second and kind of request.
 pub const RESULT_BYTES: usize = 64 << 30;
 
 /// What a worker says.

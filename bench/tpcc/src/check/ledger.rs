@@ -39,7 +39,7 @@ struct Rest {
 pub struct Supply {
     /// Lines of orders.
     pub lines: u128,
-    /// Those of orders of other warehouses.
+    /// The lines in orders of other warehouses.
     pub remote_lines: u128,
     /// Items.
     pub quantity: u128,

@@ -32,7 +32,7 @@ pub struct Loaded<'p> {
 const NOT_LOADED: &str = "an import has none of this number";
 
 impl<'p> Loaded<'p> {
-    /// Those of a warehouse.
+    /// The expected rows of a warehouse.
     pub fn new(population: &'p Population, after: After, warehouse: u32) -> Self {
         let customers = match after {
             After::Import => {

@@ -14,7 +14,7 @@ pub struct Tally {
     pub paid: Sum,
     pub orders: u64,
     pub newest_order: u32,
-    /// Lines that orders say that they have.
+    /// The number of lines that orders say they have.
     pub promised_lines: u64,
     pub lines: u64,
     pub new_orders: u64,

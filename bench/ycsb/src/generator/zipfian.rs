@@ -88,7 +88,7 @@ impl Zipfian {
     /// `from`, carried on to `items` items.
     pub fn grown(&self, from: Constants, items: i64) -> Constants {
         let zetan = zeta(from.count, items, from.zetan);
-        // The original divides by the items there were at first.
+        // The original divides by the number of items at first.
         Constants { count: items, zetan, eta: eta(self.items, self.zeta2theta, zetan) }
     }
 

@@ -264,7 +264,7 @@ fn mean_micros(times: &Times) -> f64 {
     if times.is_empty() { f64::NAN } else { times.mean() / 1000.0 }
 }
 
-/// The time that `before` others are not above; of its bucket the middle, as it is the time of one request.
+/// The time above which `before` others are not; it is the middle of its bucket, because it is the time of one request.
 fn nanos_after(times: &Times, before: u64) -> u64 {
     let mut seen = 0;
     let mut buckets = times.iter();

@@ -4,7 +4,7 @@
 ///
 /// # Errors
 ///
-/// Those of `take`, and a backslash that escapes nothing, with the number of the text.
+/// The errors of `take`, and a backslash that escapes nothing, with the number of the text.
 pub fn read(
     texts: Option<&[u8]>,
     separator: u8,

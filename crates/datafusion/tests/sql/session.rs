@@ -22,7 +22,7 @@ impl Session {
         Self::of(SessionStateBuilder::new().with_config(config(partitions, batch_rows)))
     }
 
-    /// The same with `STORED AS LARCH` for tables of a database.
+    /// The session with `STORED AS LARCH` for tables of a database.
     pub fn with_factory(database: &Database) -> Self {
         let factory = LarchFactory::new(database, &database.snapshot());
         let state = SessionStateBuilder::new().with_config(config(2, 1000));

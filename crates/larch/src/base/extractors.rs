@@ -38,7 +38,7 @@ type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
 pub struct Extractors(Option<Arc<Make>>);
 
 impl Extractors {
-    /// Those that `make` makes from declarations.
+    /// The extractors that `make` makes from declarations.
     pub fn new(make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(make)))
     }

@@ -61,9 +61,9 @@ fn oldest(boundaries: &[Version]) -> Version {
     *boundaries.first().expect("the newest version is one")
 }
 
-/// Cuts the rows that range erases of `table` hide from all readers off their files, and returns whether there were
-/// any. All readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to it that
-/// none begins.
+/// Cuts the rows that range erases of `table` hide from all readers off their files, and returns whether any were cut.
+/// All readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to it that none
+/// begins.
 ///
 /// A file that cannot be read is left as it is: the error is reported to its next reader, and the range erase still
 /// hides the rows.

@@ -158,7 +158,7 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
 }
 
 /// Looks at what the workers have done, and ends the offers that have ended, up to the first result. Returns whether
-/// there was one.
+/// one was found.
 fn look(core: &Core) -> bool {
     let (offers, pauses) = (&core.writes.offers, pauses(core));
     // Without an answer, time goes on all the same.

@@ -37,9 +37,9 @@ pub struct Moment {
 
 /// The rows that are not in files yet.
 enum Rest {
-    /// Those in memory, up to a version.
+    /// The rows in memory, up to a version.
     Memory(Vec<Arc<MemSet>>, Version),
-    /// Those in the logs of a writer in another process.
+    /// The rows in the logs of a writer in another process.
     Logs(Vec<OpenLog>),
 }
 

@@ -11,7 +11,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 /// disk write its cache, for which other writes and reads wait.
 const MOST_STEP_BYTES: u64 = 8 << 20;
 
-/// The same for a small write buffer, as a part of it.
+/// The step for a small write buffer, as a part of it.
 const STEPS: u64 = 8;
 
 /// The last sync before a rotation is due when no more than this part of the room in the memtables is left: 16 stands

@@ -134,12 +134,12 @@ impl Background {
         }
     }
 
-    /// How often there was progress so far.
+    /// How often work made progress so far.
     pub fn progress_seen(&self) -> u64 {
         *self.progress_count.lock()
     }
 
-    /// Waits until there was progress since `seen`, unless `is_stopped` or the database is closing.
+    /// Waits until work has made progress since `seen`, unless `is_stopped` or the database is closing.
     pub fn wait_progress(&self, seen: u64, is_stopped: impl Fn() -> bool) {
         let mut count = self.progress_count.lock();
         while *count == seen && !is_stopped() && !self.is_closing() {

@@ -34,7 +34,7 @@ pub struct State {
     pub next: Option<ShownFiles>,
     /// Whether reading has failed, so that all is to be opened again.
     pub is_broken: bool,
-    /// Those that some reader may still use, from the oldest on.
+    /// The file sets that some reader may still use, from the oldest on.
     in_use: VecDeque<(Position, Weak<FileSet>)>,
 }
 

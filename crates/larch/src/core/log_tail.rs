@@ -72,8 +72,8 @@ pub enum Linked {
 }
 
 impl LogTail {
-    /// Opens those logs among `numbers`, which ascend, whose rows are not in files, as the manifest says that names
-    /// `oldest`. `None` if the oldest is not there.
+    /// Opens those logs among `numbers` whose rows are not in files. `numbers` ascend, and the manifest names `oldest`
+    /// as the first such log. `None` if the oldest is not there.
     ///
     /// # Errors
     ///

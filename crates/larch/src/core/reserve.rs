@@ -72,7 +72,7 @@ impl Reserve {
         self.disk.remove(&self.path).ok();
     }
 
-    /// Gives the space back to the disk, and returns whether there was any.
+    /// Gives the space back to the disk, and returns whether it had any.
     pub fn give_back(&self) -> bool {
         self.bytes > 0 && self.is_full.swap(false, Ordering::Relaxed) && self.disk.remove(&self.path).is_ok()
     }

@@ -395,7 +395,7 @@ impl Transaction {
                 if keys.len() > 1 {
                     let rows = self.indexed_writes().rows_before((table, indexes), &keys)?;
                     if rows.len() < keys.len() {
-                        // Those that are left out are read one by one below. The next ones are fewer.
+                        // The rows that are left out are read one by one below. The next ones are fewer.
                         together = rows.len().max(1);
                     }
                     places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
@@ -527,7 +527,7 @@ impl Transaction {
     /// [`Durability::Synced`] it waits, if necessary, until the commits that it has read are durable.
     ///
     /// The cost is that of the commit of a [`Batch`](crate::Batch), and of a look into memory for each key that was
-    /// read since the transaction began, if there were other commits meanwhile.
+    /// read since the transaction began, if other commits came meanwhile.
     ///
     /// The writes take effect together, whatever their order. So a unique index refuses them here, and not one by one:
     /// two rows may have the same key meanwhile, as when they swap their values.

@@ -403,7 +403,7 @@ impl Stream {
         self.value.extend_from_slice(value);
     }
 
-    /// Finishes the run; `None` if there were no rows.
+    /// Finishes the run; `None` if it had no rows.
     fn finish(mut self) -> Result<Option<SortedRun>> {
         if self.waits {
             self.outputs.as_mut().expect("rows that wait have files before them").add(&self.key, &self.value)?;

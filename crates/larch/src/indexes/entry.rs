@@ -110,7 +110,7 @@ impl EntryList {
         })
     }
 
-    /// Those from entry `first` on, each by itself.
+    /// The entries from entry `first` on, each by itself.
     pub fn entries_from(&self, first: usize) -> impl Iterator<Item = IndexEntry> {
         self.iter().skip(first).map(|(index_key, row_key)| IndexEntry::new(index_key, row_key))
     }

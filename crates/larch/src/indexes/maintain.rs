@@ -54,7 +54,7 @@ const ERASED_BYTES: usize = 64 << 10;
 /// The rows whose entries were put at a time.
 #[derive(Debug)]
 pub struct Filled {
-    /// How many rows there were.
+    /// The number of rows.
     pub rows: u64,
     /// The key of the last one; `None` if no rows are left.
     pub last: Option<Vec<u8>>,

@@ -67,7 +67,7 @@ pub struct Level0Use {
 /// Level 0 of one table.
 #[derive(Clone, Copy, Debug)]
 struct Level0 {
-    /// The number of the oldest file, and that of the newest one that there was.
+    /// The number of the oldest file, and that of the newest one so far.
     oldest: Option<u64>,
     newest: Option<u64>,
     /// When the newest file was seen first, and how long after the one before.

@@ -81,7 +81,7 @@ pub fn stop_files(options: &LevelOptions) -> usize {
     STOP_FILES.max(2 * options.level0_files)
 }
 
-/// The same for flushes and imports that a caller asked for.
+/// The limit for flushes and imports that a caller asked for.
 pub fn asked_stop_files(options: &LevelOptions) -> usize {
     stop_files(options) + ASKED_FILES
 }

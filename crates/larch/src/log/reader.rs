@@ -151,7 +151,7 @@ impl LogReader {
         self.records.proven_end()
     }
 
-    /// After the last commit: the unfinished write that was cut off, if there was one.
+    /// After the last commit: the unfinished write that was cut off, if the log ended with one.
     pub fn tear(&self) -> Option<&Tear> {
         self.records.tear()
     }

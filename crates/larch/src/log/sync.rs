@@ -261,7 +261,7 @@ impl SyncPoint {
     }
 
     /// Waits until everything up to `version` is durable or a sync has failed, or until this thread is to lead. `None`
-    /// if there was nothing to wait for.
+    /// if nothing was to be waited for.
     fn turn(&self, version: Version) -> Option<Turn> {
         let waiting = {
             let mut queue = self.queue.lock();

@@ -450,7 +450,7 @@ impl File for GatedFile {
 }
 
 /// While one sync runs, ten more commits are appended and waited for by a thread each. Returns the outcomes of all
-/// eleven and how many syncs there were.
+/// eleven and the number of syncs.
 fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
     let gate = Gate::new(fails);
     let disk = GatedDisk(SimDisk::new(1), gate.clone());

@@ -113,7 +113,7 @@ impl LogWriter {
         }
     }
 
-    /// Makes it durable that a commit which failed is not in the log, if there was one.
+    /// If a commit has failed, makes it durable that it is not in the log.
     ///
     /// # Errors
     ///

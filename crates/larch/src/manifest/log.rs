@@ -375,7 +375,7 @@ fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
 }
 
-/// Applies the records that come next in `reader` to `set`, and returns how many there were.
+/// Applies the records that come next in `reader` to `set`, and returns their number.
 ///
 /// # Errors
 ///

@@ -61,7 +61,7 @@ impl MemSet {
         }
     }
 
-    /// The same with a filter: for a set that look-ups will ask.
+    /// The set with a filter: for one that look-ups will ask.
     pub fn with_filter(mut self) -> Self {
         self.filter = Some(Arc::default());
         self
@@ -122,7 +122,7 @@ impl MemSet {
         self.arena.bytes() + self.filter_bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
-    /// The same without the memory that the arena has and that no row uses yet, but with what is reserved.
+    /// The bytes without the memory that the arena has and that no row uses yet, but with what is reserved.
     pub fn used_bytes(&self) -> u64 {
         let outside = self.other_bytes.load(Ordering::Relaxed) + self.reserved_bytes.load(Ordering::Relaxed);
         self.arena.used_bytes() + self.filter_bytes() + outside

@@ -10,7 +10,7 @@
 //!
 //! A byte stands for 64 bytes of rows. So a key of a row of 160 bytes has twenty bits, and one absent key in two
 //! hundred is let through; of rows with hardly a value, which have eight bits or fewer, it is one in six. The parts
-//! grow with the rows: ten thousand databases with a few rows each stay small, and of a large set nearly all keys are
+//! grow with the rows: ten thousand databases with a few rows each stay small, and nearly all keys of a large set are
 //! in the last two parts. Blocks of Bloom filters are by Putze, Sanders and Singler, "Cache-, hash- and space-efficient
 //! Bloom filters" (2009).
 //!

@@ -234,7 +234,7 @@ fn walk<'l>(
 
 impl<'l> Inserter<'l> {
     /// Adds a row, before one with the same key and version if one exists. Returns the memory of the row in bytes, and
-    /// whether there was none.
+    /// whether the list was empty.
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let list = self.list;
         let height = random_height(&list.arena);

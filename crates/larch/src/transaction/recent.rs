@@ -4,8 +4,8 @@
 //! While rows are in memory, memory has all that a transaction needs. When a flush takes them away and a transaction is
 //! running that began before the newest of them, the keys of the newer rows stay here, without values, up to a share of
 //! the write buffer. If they take more, keys of tables go first that no running transaction has read or written: a busy
-//! table does not take this memory from transactions that do not use it. Among the other tables the one goes first
-//! whose keys take most, and of its keys the oldest.
+//! table does not take this memory from transactions that do not use it. Then the oldest keys go of the table whose
+//! keys take most.
 //!
 //! ```text
 //! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it

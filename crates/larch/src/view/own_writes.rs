@@ -24,7 +24,7 @@ use sst::{RowKind, Version};
 /// The writes of a transaction.
 #[derive(Debug)]
 pub struct OwnWrites {
-    /// Those that are in no run.
+    /// The operations that are in no run.
     ops: BatchOps,
     /// The others; `None` if none exist, so that a small transaction has less to move.
     spilled: Option<Box<Spilled>>,
@@ -32,7 +32,7 @@ pub struct OwnWrites {
     base: Version,
     /// The tables that are written to, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
-    /// How many writes there were before the first one to each of these tables.
+    /// How many writes came before the first one to each of these tables.
     first_writes: Vec<u64>,
     /// The newest place to which the transaction may go back.
     kept_to: Option<WriteMark>,

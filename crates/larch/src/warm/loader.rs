@@ -205,8 +205,8 @@ impl<'p> PageLoader<'p> {
         Ok(sst.branches(tree, branch, &page)?)
     }
 
-    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. False if there was no
-    /// room for all others, or if `progress` has ended it.
+    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. False if the others did
+    /// not all have room, or if `progress` has ended it.
     ///
     /// # Errors
     ///

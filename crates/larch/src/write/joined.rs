@@ -38,9 +38,9 @@ impl<I: Iterator<Item = MemRow>> Iterator for Joined<I> {
 
 /// A memtable with range erases.
 pub enum Erases<'m> {
-    /// Those of the only memtable.
+    /// The erases of the only memtable.
     Of(&'m Memtable),
-    /// Those of several ones, in a memtable of their own.
+    /// The erases of several memtables, in a memtable of their own.
     Joined(Box<Memtable>),
 }
 

@@ -23,7 +23,7 @@ use std::path::Path;
 pub struct Recovered<R> {
     /// The recovered rows.
     pub rows: R,
-    /// The version of the newest commit; 0 if there was none.
+    /// The version of the newest commit; 0 without commits.
     pub newest: Version,
     /// The log that the next log continues: the last one with commits, or the first.
     pub previous: Option<Previous>,
@@ -114,7 +114,7 @@ pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recov
 }
 
 impl<R> Recovered<R> {
-    /// The same with other rows.
+    /// The recovery with other rows.
     fn with<S>(self, rows: impl FnOnce(R) -> S) -> Recovered<S> {
         let Self { rows: old, newest, previous, needed, logs, commits } = self;
         Recovered { rows: rows(old), newest, previous, needed, logs, commits }

@@ -137,7 +137,7 @@ impl Journal {
         if newest.first() <= number || newest.table.fences.contains_key(&number) || newest.table.term.sheet == number {
             return Ok(());
         }
-        // It is in a gap, so there was another database long ago.
+        // It is in a gap, so another database was here long ago.
         Err(ErrorKind::AlreadyExists.into())
     }
 

@@ -108,7 +108,7 @@ impl Journal {
         Ok(None)
     }
 
-    /// Those of some sheets that seem to be there. They are read at once.
+    /// The contents of sheets that seem to exist. They are read at once.
     pub(super) fn get_each(&self, numbers: &[u64]) -> io::Result<BTreeMap<u64, Read>> {
         let names: Vec<String> = numbers.iter().map(|number| name_of(*number)).collect();
         let mut sheets = BTreeMap::new();

@@ -117,7 +117,7 @@ impl HeldDirectory {
         HeldDirectory { held: Vec::new() }.and(directory)
     }
 
-    /// The same with one more.
+    /// The held directory with one more.
     fn and(&self, directory: &Path) -> io::Result<HeldDirectory> {
         let place = self.find(directory).place;
         let opened =

@@ -116,8 +116,8 @@ enum Status {
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less. It has one thread more
-    /// while all of these are busy and commits wait for a sync of the background.
+    /// A pool of at most `threads` threads, none of which runs yet; of at least two. It has one thread more while all
+    /// of these are busy and commits wait for a sync of the background.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
             thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())

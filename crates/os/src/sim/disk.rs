@@ -65,7 +65,7 @@ impl SimDisk {
         SimDisk::from(copy)
     }
 
-    /// Counts one more machine with this disk, and returns how many there were before it.
+    /// Counts one more machine with this disk, and returns how many it had before.
     pub fn count_machine(&self) -> u64 {
         let mut state = self.state.lock();
         state.machines += 1;

@@ -76,7 +76,7 @@ impl Faults {
         self.changes.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Counts a read, which is an operation; whether it comes short.
+    /// Counts a read, which is an operation, and returns whether it comes short.
     pub(super) fn read(&mut self) -> io::Result<bool> {
         self.operation()?;
         self.reads += 1;

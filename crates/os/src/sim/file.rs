@@ -1,5 +1,4 @@
-//! An open file of a simulated disk, and a lock. They do not know what a crash does; they only notice that there was
-//! one.
+//! An open file of a simulated disk, and a lock. They do not know what a crash does; they only notice that one came.
 
 use super::names::FileId;
 use super::state::SimDiskState;

@@ -124,7 +124,7 @@ impl Names {
         }
     }
 
-    /// Crashes: of each directory's unsynced changes the platter has the first few, since directories are journaled
+    /// Crashes: the platter has the first few of each directory's unsynced changes, because directories are journaled
     /// in order; what was in a directory that is gone is gone with it.
     pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
         for (_, changes) in std::mem::take(&mut self.unsynced) {

@@ -100,7 +100,7 @@ struct Put {
 /// Requests so far, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounts {
-    /// Objects made, or not made because there was one.
+    /// Objects that were made, or not made because one existed.
     pub puts: u64,
     /// Reads, of a range, of the whole, or of the length.
     pub gets: u64,

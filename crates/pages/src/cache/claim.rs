@@ -93,7 +93,7 @@ impl PageCache {
 pub(crate) enum Made {
     /// There was room for all of it.
     Fits(PageRef),
-    /// It unpacked to more than there was room for: it stays as long as the steps that need it have it pinned.
+    /// It unpacked to more bytes than had room: it stays as long as the steps that need it have it pinned.
     Exceeds(PageRef),
 }
 

@@ -9,7 +9,8 @@ pub enum Admit {
     /// The cache keeps all of them, and a hit makes a page stay longer. The default.
     #[default]
     Keep,
-    /// Those that lead to rows: index nodes, filters and range erases. The others pass through as with [`Admit::Pass`].
+    /// Admits pages that lead to rows: index nodes, filters and range erases. The others pass through as with
+    /// [`Admit::Pass`].
     Nodes,
     /// It does not: pages pass through the session's pins. Pages that are in memory are used, and no warmer for it.
     Pass,

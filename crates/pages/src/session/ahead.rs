@@ -199,8 +199,8 @@ impl ReadAhead {
         }
     }
 
-    /// Bytes for those of `requests` that are not needed and that will be kept here, of the `most_bytes` for all that
-    /// is. Makes room for them, by the rules at the top of the file.
+    /// The part of the `most_bytes` for all that is kept here which those of `requests` get that are not needed. Makes
+    /// room for them, by the rules at the top of the file.
     pub fn make_room(&mut self, requests: &[Request], admit: Admit, most_bytes: u64) -> u64 {
         let comes_here = |request: &&Request| !admit.admits(request.kind);
         let stays = |request: &&Request| comes_here(request) && (!request.needed || is_node(request.kind));

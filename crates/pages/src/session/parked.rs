@@ -22,7 +22,7 @@ pub(super) struct Parked {
 
 /// How a parcel was found when its session went on.
 pub(super) enum Unparked {
-    /// It is as it was, or there was none; the round, if one was under way.
+    /// It is as it was, or it was not parked; the round, if one was under way.
     Whole(Option<Round>),
     /// Others took it.
     Stripped,

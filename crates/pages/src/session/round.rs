@@ -143,9 +143,9 @@ pub(super) struct InFlight {
 }
 
 impl Round {
-    /// Begins to bring `requests` (sorted, each page once) into memory; of those that are not needed, those that have
-    /// room, in the order they were asked for. `in_flight` gives the read of a page that the session has on its way.
-    /// `turn` is the right to exceed the budget if the step has it already, or gets it here.
+    /// Begins to bring `requests` (sorted, each page once) into memory; it brings those that are not needed if they
+    /// have room, in the order in which they were asked for. `in_flight` gives the read of a page that the session has
+    /// on its way. `turn` is the right to exceed the budget if the step has it already, or gets it here.
     ///
     /// With a `waiter` the answer may be `None`: no room is left, nothing was begun, and the task is woken when it is
     /// worth trying again. Without one it waits for room.

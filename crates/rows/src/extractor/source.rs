@@ -327,7 +327,7 @@ impl Reading {
                 number[..bytes.len()].reverse();
             }
         }
-        // Those of the 128 bits that are above the kind's own are 0.
+        // The bits of the 128 that are above the kind's own are 0.
         let bits = u128::from_le_bytes(number);
         Ok(match kind {
             Kind::F32 => FieldValue::F32(f32::from_bits(bits as u32)),

@@ -27,6 +27,6 @@ pub enum Seen {
     All,
     /// Those not newer than this.
     At(Version),
-    /// In a history: of each main row the newest version that is not newer than this.
+    /// In a history: the newest version of each main row that is not newer than this.
     NewestAt(Version),
 }

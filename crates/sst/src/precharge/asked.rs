@@ -30,7 +30,7 @@ impl AskedPages {
         self.is_full.get()
     }
 
-    /// Asks for a page ahead; whether it was noted, now or for the next pass.
+    /// Asks for a page ahead, and returns whether it was noted, now or for the next pass.
     pub(super) fn ahead<S: PageSource + ?Sized>(&self, source: &S, at: PageAt<'_>) -> bool {
         let place = (at.file.id(), at.address.offset);
         if self.pages.borrow().contains(&place) {

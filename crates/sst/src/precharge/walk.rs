@@ -542,7 +542,7 @@ impl CountedPage {
         self.layout.search(&self.page, key).map(row).map_err(row)
     }
 
-    /// Those of the rows that count.
+    /// The places of the rows that count.
     fn counted(&self, within: Range<usize>) -> impl DoubleEndedIterator<Item = usize> {
         within.filter(|&i| self.counts_erased || self.layout.record(&self.page, i).kind != RowKind::Erase)
     }

@@ -248,7 +248,7 @@ impl SstCursor {
         self.main.as_ref().is_none_or(TreeCursor::is_first)
     }
 
-    /// Key of the row; what it was before, if the cursor is nowhere.
+    /// Key of the row; if the cursor is nowhere, the key that it had before.
     pub fn key(&self) -> &[u8] {
         &self.key
     }

@@ -54,7 +54,7 @@ impl Groups {
         (self.0 & !Self::MAIN.0 & ((1 << group) - 1)).count_ones() as usize
     }
 
-    /// Those that lie beside the main one, in order.
+    /// The groups beside the main one, in order.
     pub fn beside_main(self) -> impl Iterator<Item = usize> {
         (1..=MAX_GROUPS).filter(move |&group| self.contains(group))
     }

@@ -258,7 +258,7 @@ impl Ahead {
         self.direction
     }
 
-    /// A walk begins that goes this way; what does not, is no part of it.
+    /// A walk begins that goes this way; requests of the other direction are no part of it.
     pub fn begin(&mut self, direction: Direction) {
         (self.direction, self.is_given) = (direction, true);
         self.restart();
@@ -355,7 +355,7 @@ impl Ahead {
         // A source that takes the hint has the page neither in memory nor on its way.
         let is_gone = |page: &Address| source.ahead(descent.file().at(page, descent.page_kind()));
         if position < place.came && page.is_some_and(is_gone) {
-            // It was asked for and was evicted again, or there was no room for it.
+            // It was asked for and was evicted again, or it had no room.
             grows = false;
             self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes));
             *place = PagesWindow { page: place.page, ..PagesWindow::at(position) };

@@ -24,7 +24,7 @@ pub struct Streak {
     layout: Layout,
     /// Still to come, by their places in the page.
     rows: Range<usize>,
-    /// How many there were at first.
+    /// How many rows it had at first.
     began_with: usize,
     /// Rows at the far end were left out.
     is_cut: bool,
@@ -43,7 +43,7 @@ pub struct Streak {
 #[derive(Debug, Default)]
 struct BesideMain {
     pages: Vec<GroupPage>,
-    /// Those of the row that was read last, if it is shown, each in its page.
+    /// The parts of the row that was read last, if it is shown, each in its page.
     parts: Vec<StoredValue>,
     /// A page is not known, so the value of a row lies elsewhere.
     is_unknown: bool,

@@ -98,7 +98,7 @@ impl LeafRows {
         self.layout.record(&self.page, i).kind != RowKind::Erase
     }
 
-    /// Those of its rows in `seen` that are not erased.
+    /// Its rows in `seen` that are not erased.
     fn puts(&self, seen: &RowRanges) -> impl Iterator<Item = u64> {
         let first = self.layout.first_row();
         let seen = seen.within(first..first + self.layout.rows() as u64);

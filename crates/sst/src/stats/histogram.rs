@@ -479,7 +479,7 @@ struct UnitsAt<'p> {
     /// Sum of the weights of those that are not opened.
     weight: u128,
     count: u128,
-    /// Those with a node, heaviest first; some may have ended.
+    /// The stretches with a node, heaviest first; some may have ended.
     nodes: BinaryHeap<(u64, Reverse<usize>)>,
 }
 

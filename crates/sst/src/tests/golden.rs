@@ -102,11 +102,11 @@ fn check_content(bytes: &[u8]) {
 /// The files that are compared byte for byte, and their column groups beside the main one.
 const PLAIN: [(&str, usize); 2] = [("golden-v1.sst", 0), ("golden-v1-groups.sst", 2)];
 
-/// Those with filters of blocks, compared likewise.
+/// The files with filters of blocks, compared likewise.
 const FILTERS: [(&str, FilterKind); 2] =
     [("golden-v1-blocks12.sst", FilterKind::Bits12), ("golden-v1-blocks20.sst", FilterKind::Bits20)];
 
-/// Those with filters of fingerprints, which are no longer written.
+/// The files with filters of fingerprints, which are no longer written.
 const FUSE_FILTERS: [&str; 2] = ["golden-v1-filter8.sst", "golden-v1-filter16.sst"];
 
 /// One whose footer says where it comes from, and what that says.

@@ -57,7 +57,7 @@ impl WritesBehind {
         self.threads.hand_over(Box::new(move || slot.run()));
     }
 
-    /// Sees the last write to its end, and gives its buffer; `None` if there was none.
+    /// Sees the last write to its end, and gives its buffer; `None` if no write was under way.
     ///
     /// # Errors
     ///

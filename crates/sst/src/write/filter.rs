@@ -23,7 +23,7 @@ pub struct FilterRows {
     partition_rows: u32,
     /// Hashes of the keys in the open partition, and of their prefixes, each at least once.
     hashes: Vec<u64>,
-    /// How many there were before the last row came.
+    /// The number of keys before the last row came.
     before_last: usize,
     /// Rows in it.
     open_rows: u32,
@@ -159,7 +159,7 @@ impl FilterRows {
         Ok(())
     }
 
-    /// Writes what is left of the filter and of its index; `None` if there were no keys.
+    /// Writes what is left of the filter and of its index; `None` without keys.
     pub fn finish(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<FilterTree>> {
         if self.open_rows > 0 {
             self.close(writer, options)?;

@@ -23,7 +23,7 @@ pub enum Clients {
 }
 
 impl Clients {
-    /// Those that a bank should bear.
+    /// The numbers of clients that a bank should bear.
     pub const ALL: [Self; 2] = [Self::Threads(16), Self::Tasks(1000)];
 }
 

@@ -44,13 +44,13 @@ const PUT_BYTES: u64 = 160;
 pub struct Ends {
     /// Transactions that began.
     pub begun: u64,
-    /// Those that took place.
+    /// The transactions that took place.
     pub committed: u64,
-    /// Those that conflicted with another one.
+    /// The transactions that conflicted with another one.
     pub conflicted: u64,
-    /// Those that began too long ago to be compared.
+    /// The transactions that began too long ago to be compared.
     pub too_old: u64,
-    /// Those of which nobody knows whether they took place.
+    /// The transactions of which nobody knows whether they took place.
     pub unknown: u64,
     /// Those whose commit failed.
     pub failed: u64,
@@ -272,8 +272,8 @@ impl EngineStore {
         Ok(rows)
     }
 
-    /// The first rows of a read by index, from one end. Half of the reads are futures; of the others from the front,
-    /// half are handed over.
+    /// The first rows of a read by index, from one end. Half of the reads are futures; half of the others from the
+    /// front are handed over.
     fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let mut given = Vec::new();
         if limit > 0 && direction == Direction::Forward && matches!(self.form(), Form::Waits) {

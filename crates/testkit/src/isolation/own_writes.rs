@@ -41,7 +41,7 @@ pub struct OwnWrites {
     transaction: u64,
     /// What each write replaced: its key, and what its cell was before.
     replaced: Vec<(u32, Cell)>,
-    /// How many writes there were at each savepoint.
+    /// How many writes came before each savepoint.
     savepoints: Vec<usize>,
 }
 

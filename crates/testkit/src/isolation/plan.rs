@@ -148,7 +148,7 @@ impl Draw {
             Levels::Mixed => Isolation::Serializable,
         };
         let is_reader = self.rng.random_range(0..5) == 0;
-        // Those that may be used, the oldest first.
+        // The savepoints that may be used, the oldest first.
         let mut savepoints: Vec<usize> = Vec::new();
         let mut made = 0;
         let mut steps = Vec::new();

@@ -69,7 +69,7 @@ pub fn play_beside<S: Store>(
             history.push(ended.record);
         }
     }
-    // Those that the end of the play, or a late beginning, left under way.
+    // The transactions that the end of the play, or a late beginning, left under way.
     history.extend(players.into_iter().flatten().map(|player| player.record));
     history
 }

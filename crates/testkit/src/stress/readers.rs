@@ -13,7 +13,7 @@ type Row = Result<(larch::Key, larch::Value)>;
 /// Snapshots that a reader keeps to look at again.
 const KEPT: usize = 6;
 
-/// Everything, at one version, on a disk that works.
+/// Reads everything at one version, on a disk that works.
 pub fn check_all(round: &Round) {
     let snapshot = round.db.snapshot();
     compare(&snapshot, round, "", true).expect("the disk works");

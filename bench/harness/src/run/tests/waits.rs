@@ -3,8 +3,8 @@
 use super::*;
 use crate::{Since, Wait};
 
-/// Clients with this number of operations each, which wait before each of them as long as a function of client and
-/// operation says.
+/// Clients with this number of operations each. Before each operation they wait for the time that a function of client
+/// and operation gives.
 pub(super) struct Thinking {
     pub(super) each: u32,
     pub(super) wait: fn(usize, u32) -> Wait,

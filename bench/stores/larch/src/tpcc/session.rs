@@ -47,7 +47,7 @@ struct Transactions<'l> {
     tables: Tables,
     drawing: Drawing,
     clock: Clock,
-    /// Those that were carried out, in the order of their commits.
+    /// The transactions that were carried out, in the order of their commits.
     answered: VecDeque<Answered>,
     /// The newest commit that no sync was asked for. All others are durable before it.
     newest: Option<Commit>,

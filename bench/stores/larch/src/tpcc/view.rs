@@ -48,7 +48,7 @@ impl<'l> Snapshot<'l> {
         }
     }
 
-    /// The same of a table with column groups.
+    /// The rows of a table with column groups.
     fn grouped<R: Decode + Default>(
         &self,
         table: Table,

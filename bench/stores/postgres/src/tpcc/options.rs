@@ -30,7 +30,7 @@ pub enum Form {
 pub struct Options {
     /// Where the server is.
     pub address: Address,
-    /// The same with the settings of sessions that carry out transactions.
+    /// The address with the settings of sessions that carry out transactions.
     pub for_transactions: Address,
     /// How transactions are kept apart.
     pub isolation: Isolation,

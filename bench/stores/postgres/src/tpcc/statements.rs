@@ -93,7 +93,7 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Those for a server.
+    /// The statements for a server.
     pub fn new(dialect: &Dialect, isolation: Isolation, form: Form) -> Self {
         let (mut all, mut by_kind, mut functions) = (Vec::new(), [None; KINDS], Vec::new());
         let mut put = |kind: Kind, sql: String, parameters: usize| {

@@ -49,7 +49,7 @@ pub struct Families<'l> {
 }
 
 impl<'l> Families<'l> {
-    /// Those of `db`, which were made.
+    /// The families of `db`, which were made.
     pub fn of(db: &'l Db) -> Result<Self, Failure> {
         let mut tables = Vec::with_capacity(9);
         for table in Table::ALL {

@@ -213,7 +213,7 @@ pub struct Columns<'r, 's> {
 }
 
 impl<'r, 's> Columns<'r, 's> {
-    /// Those of `row`.
+    /// The columns of `row`.
     pub fn of(row: &'r rusqlite::Row<'s>) -> Self {
         Self { row, at: 0 }
     }

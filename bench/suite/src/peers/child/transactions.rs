@@ -37,11 +37,11 @@ pub fn measure(store: &dyn Store, transact: &Transact) -> Answer {
 struct Done {
     /// Operations of the whole run.
     all: u64,
-    /// Those of the windows.
+    /// The operations of the windows.
     operations: u64,
     /// Conflicts in the windows.
     conflicts: u64,
-    /// Those of each increment.
+    /// The conflicts of each increment.
     of_each: Histogram<u64>,
     /// The windows of all threads together. They begin and end at nearly the same time.
     nanos: u64,

@@ -71,9 +71,9 @@ impl ColdScale {
 /// Filled databases. They go when it is dropped.
 pub struct Ground {
     pub scale: ColdScale,
-    /// Those that this binary has, and what of the disk alone can be measured.
+    /// The engines that this binary has, and the measurements of the disk alone.
     pub engines: Vec<ColdEngine>,
-    /// Those that this binary does not have, with what brings them into it.
+    /// The engines that this binary does not have, with what brings them into it.
     pub absent: Vec<String>,
     /// The text before the tables.
     pub head: String,

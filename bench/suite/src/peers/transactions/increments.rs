@@ -13,7 +13,7 @@ use super::{Ground, in_rounds};
 /// Counters, few enough to be met by two threads at once.
 const COUNTERS: u64 = 1000;
 
-/// A number of threads on one distribution, with the rows of its rate and of more.
+/// A number of threads on one distribution, with the rows for its rate and its other figures.
 pub struct Task {
     name: &'static str,
     zipfian: bool,

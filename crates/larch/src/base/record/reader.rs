@@ -178,7 +178,7 @@ impl RecordReader {
         }
     }
 
-    /// After the last record: the unfinished write that was cut off, if there was one.
+    /// After the last record: the unfinished write that was cut off, if the log ended with one.
     pub fn tear(&self) -> Option<&Tear> {
         match &self.log_end {
             Some(LogEnd::Torn(tear)) => Some(tear),

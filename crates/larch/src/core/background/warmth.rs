@@ -13,7 +13,7 @@ pub struct Warmed {
     pub bytes: u64,
     /// Pages that it read from disk.
     pub page_reads: u64,
-    /// Whether all pages of the range are in memory now. If not, there was no room for the others.
+    /// Whether all pages of the range are in memory now. If not, the others had no room.
     pub is_whole: bool,
 }
 
@@ -21,7 +21,7 @@ pub struct Warmed {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restored {
     pub warmed: Warmed,
-    /// Whether there was a warm state that could not be used.
+    /// Whether a warm state was found that could not be used.
     pub is_refused: bool,
 }
 

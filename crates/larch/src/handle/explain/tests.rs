@@ -76,7 +76,7 @@ fn question(rng: &mut StdRng) -> Question {
     }
 }
 
-/// Reads; how many rows there were, and their bytes.
+/// Reads, and returns the number of rows and their bytes.
 fn read(selection: &Selection, question: &Question) -> (u64, u64) {
     let bytes = |parts: &[crate::Value]| parts.iter().map(|part| part.len() as u64).sum::<u64>();
     match question {

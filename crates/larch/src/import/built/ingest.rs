@@ -62,7 +62,7 @@ pub struct IngestReport {
     /// [`IngestOptions::verify`]. If their pages are damaged, a read that needs one says so, and so does
     /// [`Table::check`](crate::Table::check).
     pub unread_bytes: u64,
-    /// The version from which on reads see the rows; `None` if there were no files.
+    /// The version from which on reads see the rows; `None` without files.
     pub version: Option<Version>,
     /// Directories that were to be removed and are still there, wholly or in part, with the reason. The table has their
     /// files.

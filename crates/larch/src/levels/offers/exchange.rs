@@ -51,7 +51,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Those for the database on this machine. On a store a look costs money, so looks are fewer.
+    /// The times for the database on this machine. On a store a look costs money, so looks are fewer.
     pub fn of(machine: &Machine) -> Self {
         let millis = Duration::from_millis;
         match machine.disk.keeps_removed() {

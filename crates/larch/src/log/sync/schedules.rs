@@ -248,7 +248,7 @@ impl Log {
     }
 }
 
-/// What a thread does; how many callbacks it has asked for.
+/// Does what a thread does, and returns how many callbacks it has asked for.
 type Act = fn(&Arc<Log>) -> u64;
 
 const COMMIT: Act = |log| {

@@ -184,7 +184,7 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// Those of the database in `directory`.
+    /// The leases of the database in `directory`.
     pub fn of(disk: Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk, followers: directory.join(FOLLOWERS) }
     }

@@ -146,7 +146,7 @@ impl RangeRows {
         self
     }
 
-    /// The first error, if there was one.
+    /// The first error, if one came.
     ///
     /// # Errors
     ///

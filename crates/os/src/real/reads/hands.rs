@@ -138,7 +138,7 @@ impl<W: HandsWork> HandsShared<W> {
         }
     }
 
-    /// Does a job and what follows from it; of several that do, the others are for other threads.
+    /// Does a job and what follows from it; if several jobs follow, the others are for other threads.
     fn do_all(self: &Arc<Self>, job: W::Job) {
         let mut next = Some(job);
         while let Some(job) = next {

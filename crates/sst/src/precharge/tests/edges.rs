@@ -90,7 +90,7 @@ fn a_meta_that_lies_about_groups_or_rows_asks_for_what_there_is() {
         let sst = sst_with(&built, lie);
         for at in [60, 1000] {
             let reading = ReadPlan { groups: Groups::first(3), at: Version(at), ..ReadPlan::ALL };
-            // That it ends is what matters; what is wrong with the file a reader is told.
+            // It must end; a reader learns what is wrong with the file.
             drop(charge(&Touch::new(&built), &sst, 20, &reading));
         }
     }

@@ -162,7 +162,7 @@ fn even() -> Built {
     even_as(FilterKind::Bits20)
 }
 
-/// The same without it.
+/// The rows without the filter.
 fn even_without() -> Built {
     even_as(FilterKind::None)
 }

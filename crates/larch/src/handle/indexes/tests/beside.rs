@@ -63,7 +63,7 @@ fn a_large_write_ends_beside_imports_and_large_batches_of_another_table() {
     tx.commit().expect("the disk works").expect("what it depends on has not changed");
 }
 
-/// Has the index be dropped when keys are made next.
+/// Has the index dropped when keys are made next.
 fn drop_when_keys_are_made(table: &Table) {
     let table = table.clone();
     HOOK.set(Some(Box::new(move || assert!(table.drop_index("i").expect("the disk works")))));

@@ -198,7 +198,7 @@ fn an_import_that_ends_after_its_table_was_dropped_says_so() {
     }
 }
 
-/// Whatever was open goes on to give rows or ends with the error; it never ends as if there were no more rows.
+/// Whatever was open goes on to give rows or ends with the error; it never ends as if no more rows followed.
 #[test]
 fn what_is_open_when_its_table_is_dropped_ends_with_that_error() {
     for taken in [0, 1, 2, 3, 50, 99, 100, 101, 150, 199] {

@@ -105,7 +105,7 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         });
         is_over.store(true, Ordering::SeqCst);
         done.expect("it has the database for itself at last");
-        // Those that were under way when it began to hold the writer may come between once more each.
+        // Each commit that was under way when it began to hold the writer may come between once more.
         assert!((3..30).contains(&attempts), "{attempts}");
     });
     assert!(table.contains_key("rows").expect("the disk works") && !holds());
