@@ -1095,7 +1095,7 @@ pub struct Delete {
 /// Which keys are read.
 #[derive(Debug, Args)]
 pub struct KeyRange {
-    /// First key; of several columns, or of the fields of a tuple, the last may be left out
+    /// First key; the last of several columns, or of the fields of a tuple, may be left out
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub from: Option<OsString>,
     /// Key to stop before

@@ -14,7 +14,7 @@ pub const EXIT_CODE: u8 = 130;
 /// Work looks whether to give up at each page or row; what takes longer waits for something outside.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Catches ^C, and being asked to end, from now on. Called once in a process.
+/// From now on, catches ^C and the request to end. Called once in a process.
 pub fn cancels() -> Cancel {
     let cancel = Cancel::new();
     let asked = cancel.clone();

@@ -330,8 +330,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Takes the key that [`Layout::key_texts_of`] gave these texts of; of a raw table the key itself, or the text of a
-    /// tuple.
+    /// Takes the key of which [`Layout::key_texts_of`] gave these texts; a raw table takes the key itself, or the text
+    /// of a tuple.
     pub fn key_from_texts(&self, texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         let columns = self.key_columns();
         if texts.len() != columns.len().max(1) {

@@ -100,7 +100,7 @@ impl Crash {
         command
     }
 
-    /// Lets terminals work, and kills them so long after the first of them have been told of.
+    /// Lets terminals work, and kills them this long after the first transactions were reported.
     fn kill_after(&self, time: Duration) -> Result<(), String> {
         let mut run = self.tpcc("run");
         run.args(["--mode", "nowait", "--threads", "2", "--warmup", "0s", "--time", "1h"]);

@@ -26,7 +26,7 @@ pub enum Kind {
     S3Fifo,
     /// W-TinyLFU.
     TinyLfu,
-    /// The one that knows the future.
+    /// The policy that knows the future.
     Opt,
 }
 
@@ -35,7 +35,7 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::Larch(Tuning::DEFAULT), Self::Lru, Self::Clock, Self::S3Fifo, Self::TinyLfu, Self::Opt];
 
-    /// As people know it.
+    /// The name by which people know it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Larch(_) => "Larch",

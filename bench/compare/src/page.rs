@@ -59,7 +59,7 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
     page
 }
 
-/// A figure of an interval, if it has it.
+/// A figure of an interval, if the interval has it.
 type Figure<'f> = &'f dyn Fn(&Interval) -> Option<f64>;
 
 /// The differences that decide: a line for each from the one end of its interval to the other, with the difference in

@@ -120,7 +120,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// As it is written.
+    /// Its name, as it is written.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tiny => "tiny",

@@ -73,7 +73,7 @@ pub struct Cell {
     pub given_bytes: u64,
     /// Index pages in the cache in the end.
     pub cached_index_bytes: u64,
-    /// All memory of the database in the end, as it reports it.
+    /// All memory of the database at the end, as the database reports it.
     pub memory_bytes: u64,
     /// Processor time of the process.
     pub cpu_nanos: u64,

@@ -156,7 +156,7 @@ const FOOTER_BYTES: u64 = 4096;
 const FRAME_BYTES: u64 = 248;
 /// The part of the cache that data pages have which were just read (decision 18).
 const DATA_SHARE: f64 = 0.05;
-/// And what they have besides, which matters in small caches. Measured: 240 to 270 KiB in caches of 400 to 768 KiB.
+/// What they have besides, which matters in small caches. Measured: 240 to 270 KiB in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
 /// What is known in memory of a file, with a path of 50 bytes, beside the keys that bound it.
 const FILE_MEMORY_BYTES: u64 = 1096;

@@ -31,7 +31,7 @@ struct Size {
     rows: u64,
     /// Rows of a range.
     ranges: &'static [u64],
-    /// Added to each read.
+    /// The time that is added to each read.
     delays: &'static [Duration],
     /// Ranges of one cell, each with nothing in memory.
     samples: u64,

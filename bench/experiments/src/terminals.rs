@@ -53,7 +53,7 @@ pub struct Ran {
     pub written_bytes: u64,
     /// The most bytes that the page cache held. They are read once a second.
     pub most_cache_bytes: u64,
-    /// The most memory of the database, as it reports it.
+    /// The most memory of the database, as the database reports it.
     pub most_memory_bytes: u64,
     /// Rows that the check read.
     pub checked_rows: u64,

@@ -27,7 +27,7 @@ const DATA: &str = "data";
 #[derive(Debug)]
 pub struct Directory {
     data: PathBuf,
-    /// Locked until the store is closed.
+    /// The file stays locked until the store is closed.
     note: File,
 }
 

@@ -205,11 +205,12 @@ pub struct Interval {
     /// their own.
     #[serde(default)]
     pub pausing_nanos: u64,
-    /// Threads that had not yet told what they did in it when it was shown, since they were waiting for the store. What
+    /// Threads that had not yet reported what they did in it when it was shown, because they waited for the store. What
     /// they tell later is in the result, where this is 0.
     #[serde(skip)]
     pub late: u64,
-    /// What threads have told late of intervals that were shown before. It is with those intervals in the result.
+    /// What threads have reported late about intervals that were shown before. It is with those intervals in the
+    /// result.
     #[serde(skip)]
     pub told_late: Vec<Self>,
     /// Each kind.

@@ -8,7 +8,7 @@ use crate::run::{RunError, run};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long [`noop_nanos`] measures at most: values of megabytes take so long to make that few operations say enough.
+/// How long [`noop_nanos`] measures at most: values of megabytes take long to make, so few operations say enough.
 pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
 
 /// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten on a store

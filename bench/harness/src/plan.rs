@@ -29,7 +29,7 @@ pub struct Plan {
     pub warmup: Duration,
     /// How long it counts.
     pub length: Length,
-    /// The window is at most so long; then the run ends as if it were done.
+    /// The window is at most this long; then the run ends as if it were done.
     #[serde(rename = "limit_nanos", with = "nanos::optional", default)]
     pub limit: Option<Duration>,
     /// The pieces that the run is shown and kept in.

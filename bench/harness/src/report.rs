@@ -51,7 +51,7 @@ pub struct Run {
     pub name: String,
     /// The store as it was asked for, without a password.
     pub target: String,
-    /// The store as it said it was.
+    /// The store as it described itself.
     pub settings: Vec<Pair>,
     /// Everything that decides what the clients do.
     pub workload: Vec<Pair>,
@@ -74,7 +74,8 @@ pub struct Run {
     /// What a million operations cost. It is made anew from the rest where the run is written, and not read.
     #[serde(default, skip_deserializing)]
     million: Million,
-    /// The figures that TPC-C's own rules make of a run of it. Who writes a result makes them anew; they are not read.
+    /// The figures that TPC-C's own rules make of a run of it. The writer of a result makes them anew; they are not
+    /// read.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<serde_json::Value>,
     /// What must be known before these numbers are believed.

@@ -48,7 +48,7 @@ pub enum Request<'a> {
     },
     /// The first `rows` rows whose keys are not less than `start`, in the order of keys.
     Scan {
-        /// Where to begin; empty: with the first row.
+        /// The key at which to begin; if it is empty, the first row.
         start: &'a [u8],
         /// How many at most.
         rows: u64,

@@ -92,7 +92,7 @@ impl Target {
         }
     }
 
-    /// As it may be shown: without a password.
+    /// The target as it may be shown: without a password.
     pub fn shown(&self) -> String {
         without_password(&self.text)
     }

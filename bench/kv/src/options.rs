@@ -26,7 +26,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As scylla-bench calls it.
+    /// Its name in scylla-bench.
     pub fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
@@ -73,7 +73,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// As scylla-bench calls it.
+    /// Its name in scylla-bench.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sequential => "sequential",

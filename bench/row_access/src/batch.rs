@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 /// The order in which the rows of a batch are inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they are made.
+    /// In the order in which they are made.
     Made,
     /// By `mykey`.
     Key,

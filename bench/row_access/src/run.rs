@@ -24,7 +24,7 @@ pub struct Manner {
     pub session: u64,
     /// The session runs in the database.
     pub in_server: bool,
-    /// A line is printed at most so often. Zero: for each batch.
+    /// A line is printed at most this often. Zero: for each batch.
     pub line_every: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Default for Accessed {
     }
 }
 
-/// A batch that another transaction got in the way of is begun again so often.
+/// A batch with which another transaction interferes is begun again at most this often.
 const MOST_REPEATS: u64 = 1000;
 
 /// Accesses rows until the time is over, at least once, or until `stop`. `say` receives the lines that ybio prints.

@@ -21,7 +21,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Catches ^C, and being asked to end, from now on.
+    /// From now on, catches ^C and the request to end.
     pub fn catch() -> Result<Self, Failure> {
         let stop = Self { pressed: Arc::new(AtomicBool::new(false)), temporary: Arc::default() };
         let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
@@ -72,7 +72,7 @@ pub struct Breaks {
 }
 
 impl Breaks {
-    /// Catches ^C, and being asked to end, from now on.
+    /// From now on, catches ^C and the request to end.
     pub fn catch() -> Result<Self, Failure> {
         let breaks = Self::default();
         let (run, is_pressed) = (breaks.run.clone(), breaks.is_pressed.clone());

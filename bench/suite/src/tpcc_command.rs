@@ -47,7 +47,7 @@ pub fn run(command: &TpccCommand, schemes: &[Scheme]) -> Result<Ending, Failure>
 /// A database that was opened.
 struct Open {
     database: Box<dyn Database>,
-    /// It keeps nothing, and is made by who opens it.
+    /// It keeps nothing, and whoever opens it makes it.
     keeps_nothing: bool,
     /// Its directory, if it is in one.
     place: Option<PathBuf>,

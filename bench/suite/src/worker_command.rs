@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Who connects has so long to prove that it knows the secret; meanwhile nobody else is served.
+/// Whoever connects has this long to prove that it knows the secret; meanwhile nobody else is served.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long it waits for the coordinator before it looks whether ^C was pressed.
@@ -49,7 +49,7 @@ pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
     loop {
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
-            // Who has gone away before is nobody's loss.
+            // A client that has gone away before is no loss.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => continue,
             Err(error) => return Err(Failure::session("worker", format!("{address}: {error}"))),
         };

@@ -53,7 +53,7 @@ pub struct Kind {
     pub failed: u64,
     /// Attempts that failed and were made again.
     pub made_again: u64,
-    /// Percent of all that were completed: the mix. None where nothing was.
+    /// Percent of all that were completed: the mix. None if none were completed.
     pub share: Option<f64>,
     /// Response times; none where no transaction was completed.
     pub millis: Option<Percentiles>,

@@ -1,8 +1,8 @@
 //! What a terminal asks for: the inputs of the five transactions (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
 //!
 //! A [`Ticket`] stands for an input: it is the state of the terminal's random numbers when the input was drawn, 15
-//! bytes in place of some two hundred. Who carries the transaction out draws the input from it again, so that terminals
-//! keep no buffers, and a transaction that is tried again has the same input.
+//! bytes in place of some two hundred. Whoever carries the transaction out draws the input from it again, so that
+//! terminals keep no buffers, and a transaction that is tried again has the same input.
 
 use crate::database::Form;
 use crate::random::{Constants, Stream, last_name};

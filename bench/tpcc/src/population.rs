@@ -27,7 +27,7 @@ const DOLLAR: Cents = 100;
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
 impl Population {
-    /// That of a seed, loaded at this time.
+    /// The population of a seed, loaded at this time.
     pub fn new(seed: u64, loaded: Micros) -> Self {
         Self { seed, constants: Constants::of(seed), loaded }
     }

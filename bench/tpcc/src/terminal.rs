@@ -93,7 +93,7 @@ pub struct Terminal<'r> {
 
 const _: () = assert!(size_of::<Terminal<'static>>() <= 48);
 
-/// A transaction that conflicts is tried so often.
+/// A transaction that conflicts is tried this often.
 const MOST_ATTEMPTS: u8 = 20;
 /// The bound of the wait before the second attempt, and the greatest bound. The wait is a random part of the bound
 /// (Brooker, *Exponential backoff and jitter*, 2015).

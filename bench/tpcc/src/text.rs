@@ -35,7 +35,7 @@ impl<const N: usize> Text<N> {
         self.resized(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Its bytes, after it was made `len` long. What they are is the caller's.
+    /// Makes it `len` long, and returns its bytes. What they are is the caller's.
     ///
     /// # Panics
     ///

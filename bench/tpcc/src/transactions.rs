@@ -27,8 +27,8 @@ pub enum Columns {
     All,
 }
 
-/// The rows of a database as a transaction sees them. A row that is asked for and missing is a failure, unless
-/// something else is said.
+/// The rows of a database as a transaction sees them. A row that is asked for and missing is a failure, unless a step
+/// says otherwise.
 pub trait Rows {
     /// Reads a warehouse.
     fn warehouse(&mut self, warehouse: u32, row: &mut Warehouse) -> Result<(), Failure>;

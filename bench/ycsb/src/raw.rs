@@ -44,7 +44,7 @@ const LEAST_BUFFER_BYTES: usize = 1 << 10;
 const LINE_BYTES: usize = 128;
 
 thread_local! {
-    /// When the request that the thread's client is told of next was sent and served.
+    /// When the request was sent and served whose outcome the thread's client gets next.
     static STAMP: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 

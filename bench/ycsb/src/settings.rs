@@ -128,7 +128,7 @@ pub enum KeyDistribution {
 }
 
 impl KeyDistribution {
-    /// As it is called in properties.
+    /// Its name in properties.
     pub fn name(&self) -> &'static str {
         match self {
             KeyDistribution::Uniform => "uniform",

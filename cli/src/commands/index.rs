@@ -89,7 +89,7 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
 pub fn drop_index(common: &Common, args: &DropIndex) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    // For what is said of an index that is not there.
+    // Names an index in the error about one that does not exist.
     drop(database::index(&table, &args.name)?);
     table.drop_index(&args.name)?;
     drop(table);

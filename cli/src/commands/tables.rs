@@ -66,7 +66,7 @@ pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
 /// Removes a table that must be there.
 pub fn drop_table(common: &Common, args: &DropTable) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
-    // For what is said of a table that is not there.
+    // This is for the error about a table that does not exist.
     database::table(&database, &args.dir, &args.table)?;
     database.drop_table(&args.table)?;
     Ok(database.close()?)

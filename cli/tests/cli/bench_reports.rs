@@ -1,5 +1,5 @@
-//! What is told of a benchmark besides its times: costs, pages of several results, pictures, and figures while it goes
-//! on.
+//! What is reported of a benchmark besides its times: costs, pages of several results, pictures, and figures while it
+//! goes on.
 
 use crate::bench::{RECORDS, runs, ycsb};
 use crate::bench_stops::{interrupt, wait_for};

@@ -155,7 +155,7 @@ fn another_schema_is_refused_and_the_same_is_not() {
 
 #[test]
 fn a_header_of_numbers_does_not_confuse_the_key() {
-    // Column 1 is not the one named 1, neither where nothing is said nor where the table says it.
+    // The number 1 does not mean the column named 1, neither without --key nor in a table that declares its key.
     for key in [&[][..], &["--key", "id"], &["--key", "id:int"]] {
         let options = [&["--format", "csv"][..], key].concat();
         let session = Session::with(&options, "id,1\n5,x\n");

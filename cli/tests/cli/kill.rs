@@ -12,7 +12,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
 
 const KILLS: u32 = 20;
-/// More than larch reads before it makes its table (one read, at most a pipe's 64 KiB) and what waits in the pipe.
+/// More bytes than larch reads before it makes its table (one read, at most 64 KiB, a pipe's size) together with what
+/// waits in the pipe.
 const SURELY_BEGUN: usize = 160 << 10;
 
 /// A generator of this run's own, and how to have it again.

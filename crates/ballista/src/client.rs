@@ -36,8 +36,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The executors of the scheduler at `HOST:PORT`, who find the database as `database`: in the same directory, or at
-    /// the same URL.
+    /// The executors of the scheduler at `HOST:PORT`, which find the database as `database`: in the same directory, or
+    /// at the same URL.
     pub fn new(scheduler: &str, database: &str) -> Self {
         Self { scheduler: scheduler.to_owned(), database: database.to_owned() }
     }

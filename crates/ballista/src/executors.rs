@@ -66,7 +66,7 @@ pub async fn end_queries(
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;
-                // Who waited for this has ended if it is not there any more.
+                // A query that waited for this has ended if it does not exist any more.
                 loss.send(()).unwrap_or(());
             }
             Ok(None) => return Ok(()),

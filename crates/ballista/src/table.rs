@@ -31,7 +31,7 @@ pub struct PlacedTable {
 }
 
 impl PlacedTable {
-    /// The same table for a query that others answer, who find its database as `database`.
+    /// The same table for a query that other processes answer, which find its database as `database`.
     pub fn new(database: &str, table: LarchTable) -> Self {
         let place = Place { database: database.to_owned(), version: table.version().0 };
         Self { place, table, shown: None }

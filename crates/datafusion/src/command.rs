@@ -45,7 +45,7 @@ pub trait Elsewhere {
     /// asked again.
     fn have_lost_one(&self, error: &DataFusionError) -> bool;
 
-    /// What they say of a row or a database that they cannot read, without what is said around it.
+    /// Their words about a row or a database that they cannot read, without the words around them.
     fn words_of(&self, error: &DataFusionError) -> Option<String>;
 }
 

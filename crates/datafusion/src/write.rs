@@ -17,7 +17,7 @@ mod tests;
 /// How the rows of a query become rows of a table.
 #[derive(Debug)]
 pub struct RowWriter {
-    /// That of the key is the first.
+    /// The target of the key is the first.
     targets: Vec<Target>,
     /// How many parts a value has.
     parts: usize,

@@ -28,7 +28,7 @@ fn value(i: u32, round: u32) -> Vec<u8> {
     format!("{i} in {round} ").repeat(if i.is_multiple_of(100) { 2000 } else { 5 }).into_bytes()
 }
 
-/// The cache once nobody reads: what was asked for ahead still lands, and who lands it has it for a moment.
+/// The cache once nobody reads: what was asked for ahead still lands, and whoever lands it has it for a moment.
 fn at_rest(db: &Database) -> CacheUsage {
     let mut usage = db.cache().usage();
     let mut patience = 1_000_000;

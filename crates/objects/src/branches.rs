@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// Who makes a branch has this long, by the clocks of two machines. Then the writer makes sure that it will not be
+/// Whoever makes a branch has this long, by the clocks of two machines. Then the writer makes sure that it will not be
 /// made.
 pub const MADE_WITHIN: Duration = Duration::from_secs(3600);
 

@@ -233,7 +233,7 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             format!("{at} has backups, and no database; to remove them all, remove every object whose name begins so");
         return Err(error(ErrorKind::InvalidInput, why));
     }
-    // A writer is not fenced in vain.
+    // A writer is not fenced without need.
     refuse_if_needed(store, outside, at, &table.branches, "")?;
     journal.take_over(|_| Ok(None))?;
     let dropped = journal.drop_files().and_then(|()| {

@@ -29,7 +29,7 @@ pub struct LocalLogs {
     /// The same, on which the directory stays the one that was locked last, wherever it is moved.
     held: Mutex<Arc<dyn Disk>>,
     directory: PathBuf,
-    /// That of this writer.
+    /// The epoch of this writer.
     epoch: AtomicU64,
 }
 
@@ -196,7 +196,7 @@ impl Uploads {
 
     /// # Errors
     ///
-    /// That of the last attempt, if it failed.
+    /// The error of the last attempt, if it failed.
     fn check(&self) -> io::Result<()> {
         match &*self.trouble.lock() {
             Some(UploadTrouble { kind, why, .. }) => {

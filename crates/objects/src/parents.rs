@@ -107,7 +107,7 @@ impl ParentsOf {
         ParentsOf { journal: journal.clone(), known: Mutex::default() }
     }
 
-    /// As they are now. The store is asked once for each state of the file.
+    /// The parents as they are now. The store is asked once for each state of the file.
     ///
     /// # Errors
     ///

@@ -180,7 +180,7 @@ impl TierState {
             self.slots.push(EMPTY);
             return u32::try_from(self.slots.len() - 1).ok();
         }
-        // Twice around: then every slot has lost its mark, or is being written.
+        // The search goes twice around: then every slot has lost its mark, or is being written.
         for _ in 0..2 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();

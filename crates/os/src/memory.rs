@@ -154,7 +154,7 @@ struct Slab {
     start: Option<NonNull<u8>>,
     /// Neither in a buffer nor spare.
     free: Blocks,
-    /// Asked for of the system. All that is not free is.
+    /// Bytes that were asked for from the system. All that is not free is.
     backed: Blocks,
     /// All of it is backed, on huge pages where the system had them.
     huge: bool,

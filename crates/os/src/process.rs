@@ -114,8 +114,8 @@ fn parse_memory(status: &str) -> ProcessMemory {
     }
 }
 
-/// One line: process id, name in parentheses (which may hold spaces and parentheses), then numbers; of the fields
-/// counted from 1, the 14th and 15th are ticks in user and in system mode.
+/// One line: process id, name in parentheses (which may hold spaces and parentheses), then numbers; the 14th and 15th
+/// fields, counted from 1, are ticks in user and in system mode.
 fn parse_cpu(stat: &str, ticks_per_second: u64) -> Option<Cpu> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(14 - 3);

@@ -27,7 +27,7 @@ use std::task::{Context, Waker};
 pub(crate) struct Budget {
     limit: AtomicU64,
     used: AtomicU64,
-    /// Reserved for pages that are not in memory yet; part of `used`.
+    /// Bytes that are reserved for pages not in memory yet; a part of `used`.
     in_flight: AtomicU64,
     /// Cost of the pages that callers keep for their values; part of `used`, pages kept twice count twice.
     held: AtomicU64,

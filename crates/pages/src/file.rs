@@ -207,7 +207,7 @@ impl PagedFile {
     /// Does something with the open file, and nothing with another.
     fn with_open<T>(&self, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
         let opened = self.pool.get(&self.handle, || self.open_on_disk());
-        // Declared before the file, hence dropped after it, even if `act` panics.
+        // It is declared before the file, so it is dropped after it, even if `act` panics.
         let _closing = GivesBack(&self.pool);
         let file = opened.map_err(not_opened)?;
         act(&*file)
@@ -226,8 +226,8 @@ impl PagedFile {
     }
 }
 
-/// Opened for each read when it is made. A caller that waits for a read holds what keeps the file on the disk. A read
-/// that no caller waits for any more may find the file gone; its error is dropped.
+/// The file is opened for each read when the read is made. A caller that waits for a read holds what keeps the file on
+/// the disk. A read that no caller waits for any more may find the file gone; its error is dropped.
 impl ReadSource for PagedFile {
     fn open(self: Arc<Self>) -> io::Result<OpenSource> {
         let file = self.pool.get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;

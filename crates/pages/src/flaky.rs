@@ -15,9 +15,9 @@ pub struct Flaky<S> {
 }
 
 struct FlakyState {
-    /// Refused since the last fetch.
+    /// Pages that were refused since the last fetch.
     noted: Vec<FlakyPlace>,
-    /// Fetched in this step: given until it is released.
+    /// Pages that were fetched in this step: they are given until they are released.
     fetched: HashSet<FlakyPlace>,
     /// `None`: nothing stays from step to step.
     memory: Option<FlakyMemory>,

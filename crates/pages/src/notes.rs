@@ -130,7 +130,7 @@ pub(crate) struct Notebook {
     notes: Notes,
     /// Places of files in the notes, by their ids.
     places: HashMap<u64, usize>,
-    /// Asked for in this step and not in memory.
+    /// Pages that were asked for in this step and are not in memory.
     missing: BTreeSet<NotedPage>,
     /// Given in this step.
     given: HashSet<NotedPage>,

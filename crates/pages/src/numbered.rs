@@ -125,7 +125,7 @@ pub fn accept(_: PageKind, _: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Called before each read.
+/// A function that is called before each read.
 type Hook = Arc<dyn Fn() + Send + Sync>;
 
 /// Passes reads on to a simulated disk, after telling of them.

@@ -28,7 +28,7 @@ use std::io;
 pub(crate) struct FileHandle {
     /// There if and only if the handle is in the ring.
     file: RwLock<Option<Arc<dyn File>>>,
-    /// Read since the hand came by.
+    /// Whether the file was read since the hand came by.
     touched: AtomicBool,
 }
 
@@ -56,8 +56,8 @@ fn is_unused(file: &Arc<dyn File>) -> bool {
 pub(crate) struct OpenFiles {
     limit: usize,
     ring: Mutex<FileRing>,
-    /// How many wait for a file to be given back: threads in line, and files that leave. Changed with the lock of the
-    /// ring.
+    /// How many wait for a file to be given back: threads in line, and files that leave. It changes only under the lock
+    /// of the ring.
     watchers: AtomicUsize,
 }
 
@@ -180,7 +180,7 @@ impl OpenFiles {
             FoundFile::Open(file) => return Ok(file),
             FoundFile::Place(place) => place,
         };
-        // Declared after its place, hence closed before that is free.
+        // It is declared after its place, so it is closed before the place is free.
         let opened = open()?;
         let mut ring = self.ring.lock();
         let mut file = handle.file.write();

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 ///
 /// # Errors
 ///
-/// What `step` failed with, or what [`PageSource::fetch`] did. The source is released then, too.
+/// The error of `step`, or of [`PageSource::fetch`]. The source is released then, too.
 pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Result<T, Stop>) -> Result<T> {
     let outcome = loop {
         match step() {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Requests under way for reads. A process with 5 ms of latency makes 50,000 reads a second with it.
 const DEPTH: usize = 256;
 
-/// What blocks take on this machine if nothing else is said.
+/// What blocks take on this machine by default.
 const TIER_BYTES: u64 = 4 << 30;
 
 /// What of a database is on this machine, too.
@@ -33,8 +33,7 @@ pub struct Near {
 
 impl Near {
     /// What the environment says: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for blocks, `LARCH_TIER_BYTES`
-    /// the most that these take, 4 GiB if nothing is said, and `LARCH_SCRATCH` one for files that are needed for a
-    /// while.
+    /// the most that these take, 4 GiB by default, and `LARCH_SCRATCH` one for files that are needed for a while.
     ///
     /// # Errors
     ///
@@ -122,7 +121,7 @@ impl Connection {
         Ok(Connection { store, tier, machine: Machine { disk, reads, ..real }, directory: directory.to_owned() })
     }
 
-    /// A builder of the database. Opened for writing, it takes over from the process that writes to it.
+    /// A builder of the database. If it is opened for writing, it takes over from the process that writes to it.
     pub fn builder(&self) -> Builder {
         Database::builder(&self.directory).machine(self.machine.clone()).reserve_bytes(0)
     }
@@ -181,7 +180,7 @@ impl Connection {
         self.store.clone()
     }
 
-    /// An error with the bucket that the prefixes in it are of.
+    /// An error with the bucket of the prefixes in it.
     fn named(&self, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("in {}: {error}", self.store.place().bucket))
     }

@@ -99,8 +99,8 @@ pub struct Patient {
     answered: AtomicBool,
 }
 
-/// Whether an answer is final: no other attempt can bring another one. `AlreadyExists` is final for whoever asks; who
-/// has put it is for the caller to find out.
+/// Whether an answer is final: no other attempt can bring another one. `AlreadyExists` is final for whoever asks; the
+/// caller has to find out who has put it.
 fn is_final(error: &object_store::Error, answer: Option<u16>) -> bool {
     let kind = kind_of(error, answer);
     is_certain(kind) || kind == ErrorKind::AlreadyExists

@@ -246,7 +246,7 @@ fn short_answer(came: usize, expected: u64) -> Error {
     Error::Generic { store: "object store", source: why.into() }
 }
 
-/// The bytes of an answer, whose pieces come within `stall` each. Long pieces are not put together, because who asked
+/// The bytes of an answer, whose pieces come within `stall` each. Long pieces are not put together, because the caller
 /// copies them to many places.
 async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
     // A file would be read in small pieces.

@@ -60,7 +60,7 @@ pub trait DecodeField<'k>: Field + Sized {
     fn decode(from: &mut Decoder<'k>) -> Result<Self, Mistake>;
 }
 
-/// A field in descending order: of two of these, the one with the greater value is less.
+/// A field in descending order: the one with the greater value is less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Descending<T>(pub T);
 

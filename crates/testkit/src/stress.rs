@@ -35,7 +35,7 @@ use writers::Writer;
 
 const WRITERS: usize = 3;
 
-/// A thread that has not ended so long after it was asked to counts as hanging. Far more than the slowest step takes,
+/// A thread that has not ended this long after it was asked to counts as hanging. Far more than the slowest step takes,
 /// even under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -165,7 +165,7 @@ pub fn stress(settings: &Settings) -> Summary {
     summary
 }
 
-/// Descriptors of the process, by what they are of.
+/// Descriptors of the process, by the kind of file.
 fn open_descriptors() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
     entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()

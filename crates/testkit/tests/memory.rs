@@ -134,7 +134,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         let table = db.table(&format!("{erases} range erases")).expect("the disk works");
         table.insert(key(erases), "a row below them").expect("the disk works");
         table.compact().expect("the disk works");
-        // Who sees the row keeps them from being dropped.
+        // Whoever sees the row keeps them from being dropped.
         let snapshot = db.snapshot();
         for i in 0..erases / 500 {
             let mut batch = db.batch().durability(Durability::Buffered);

@@ -106,7 +106,7 @@ fn what_a_process_has_left_that_died_goes_with_the_next_use() {
     near.create_dir(&left).expect("the disk works");
     near.create_with(&left.join("LOCK"), b"").expect("the disk works");
     near.create_with(&left.join("00000012-3.sst"), b"rows").expect("the disk works");
-    // That of a process that lives, and a directory of somebody else.
+    // The scratch directory of a process that lives, and a directory of somebody else.
     let alive = Path::new(SCRATCH).join("larch-fedcba9876543210");
     near.create_dir(&alive).expect("the disk works");
     let _lock = near.lock(&alive.join("LOCK")).expect("the disk works");

@@ -15,7 +15,7 @@ const WIDEST: usize = 120;
 struct Prose<'t> {
     /// 1-based.
     line: usize,
-    /// As it stands in the file.
+    /// The line as it stands in the file.
     whole: &'t str,
     /// Without the marks of a comment.
     words: &'t str,

@@ -18,7 +18,7 @@ use std::path::Path;
 /// A cache of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// The one that a database has if nothing else is said.
+    /// The one that a database has by default.
     Usual,
     /// MiB for each hundred warehouses.
     ForHundred(u64),

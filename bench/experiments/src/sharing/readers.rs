@@ -71,7 +71,7 @@ impl Counts {
         count as f64 / self.rows.max(1) as f64
     }
 
-    /// As a result keeps them.
+    /// The changes, as a result keeps them.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
         let counts = [
             ("rows until all had ended", self.rows),

@@ -18,7 +18,7 @@ struct Process {
     parent: u32,
     /// Its own, in ticks.
     ticks: u64,
-    /// That of its children which have ended, in ticks.
+    /// The processor time of its children that have ended, in ticks.
     ended_ticks: u64,
 }
 
@@ -64,7 +64,7 @@ fn process(id: u32) -> Option<Process> {
 fn parsed(stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    // Numbered from the state, field 3 of proc(5).
+    // Fields are numbered from the state, which is field 3 of proc(5).
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Process {
         parent: u32::try_from(number(4)?).ok()?,

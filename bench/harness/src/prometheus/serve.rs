@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A client that says nothing for so long does not keep others from being answered.
+/// A client that says nothing for this long does not keep others from being answered.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// No head of a request for this page is longer.
 const LONGEST_HEAD: usize = 8 << 10;
@@ -35,7 +35,7 @@ impl Server {
                 if until.load(Ordering::Relaxed) {
                     return;
                 }
-                // Who goes away in the middle gets nothing, and asks again.
+                // A client that goes away in the middle gets nothing, and asks again.
                 connection.and_then(|connection| answer(connection, &page)).unwrap_or_default();
             }
         });

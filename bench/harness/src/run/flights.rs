@@ -26,7 +26,7 @@ struct Seat<C> {
     client: C,
     /// When the request at hand should be sent.
     due: u64,
-    /// Who follows it in a list of those that wait for a time.
+    /// The client that follows it in a list of those that wait for a time.
     next: Link,
     /// Whether the operation at hand was answered and is not over: then it is one of those under way.
     goes_on: bool,

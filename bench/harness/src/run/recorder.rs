@@ -134,7 +134,7 @@ impl Tallies {
 /// What a thread hands over.
 pub(crate) struct Parcel {
     pub(crate) thread: usize,
-    /// The interval it is of.
+    /// The interval to which it belongs.
     pub(crate) interval: usize,
     /// The interval the thread is in now; [`AFTER`] if it has ended.
     pub(crate) reached: usize,

@@ -81,7 +81,7 @@ impl Wheel {
         self.count == 0
     }
 
-    /// Lets `index` wait, who does not wait yet. The time may be one that has passed.
+    /// Lets `index` wait, which does not wait yet. The time may be one that has passed.
     pub(crate) fn add<W: Waiter>(&mut self, waiters: &mut [W], index: u32) {
         let waiter = &mut waiters[index as usize];
         let due = waiter.due();
@@ -97,7 +97,8 @@ impl Wheel {
         self.filled[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Takes the one whose time comes first if it has come at `now`; of the same time, the one with the least index.
+    /// Takes the one whose time comes first if it has come at `now`; if several have the same time, the one with the
+    /// least index.
     pub(crate) fn take<W: Waiter>(&mut self, waiters: &mut [W], now: u64) -> Option<u32> {
         loop {
             if let Some(&Reverse((due, index))) = self.coming.peek() {

@@ -341,7 +341,7 @@ impl Flights for Session {
                 if let (Some(until), Some(left)) = (until, left) {
                     timer.set(until, left)?;
                 }
-                // One more answer, or the time.
+                // Waits for one more answer, or until the time is over.
                 poll_fn(|context| {
                     if let Poll::Ready(Some(job)) = under_way.poll_next_unpin(context) {
                         take(job);

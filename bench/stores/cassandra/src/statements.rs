@@ -128,7 +128,7 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    /// That for this order.
+    /// The statement for this order.
     pub(crate) fn by(&self, order: Option<Order>) -> &PreparedStatement {
         match order {
             None => &self.any,

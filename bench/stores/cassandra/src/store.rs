@@ -236,7 +236,7 @@ impl Store for Cassandra {
         counters
     }
 
-    /// That of the server which was started for it. Where the others are is not known.
+    /// The use of the server that was started for it. The places of other servers are not known.
     fn used(&self) -> StoreUse {
         self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
     }

@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 /// `larch:DIR`.
 pub const SCHEME: Scheme = Scheme { name: "larch", open, simulate: None };
 
-/// Transactions that a thread has under way, unless something else is said.
+/// Transactions that a thread has under way by default.
 const DEPTH: usize = 128;
 
 /// An open database.

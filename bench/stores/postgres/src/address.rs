@@ -72,7 +72,7 @@ pub enum Mode {
     Prefer,
     /// TLS.
     Require,
-    /// TLS with a server whose certificate is signed by who is trusted.
+    /// TLS with a server whose certificate is signed by a trusted signer.
     VerifyCa,
     /// The same, and the certificate is that of the host.
     VerifyFull,
@@ -81,7 +81,7 @@ pub enum Mode {
 /// Who is trusted to sign certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// Who has a certificate in this file.
+    /// Whoever has a certificate in this file.
     File(PathBuf),
     /// Whom the system trusts.
     System,

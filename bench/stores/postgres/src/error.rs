@@ -110,7 +110,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// An error of the server, as it said it.
+/// An error of the server, in its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
     /// ERROR, FATAL or PANIC.

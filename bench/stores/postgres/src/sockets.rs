@@ -67,8 +67,8 @@ impl Sockets {
         &mut self.all[index].connection
     }
 
-    /// Sends what is in the outbox of a connection. Until a choked socket takes more, all waits behind what it did not
-    /// take.
+    /// Sends what is in the outbox of a connection. Until a choked socket takes more, everything waits behind the bytes
+    /// that it did not take.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Waits until something comes, or for so long; `None`: without an end. What came is then given by
+    /// Waits until something comes, or for the time `timeout`; `None`: without an end. What came is then given by
     /// [`Sockets::next_arrival`], which has to be asked until it gives none.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ const KEY: &str = "ycsb_key";
 pub struct Statements {
     sql: Vec<String>,
     prepared: Vec<Statement>,
-    /// As SQL writes them.
+    /// The fields as SQL writes them.
     fields: Vec<String>,
     table: String,
 }

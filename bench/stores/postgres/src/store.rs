@@ -141,7 +141,7 @@ impl Store for Postgres {
         Ok(self.control().value(&self.statements.has_rows())? == "f")
     }
 
-    /// What the server has told of itself: a session tells what it did at most once a second, and when it ends.
+    /// What the server has reported: a session reports what it did at most once a second, and when it ends.
     fn counters(&self) -> Vec<Counter> {
         let mut control = self.control();
         let now = counts(&mut control).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Store for Postgres {
         counters
     }
 
-    /// That of all processes of the server, if it is on this machine and they can be seen.
+    /// The use of all processes of the server, if it is on this machine and they can be seen.
     fn used(&self) -> StoreUse {
         used(self.server)
     }
@@ -284,7 +284,7 @@ fn key_order(control: &mut Connection, statements: &Statements) -> Result<String
     Ok(rows.into_iter().flatten().next().flatten().unwrap_or_else(|| "unknown".to_owned()))
 }
 
-/// Counts of the database since the server last forgot them, and of the server's log where it counts it.
+/// Counts of the database since the server last forgot them, and of the server's log if the server counts that.
 pub(crate) fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
     let columns = DATABASE_COUNTERS.map(|(_, column)| column).join(", ");
     let sql = format!("SELECT {columns} FROM pg_stat_database WHERE datname = current_database()");

@@ -225,7 +225,7 @@ impl Store for Postgres {
         counters
     }
 
-    /// That of all processes of the server, if it is on this machine and they can be seen.
+    /// The use of all processes of the server, if it is on this machine and they can be seen.
     fn used(&self) -> StoreUse {
         used(self.server)
     }

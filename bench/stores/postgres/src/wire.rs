@@ -163,7 +163,7 @@ pub struct Binding<'o> {
 }
 
 impl Binding<'_> {
-    /// The next parameter is these bytes: of a text, its UTF-8.
+    /// The next parameter is these bytes; a text is given as UTF-8.
     #[inline]
     pub fn bytes(&mut self, value: &[u8]) {
         self.missing -= 1;

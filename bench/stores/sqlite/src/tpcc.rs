@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// `sqlite:FILE`.
 pub const SCHEME: Scheme = Scheme { name: "sqlite", open, simulate: None };
 
-/// Indexes: the name, and what it is of.
+/// Indexes: the name, and the table with its columns.
 const INDEXES: [(&str, &str); 2] = [
     ("customers_by_name", "customer (c_w_id, c_d_id, c_last, c_first)"),
     ("orders_by_customer", "orders (o_w_id, o_d_id, o_c_id)"),
@@ -38,8 +38,8 @@ struct Sqlite {
     log_bytes: u64,
     /// Transactions of a session that share a commit.
     group: usize,
-    /// Who holds it may write. SQLite has one writer at a time: others would sleep, and look now and then whether it is
-    /// gone.
+    /// Whoever holds it may write. SQLite has one writer at a time: others would sleep, and look now and then whether
+    /// it is gone.
     writer: Mutex<()>,
 }
 

@@ -35,13 +35,13 @@ impl Peer {
         let orders = child.stdin.take().expect("it was piped");
         let answers = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
-        // Stopped before it is bound to end with this process, it would never end.
+        // If it were stopped before it is bound to end with this process, it would never end.
         peer.answer()??;
         peer.signal(Signal::STOP)?;
         Ok(peer)
     }
 
-    /// How it is called in tables.
+    /// Its name in tables.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -232,7 +232,7 @@ impl Table {
             let Verdict { row, against, goal, ratio, .. } = &verdict;
             let ratio = match format!("{ratio:.2}") {
                 _ if ratio.is_nan() => "nothing".to_owned(),
-                // Rounded to what it missed.
+                // The figure is rounded such that a missed goal still shows.
                 _ if !verdict.reached && (ratio - goal).abs() < 0.005 => format!("{ratio:.4}"),
                 text => text,
             };

@@ -29,7 +29,7 @@ const ROW_BYTES: u64 = 120;
 /// The most bytes that a database takes for each row while its levels are rewritten.
 const MOST_ROW_BYTES: u64 = 4 * ROW_BYTES;
 
-/// A random load has so long for a million rows.
+/// A random load has this long for a million rows.
 const LOAD_MILLIS: u64 = 60_000;
 
 /// The part of the time that the closed loop takes, which only has to find the capacity.

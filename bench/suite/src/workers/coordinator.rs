@@ -21,7 +21,7 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A worker that works for another coordinator does not answer for so long.
+/// A worker that works for another coordinator does not answer for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits for workers before it looks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);

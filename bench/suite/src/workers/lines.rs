@@ -12,7 +12,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// A side that takes nothing for so long is lost.
+/// A side that takes nothing for this long is lost.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// A machine that does not answer is noticed after some 25 seconds.
 const ALIVE_AFTER: Duration = Duration::from_secs(10);

@@ -1,6 +1,6 @@
-//! What coordinator and worker know and nobody else does. It is never sent: each side proves that it has it by a keyed
-//! hash (HMAC-SHA256) of what both have drawn for this connection. The two sides have different words in the hash, so
-//! that none can send back what it received.
+//! What coordinator and worker know and nobody else does. It is never sent: each side proves that it has the secret by
+//! a keyed hash (HMAC-SHA256) of what both have drawn for this connection. The two sides have different words in the
+//! hash, so that none can send back what it received.
 
 #![allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
 
@@ -25,7 +25,7 @@ const LEAST_BYTES: usize = 16;
 /// What only the processes of a run know.
 pub struct Secret(Vec<u8>);
 
-/// Who proves that it knows it.
+/// The side that proves that it knows the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The process that connects and asks for work.
@@ -35,7 +35,7 @@ pub enum Side {
 }
 
 impl Secret {
-    /// That of a file, or else of [`VARIABLE`]. Space around it does not count.
+    /// Reads the secret from a file, or else from [`VARIABLE`]. Space around it does not count.
     ///
     /// # Errors
     ///

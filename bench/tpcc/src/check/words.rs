@@ -23,7 +23,7 @@ impl fmt::Display for Dollars {
 pub struct Place(pub DistrictId);
 
 impl Place {
-    /// That of a warehouse with this number.
+    /// The place of a district of a warehouse.
     pub fn of(warehouse: u32, district: u32) -> Self {
         Self(DistrictId { warehouse, district })
     }

@@ -114,7 +114,7 @@ fn a_conflict_is_tried_again_with_the_same_input_and_not_for_ever() {
 fn terminals_ask_at_the_same_rate_from_the_beginning() {
     let rules = rules(Mode::Spec);
     let terminals = Terminals { rules: &rules, warehouses: 1..=1000, seed: 3 };
-    // Asked for in each second, if transactions take no time.
+    // The transactions that are asked for in each second, if they take no time.
     let mut asked = [0_u32; 60];
     for number in 0..10_000 {
         let (mut terminal, mut now) = (terminals.client(number, 10_000), 0);

@@ -14,8 +14,8 @@ pub struct Hotspot {
 }
 
 impl Hotspot {
-    /// `hot_part` of the range gets `hot_draws` of the draws, both from 0 to 1. None where a draw could find no number:
-    /// the hot part or the rest is empty, and draws go there.
+    /// `hot_part` of the range gets `hot_draws` of the draws, both from 0 to 1. None if a draw could find no number,
+    /// because the hot part or the rest is empty and draws go there.
     pub fn new(min: i64, max: i64, hot_part: f64, hot_draws: f64) -> Option<Hotspot> {
         let interval = max - min + 1;
         // Through 32 bits, as in the original.

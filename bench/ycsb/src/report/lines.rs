@@ -22,7 +22,7 @@ pub enum Value {
     Real(f64),
 }
 
-/// What lines begin with, and which times it is of.
+/// What lines begin with, and which times they have.
 pub struct Metric<'m> {
     pub name: String,
     /// What the store was asked.

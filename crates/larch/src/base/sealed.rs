@@ -1,4 +1,4 @@
-//! A list that is written whole, as a file of its own: what it begins and ends with. It does not know what it lists.
+//! The beginning and the end of a list that is written whole, as a file of its own. It does not know what it lists.
 //!
 //! ```text
 //!  0  magic                 8

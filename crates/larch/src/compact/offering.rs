@@ -259,7 +259,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             let bytes = new.bytes();
             install_work(core, work, new, &taken_over, begin).map(|()| bytes)
         });
-    // In this order: who examines the table next sees the new files, and no claim.
+    // In this order, whoever examines the table next sees the new files, and no claim.
     drop((claimed, levels));
     exchange(core).close_job(name);
     let now = core.env.machine.clock.now();

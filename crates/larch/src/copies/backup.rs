@@ -1,5 +1,5 @@
-//! Makes a backup: of the files of a moment, only those are copied that no earlier backup has. It does not know how
-//! backups are restored, nor where they lie.
+//! Makes a backup: it copies only those files of a moment that no earlier backup has. It does not know how backups are
+//! restored, nor where they lie.
 
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
@@ -76,7 +76,7 @@ struct NewBackup<'s> {
     store: &'s Store,
     lock: &'s dyn Lock,
     number: u64,
-    /// The database that the backups before it are of, if any exist.
+    /// The database of which the earlier backups are, if any exist.
     database: Option<u64>,
     /// The files that earlier backups have, by what they are known by, and those that were copied since: where they
     /// lie.

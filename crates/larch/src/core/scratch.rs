@@ -72,7 +72,7 @@ impl Drop for OwnDirectory {
 }
 
 impl Scratch {
-    /// That of the database in `directory`, whose files `opener` opens.
+    /// The scratch of the database in `directory`, whose files `opener` opens.
     pub fn new(machine: &Machine, directory: &Path, opener: &FileOpener) -> Self {
         let near = machine.disk.scratch();
         let beside = || {

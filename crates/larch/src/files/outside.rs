@@ -1,4 +1,4 @@
-//! Whether a new directory lies within a database. Files there belong to that database: who moves it, copies it or
+//! Whether a new directory lies within a database. Files there belong to that database: whoever moves, copies or
 //! removes it takes the new directory along, and a repair of it finds files of another one. It does not know what the
 //! new directory is for.
 

@@ -63,8 +63,8 @@ const WORK: &str = "building the index";
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 
-/// While others commit, the build rests after each transaction as long as the transaction took, at most so long. So it
-/// takes half of a processor and of what background work can do, and the others have the rest.
+/// While others commit, the build rests after each transaction as long as the transaction took, but at most this long.
+/// So it takes half of a processor and of what background work can do, and the others have the rest.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
 /// The rows and entries of a transaction take about the write buffer divided by this number at most, unless it has one

@@ -31,13 +31,13 @@ use std::time::Duration;
 /// Offers for each worker that lives: one that it does, and one that it does next.
 const OFFERS_EACH: usize = 2;
 
-/// Nothing is offered for so long after a worker has failed.
+/// Nothing is offered for this long after a worker has failed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
 /// After this number of jobs in a row whose owners have died, the writer assumes that jobs kill workers.
 const DEATHS: u32 = 3;
 
-/// The beat of a worker that has been silent for so long is removed.
+/// The beat of a worker that has been silent for this long is removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
 /// How long a job is remembered after its end. A worker that tries to own it gives up before.

@@ -35,7 +35,7 @@ pub struct Arena {
     current: AtomicPtr<Chunk>,
     /// The bytes of all chunks.
     bytes: AtomicU64,
-    /// All chunks, made by `Box::leak`. Locked while a chunk is added.
+    /// All chunks, made by `Box::leak`. It is locked while a chunk is added.
     chunks: Mutex<Vec<NonNull<Chunk>>>,
     /// Where the chunks come from.
     memory: Arc<RowMemory>,

@@ -47,7 +47,7 @@ fn index_reads(db: &Database, reason: Reason) -> u64 {
     db.metrics().pages.pages(reason, PageKind::Index).faults
 }
 
-/// Who asks for some rows often and for the others seldom.
+/// A reader that asks for some rows often and for the others seldom.
 struct Workload {
     rng: StdRng,
     /// First rows of the stretches that are hot.

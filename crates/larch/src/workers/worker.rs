@@ -172,7 +172,7 @@ impl CompactionWorker {
         }
     }
 
-    /// Goes on under another number: for the jobs that it owns it is dead.
+    /// Goes on under another number: the owner of its old jobs counts as dead.
     fn begin_anew(&mut self) {
         self.id = new_id(&self.machine);
         self.beats = Beats::begin(&self.machine, self.directory.clone(), self.id);

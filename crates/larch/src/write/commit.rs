@@ -149,8 +149,8 @@ pub async fn submit_valid_async(
     Ok(committed)
 }
 
-/// A task that finds the writer locked looks again after so long. Most commits hold the lock for some microseconds, an
-/// import and a large batch until their rows in memory are in files.
+/// A task that finds the writer locked looks again after this time. Most commits hold the lock for some microseconds,
+/// an import and a large batch until their rows in memory are in files.
 const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 
 /// What a commit does that has to wait.

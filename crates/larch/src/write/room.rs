@@ -199,7 +199,7 @@ pub fn freeze_for_room(core: &Core) {
 ///
 /// # Errors
 ///
-/// Why writes are refused; why a flush failed meanwhile, which is tried again in the background.
+/// The reason why writes are refused, or why a flush failed that is tried again in the background.
 pub fn wait_for_flushes(core: &Core) -> Result<()> {
     let troubles = &core.background.troubles;
     let failed_before = troubles.failed_flushes();

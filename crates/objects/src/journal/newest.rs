@@ -19,8 +19,8 @@ use std::time::Duration;
 /// How often one that is not the writer begins again, because others were in its way or sheets were removed.
 pub const ATTEMPTS: u32 = 5;
 
-/// Readers that find no next sheet look at the list of all sheets so often: theirs may have been removed while they
-/// slept.
+/// Readers that find no next sheet look at the list of all sheets this often: their next one may have been removed
+/// while they slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// How often a sheet is read that seems to be damaged: it may have been, on its way.

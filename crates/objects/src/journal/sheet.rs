@@ -56,7 +56,7 @@ const TABLE_WITH_TERM: u8 = 11;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sheet {
     pub number: u64,
-    /// That of its writer.
+    /// The epoch of its writer.
     pub epoch: u64,
     pub changes: Vec<Change>,
 }

@@ -45,8 +45,8 @@ pub struct Journal {
     pub(super) store: Arc<dyn Store>,
     pub outside: Outside,
     pub(super) cuts: Cuts,
-    /// Whether a put whose outcome is unknown is made again by the next sync. Otherwise it is the end of the writing:
-    /// who waited for it was told so.
+    /// Whether a put whose outcome is unknown is made again by the next sync. Otherwise it is the end of the writing,
+    /// and whoever waited for it has learned this.
     pub puts_again: bool,
     pub(super) state: Mutex<State>,
     /// Held while a sheet is put.

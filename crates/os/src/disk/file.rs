@@ -127,7 +127,7 @@ pub trait ReadSource: Send + Sync + Debug {
         true
     }
 
-    /// Called after what [`ReadSource::open`] gave was dropped.
+    /// It is called after the result of [`ReadSource::open`] was dropped.
     fn closed(&self) {}
 }
 

@@ -192,7 +192,7 @@ impl ReadRun {
 
     /// Reads on this thread, which has nothing open.
     pub(crate) fn read(&mut self) -> RunOutcome {
-        // Closed before they are opened one by one.
+        // They are closed before they are opened one by one.
         let is_filled = !self.is_single() && self.open().is_ok_and(|open| self.read_joined(open.file()));
         if is_filled { RunOutcome::Filled } else { self.read_each() }
     }

@@ -37,7 +37,7 @@ pub struct StoreReads {
 
 struct StoreReadsShared {
     state: Mutex<StoreReadsState>,
-    /// What the latency in `state` says, in nanoseconds, so that who asks for it waits for no lock.
+    /// What the latency in `state` says, in nanoseconds, so that whoever asks for it waits for no lock.
     latency_nanos: AtomicU64,
     /// Reads of files that are no objects.
     others: Arc<dyn Reads>,

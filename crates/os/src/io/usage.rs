@@ -32,7 +32,7 @@ pub struct Usage {
     pub under_way: [ReadLoad; Urgency::ALL.len()],
     /// Not begun, by urgency.
     pub queued: [ReadLoad; Urgency::ALL.len()],
-    /// Asked for so far.
+    /// What was asked for so far.
     pub reads: u64,
     /// How many of them were made together with others, as one read of the disk.
     pub joined: u64,

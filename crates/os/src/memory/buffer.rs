@@ -102,7 +102,7 @@ impl Buffer {
         self.capacity
     }
 
-    /// Cuts or extends the buffer in place. Bytes it extends over are what they were last: zeros or older contents.
+    /// Cuts or extends the buffer in place. Bytes that it gains keep their last contents: zeros, or older bytes.
     pub fn set_len_within_capacity(&mut self, len: usize) {
         assert!(len <= self.capacity, "{len} bytes in a buffer of {}", self.capacity);
         self.len = len;

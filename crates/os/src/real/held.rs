@@ -46,7 +46,7 @@ pub(super) struct HeldDirectory {
 /// A directory that is held.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// As it was called then.
+    /// Its path when it was opened.
     path: PathBuf,
     directory: fs::File,
     guard: Mutex<Option<Arc<Guard>>>,

@@ -139,7 +139,7 @@ impl<'p> Place<'p> {
                         false => u64::try_from(stat.st_size).unwrap_or(0),
                     },
                 }),
-                // Removed since the directory was read.
+                // It was removed since the directory was read.
                 Err(Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),
             }

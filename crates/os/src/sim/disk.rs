@@ -225,7 +225,7 @@ struct SimHeld {
     number: u64,
     /// Which start of the machine it was opened in.
     start: u64,
-    /// As it was called then.
+    /// Its path when it was opened.
     path: PathBuf,
     /// The lock file in it, by its name, if this process has locked it.
     guard: Mutex<Option<(PathBuf, FileId)>>,

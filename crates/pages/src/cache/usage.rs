@@ -19,7 +19,7 @@ pub struct CacheUsage {
     pub held_bytes: u64,
     /// Pages that cursors keep from one row to the next, about: those kept twice count twice.
     pub cursor_bytes: u64,
-    /// Reserved for pages being read.
+    /// Bytes that are reserved for pages being read.
     pub in_flight_bytes: u64,
     /// Number of pages in memory.
     pub frames: u64,

@@ -207,7 +207,7 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
 fn a_session_with_memory_of_its_own_waits_for_no_room_in_the_cache_and_takes_none() {
     let numbered = Numbered::blocks(60);
     let (cache, file) = setup(&numbered, 4);
-    // Has the threads' turn: who needs room in the cache waits for it, on this thread for ever.
+    // Has the threads' turn: whoever needs room in the cache waits for it, on this thread for ever.
     let pinning = Session::new(&cache, Reason::Point, Admit::Keep);
     (0..6).for_each(|number| assert!(numbered.page(&pinning, &file, number).is_err()));
     pinning.fetch().expect("no faults");

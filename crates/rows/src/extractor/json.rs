@@ -22,7 +22,7 @@ pub struct Path {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// The member of an object; of several with this name, the last.
+    /// The member of an object; if several have this name, the last one.
     Member(String),
     /// An element of an array, from 0.
     Element(usize),

@@ -143,7 +143,7 @@ fn a_node_that_contradicts_its_parent_ends_a_dump() {
     let check = |found: String, expected: &str| assert!(found.contains(expected), "{expected:?} expected: {found}");
     check(complaint(0, 1, |_| {}), "it is of level 1 where 2 belongs");
     check(complaint(2, 2, |_| {}), "it is of level 2 where 1 belongs");
-    // Children at one page: who follows them prints a page for every way to it.
+    // Children at one page: whoever follows them prints a page for every way to it.
     check(
         complaint(0, 2, |children| children[1].address = children[0].address),
         "its children end at rows 2 to 6, its parent says 6..12",

@@ -46,8 +46,8 @@ pub fn put(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     varint::put_bytes(out, bytes);
 }
 
-/// Reads the fields to the end of `bytes` where a reader knows none of them: optional ones are skipped, a required one
-/// is refused as `what` and its number.
+/// Reads the fields to the end of `bytes` if a reader knows none of them: it skips optional ones, and refuses a
+/// required one with an error that names `what` and the number of the field.
 ///
 /// # Errors
 ///

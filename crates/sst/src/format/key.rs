@@ -40,7 +40,8 @@ impl<'a> Suffix<'a> {
     #[inline]
     fn after(key: &'a [u8], prefix_bytes: usize) -> Self {
         let Some(last) = key.len().checked_sub(HEAD_BYTES) else { return Self::new(&key[prefix_bytes..]) };
-        // The head is read within the key, and what is before it shifted out: no length is branched on.
+        // The head is read within the key, and the bytes before it are shifted out, so that no branch depends on a
+        // length.
         let at = prefix_bytes.min(last);
         let word = u32::from_be_bytes(*key[at..].first_chunk().expect("four bytes follow"));
         let head = (u64::from(word) << (8 * (prefix_bytes - at))) as u32;

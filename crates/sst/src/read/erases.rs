@@ -18,8 +18,8 @@ use std::ops::Bound;
 pub struct CoverAround {
     /// The newest version at which one hides the key; `None` if none does.
     pub cover: Option<Version>,
-    /// How far it is so: no key from the one that was asked about to before this bound is hidden at another version.
-    /// With an included bound the key of the bound belongs to them.
+    /// How far it is so: no key from the one that was asked about to before this bound is hidden at another version. If
+    /// the bound is included, the key of the bound belongs to them.
     pub edge: Bound<Vec<u8>>,
 }
 

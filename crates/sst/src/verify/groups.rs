@@ -29,7 +29,7 @@ struct GroupSide {
 /// Bytes, each with the number of rows from which on they are counted.
 #[derive(Default)]
 struct Events {
-    /// Sorted before they are counted.
+    /// They are sorted before they are counted.
     due: Vec<(u64, u64)>,
     next: usize,
     counted: u64,

@@ -97,7 +97,7 @@ fn a_check_reads_every_page_once_however_little_may_be_read_ahead() {
             // One more window may come at a worse time, and many more do not.
             rounds_before = session.rounds() + session.rounds() / 8;
         }
-        // A slice is checked as the file it is of.
+        // A slice is checked like its file.
         let cache = PageCache::new(16 << 20, 2, crate::validate);
         let session = Session::new(&cache, Reason::Check, Admit::Pass);
         let slice = Slice { rows: (1..3).into(), bounds: built.meta.bounds.clone(), bytes: 0 };

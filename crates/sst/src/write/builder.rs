@@ -24,7 +24,7 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct SstBuilder {
     options: BuildOptions,
-    /// As the options have it.
+    /// Longer values lie outside their pages, as the options say.
     inline_bytes: usize,
     writer: FileWriter,
     file_id: u64,

@@ -95,8 +95,8 @@ impl FilterRows {
 
     /// Adds the key of the next row, which comes after the key that `last` gives, if one exists.
     ///
-    /// Where a partition ends does not look at prefixes, and yet the partition under which a prefix lies is the first
-    /// that has keys with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
+    /// The end of a partition does not depend on prefixes. But a prefix belongs to the first partition that has keys
+    /// with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
     ///
     /// * Every separator after k's partition is greater than that partition's last key, so than k, so than P.
     /// * The separator before it is at most P: if k is the partition's first key, the separator is the shortest prefix

@@ -59,7 +59,7 @@ pub fn fill_the_disk(clients: Clients, rounds: u64, seed: u64) -> Summary {
     serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let heard = office.heard();
     assert!(heard.unknown.is_empty(), "no sync failed, so every outcome is known: {:?}", heard.unknown);
-    // As it is, and opened again.
+    // The bank is audited as it is, and after it was opened again.
     audit(office.ledger(), &heard);
     drop(Arc::into_inner(office).expect("every client has ended"));
     audit(&Ledger::open(builder(&disk)).expect("the disk has room"), &heard);

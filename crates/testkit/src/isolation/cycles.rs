@@ -57,7 +57,8 @@ const DONE: u32 = u32::MAX - 1;
 
 /// Tarjan's algorithm, without recursion.
 struct Components {
-    /// For each state the lowest number of a state that it is known to reach; states are numbered as they are met.
+    /// For each state, the lowest numbered state that it can reach as far as is known. States are numbered as they are
+    /// met.
     lowest: Vec<u32>,
     met: u32,
     /// States met, of components that are not complete.

@@ -94,7 +94,7 @@ enum Write {
 }
 
 impl Write {
-    /// What it makes of a row, if it changes it.
+    /// The value to which it changes a row, if it changes the row.
     fn at(&self, place: &Place) -> Option<Option<Mark>> {
         match self {
             Self::One(at, mark) => (at == place).then_some(*mark),

@@ -20,7 +20,7 @@ pub struct Place {
 /// The level that a transaction asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// As if all transactions had run one after the other.
+    /// Transactions see each other as if they had run one after the other.
     Serializable,
     /// All reads are of one version, and no transaction that overlaps wrote what this one wrote.
     Snapshot,

@@ -66,8 +66,8 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
     summary
 }
 
-/// Plays the transactions of a plan on threads, each the next one that nobody has begun. How many things happened
-/// beside.
+/// Plays the transactions of a plan on threads, each the next one that nobody has begun. How many other things happened
+/// meanwhile.
 fn play(
     store: &EngineStore,
     plan: &Plan,

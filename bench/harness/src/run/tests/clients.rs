@@ -295,7 +295,7 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
     }
 }
 
-/// A store whose loaders gather, and take so long to write what they have.
+/// A store whose loaders gather, and take this long to write what they have.
 pub(super) struct Gathering {
     pub(super) fails: bool,
     pub(super) finish_nanos: u64,

@@ -52,7 +52,7 @@ fn what_crosses_an_edge_of_the_window_is_not_in_it() {
 fn what_is_told_late_is_in_the_result() {
     let shown = AtomicBool::new(false);
     let calls = AtomicU64::new(0);
-    // Ten calls in the first interval; the next one lasts beyond its end, so that they are told late.
+    // Ten calls in the first interval; the next one lasts beyond its end, so that they are reported late.
     let store = Answering(|_: &Request<'_>| {
         if calls.fetch_add(1, Ordering::SeqCst) == 10 {
             wait_for(&shown);

@@ -3,7 +3,7 @@
 /// How transactions are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// As if they came one after the other.
+    /// Transactions see each other as if they came one after the other.
     Serializable,
     /// Each sees one moment.
     RepeatableRead,
@@ -12,7 +12,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// As SQL says it.
+    /// Its name in SQL.
     pub fn sql(self) -> &'static str {
         match self {
             Self::Serializable => "serializable",

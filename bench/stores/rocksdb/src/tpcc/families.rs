@@ -62,7 +62,7 @@ impl<'l> Families<'l> {
         })
     }
 
-    /// That of a table.
+    /// The family of a table.
     pub fn table(&self, table: Table) -> &Family<'l> {
         &self.tables[table as usize]
     }

@@ -23,7 +23,7 @@ const PREPARED: usize = 64;
 pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<dyn Flights + 'l>, Failure> {
     let connection = sqlite.connect()?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
-    // A savepoint keeps pages as they were, in a temporary file if nothing else is said.
+    // A savepoint keeps pages as they were, by default in a temporary file.
     connection.pragma_update(None, "temp_store", "memory").map_err(broken)?;
     let together = sqlite.group;
     Ok(in_turn::session(Transactions { sqlite, connection, turn: None }, form, together, clock))
@@ -89,7 +89,7 @@ struct Open<'e> {
     /// Whether it is a savepoint of one of SQLite.
     is_savepoint: bool,
     is_over: bool,
-    /// That of a writer. Given up after the transaction has ended.
+    /// The turn of a writer. It is given up after the transaction has ended.
     _turn: Option<MutexGuard<'e, ()>>,
 }
 

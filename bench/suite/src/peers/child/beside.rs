@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The process's memory is looked at so long after a new budget was given.
+/// The process's memory is looked at this long after a new budget was given.
 const FOLLOWS: Duration = Duration::from_secs(1);
 
 /// A key behind all rows.

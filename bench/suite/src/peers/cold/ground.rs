@@ -17,7 +17,7 @@ const LIMIT_BYTES: u64 = 256 * MIB;
 /// A store with its settings, and the cache that is no part of its memory outside the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdEngine {
-    /// As it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
     pub scheme: &'static str,
     pub options: &'static str,

@@ -49,7 +49,7 @@ pub fn lines(warehouse: u32, district: u32) -> usize {
 }
 
 impl Rows {
-    /// As they are after the import.
+    /// The rows as they are after the import.
     pub fn loaded() -> Self {
         static LOADED: OnceLock<Rows> = OnceLock::new();
         LOADED.get_or_init(Self::load).clone()

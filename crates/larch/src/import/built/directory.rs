@@ -93,7 +93,7 @@ impl BuiltFiles {
         let disk = held.as_deref().unwrap_or(disk);
         let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
         let lock = directory.join(LOCK);
-        // Who holds it may remove it.
+        // Whoever holds it may remove it.
         let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
         let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
         disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;

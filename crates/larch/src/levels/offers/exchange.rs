@@ -46,7 +46,7 @@ pub struct Pauses {
     pub look: Duration,
     /// Between two beats.
     pub beat: Duration,
-    /// A worker without a new beat for so long is dead.
+    /// A worker without a new beat for this long is dead.
     pub dead: Duration,
 }
 

@@ -16,7 +16,7 @@ pub struct Position {
 const TEXT_BYTES: usize = 51;
 
 impl Position {
-    /// As a lease has it.
+    /// The text of the position, as a lease has it.
     pub fn to_text(self) -> String {
         let place = format!("{self}");
         let text = format!("{place} {:08x}\n", checksum(&place));

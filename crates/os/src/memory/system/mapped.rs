@@ -31,8 +31,8 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
     // SAFETY: a mapping of ours that is not used any more, as the caller promises.
     if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
-        // The system has no room to note that one mapping is two from now on. The addresses are lost, the memory is
-        // not. SAFETY: as above; and the mapping is whole blocks.
+        // The system has no room to note that one mapping has become two. The addresses are lost, the memory is not.
+        // SAFETY: as above; and the mapping is whole blocks.
         unsafe { discard(start, bytes) };
     }
 }

@@ -51,7 +51,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// A read that is told of here.
+    /// A read whose end is reported here.
     fn read(
         self: &Arc<Self>,
         file: &Arc<dyn File>,

@@ -162,7 +162,7 @@ fn a_job_that_panics_is_polled_no_more_and_its_thread_goes_on() {
     let panics = pool.worker(Priority::Normal, job.clone());
     let pieces = Arc::new(Pieces::default());
     let works = pool.worker(Priority::Normal, pieces.clone());
-    // Behind the job that panics in the only thread for both.
+    // It waits behind the job that panics, because both have only one thread.
     for round in 1..=3 {
         panics.wake();
         pieces.waiting.fetch_add(1, Ordering::AcqRel);

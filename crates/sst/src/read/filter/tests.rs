@@ -1,5 +1,5 @@
 //! No key of a file is denied and no range with keys, whatever is in memory; and pages of filters are read where looks
-//! are in vain, and only there.
+//! find nothing, and only there.
 
 use super::*;
 use crate::fixture::{Built, Content, shapes, tiny};

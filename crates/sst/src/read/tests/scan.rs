@@ -328,8 +328,8 @@ fn a_cold_scan_takes_as_many_rounds_as_windows_and_the_doublings_before() {
     }
 }
 
-/// A source whose disk is slower than the reader: of the pages asked for, those come that are needed, and the others
-/// are on their way until they are needed, too.
+/// A source whose disk is slower than the reader: pages that are needed come, and others that were asked for are on
+/// their way until they are needed, too.
 struct Slow {
     pages: Counted,
     on_the_way: RefCell<BTreeSet<u64>>,

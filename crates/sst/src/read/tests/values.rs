@@ -148,7 +148,8 @@ fn a_walk_asks_for_values_of_versions_that_it_sees_and_of_rows_up_to_its_end() {
                 [(Some(Version(1)), 600), (Some(Version(15)), 600), (Some(Version(99)), 600), (None, 1000)]
             {
                 if at.is_none() && !forward {
-                    // Versions of a row are read newest first whichever way the walk goes; who reads all goes forward.
+                    // Versions of a row are read newest first whichever way the walk goes; a walk that reads all goes
+                    // forward.
                     continue;
                 }
                 let wanted = Walk { forward, readahead, groups: Groups::MAIN, at, loads: true };

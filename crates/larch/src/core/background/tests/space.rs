@@ -155,7 +155,7 @@ fn what_a_snapshot_keeps_goes_when_it_is_dropped() {
             change.make(&table, 40);
             rest(&machine, &db);
             if takes_again {
-                // Merged while the snapshot keeps the rows.
+                // The files are merged while the snapshot keeps the rows.
                 db.compact().expect("the disk works");
             }
             assert_eq!(snapshots[0].range(&table, ..).count(), 40, "{change:?}");

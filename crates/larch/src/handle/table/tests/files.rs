@@ -43,7 +43,7 @@ fn parts(i: u32, round: u32, count: usize) -> Parts {
 /// What a reader should see.
 type Rows = BTreeMap<Vec<u8>, Parts>;
 
-/// A version in a file: of an erase, nothing.
+/// A version in a file; an erase has no parts.
 type Stored = BTreeMap<(Vec<u8>, Reverse<Version>), Option<Parts>>;
 
 /// All versions in all files of `table`, their parts read in both possible ways.
