@@ -530,7 +530,7 @@ pub enum Command {
     Checkpoint(Checkpoint),
     /// Add a backup of a database to a directory of backups; also beside a process that writes
     ///
-    /// Only files are copied that no earlier backup has. Each backup has a number and can be restored by itself.
+    /// It copies only files that no earlier backup has. Each backup has a number and can be restored by itself.
     #[command(after_help = BACKUP_EXAMPLES)]
     Backup(Backup),
     /// List the backups in a directory

@@ -67,7 +67,7 @@ pub const TPCC: [tpcc::Scheme; 5] = [
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 
-/// What a binary has that the default one has not.
+/// The parts of a binary that the default one does not have.
 #[derive(Clone, Copy, Default)]
 pub struct Additions {
     /// What `larch sql` runs: a query engine.

@@ -15,7 +15,7 @@ const LEAST_BATCHES: usize = 8;
 /// Beyond this a correlation of few batches is too rough to correct by.
 const MOST_KEPT: f64 = 0.8;
 
-/// How far the mean of a series may be from what it is a sample of.
+/// How far the mean of a series may be from the mean of what it samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uncertainty {
     /// Variance of the mean.
@@ -58,7 +58,8 @@ fn of_batches(batches: &[f64]) -> Option<Uncertainty> {
     Some(Uncertainty { variance: variance(batches) / batches.len() as f64 * (1.0 + kept) / (1.0 - kept), degrees })
 }
 
-/// The part of a batch that the next one keeps: the correlation of neighbours. What is below 0 by chance is none.
+/// The part of a batch that the next one keeps: the correlation of neighbours. A value that is below 0 by chance counts
+/// as 0.
 fn kept(batches: &[f64]) -> f64 {
     let center = mean(batches);
     let products: f64 = batches.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();

@@ -63,7 +63,7 @@ pub struct Row {
     pub kind: String,
     /// What the figure is.
     pub name: String,
-    /// In what it is counted.
+    /// The unit in which it is counted.
     pub unit: &'static str,
     /// The mean of the base.
     pub base: f64,

@@ -10,7 +10,7 @@ mod tests;
 /// One thing that is not the same in all runs of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The run; empty where it is so of all.
+    /// The run; it is empty if the difference is in all runs.
     pub run: String,
     /// What differs: `commit`, `setting cache`, `plan clients`.
     pub what: String,
@@ -98,7 +98,7 @@ fn things(place: &Environment, run: &Run) -> Vec<Thing> {
         (Sort::Compared, "commit".to_owned(), place.commit.clone().unwrap_or_else(|| "unknown".to_owned())),
         (Sort::Compared, "build".to_owned(), build.to_owned()),
     ];
-    // What a machine has now is not what it is.
+    // The present state of a machine is not a property of it.
     for (name, value) in members(&place.machine) {
         let sort = match name.as_str() {
             "kernel" | "disk_bytes" => Sort::Compared,

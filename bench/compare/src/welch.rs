@@ -34,7 +34,7 @@ pub struct Difference {
     pub ratio: f64,
     /// Where it begins and ends at the level that was asked for; `None` where nothing says how sure it is.
     pub interval: Option<(f64, f64)>,
-    /// How likely a difference as large is where none exists.
+    /// How likely a difference this large is between equal means.
     pub p: Option<f64>,
 }
 

@@ -220,7 +220,7 @@ fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
 
 /// What Larch is to reach against the procedure, by the size of batches: times its rows a second.
 const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (10_000, 2.0)];
-/// From this size of batches on it is to reach so much of the look-ups by known ids.
+/// From this size of batches on, it is to reach this part of the rate of look-ups by known ids.
 const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 
 fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {

@@ -96,7 +96,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // What is left over goes before the next copy, and with all databases in the end.
+        // Leftovers are removed before the next copy, and with all databases at the end.
         fs::remove_dir_all(&self.place).unwrap_or_default();
     }
 }

@@ -19,7 +19,7 @@ pub struct Cost {
     pub user_nanos: u64,
     /// Processor time in the kernel, in nanoseconds.
     pub system_nanos: u64,
-    /// Processor time of the client threads, in nanoseconds. What an embedded store does in their calls is in it.
+    /// Processor time of the client threads, in nanoseconds. It has what an embedded store does in their calls.
     pub client_nanos: u64,
     /// The part of it, in nanoseconds, that the client threads took to wait for a time: that of their schedule, of a
     /// new attempt, or their own. It belongs to the client, and is counted where it was spent.

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
-/// Listens at `address`, which is `HOST:PORT` or a port of 127.0.0.1; port 0 is any that is free. `option` is where the
+/// Listens at `address`, which is `HOST:PORT` or a port of 127.0.0.1; port 0 is any free port. `option` is where the
 /// address was given.
 ///
 /// # Errors

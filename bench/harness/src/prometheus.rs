@@ -86,7 +86,7 @@ impl Kind {
 }
 
 impl Prometheus {
-    /// Answers at `address`, `HOST:PORT` or a port of 127.0.0.1, until it is dropped. Port 0 is any that is free.
+    /// Answers at `address`, `HOST:PORT` or a port of 127.0.0.1, until it is dropped. Port 0 is any free port.
     ///
     /// # Errors
     ///

@@ -244,8 +244,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     written.map_err(|error| ReportError::File { path: path.display().to_string(), error })
 }
 
-/// Complains if [`write_whole`] could not write to `path` now: before something is measured that could then not be
-/// told.
+/// Complains if [`write_whole`] could not write to `path` now, because a measurement whose result cannot be written is
+/// lost.
 pub fn check_place(path: &Path) -> Result<(), ReportError> {
     let failed = |error| ReportError::File { path: path.display().to_string(), error };
     if path.is_dir() {

@@ -29,7 +29,7 @@ pub struct Scheme {
 /// Opens a store on one table.
 pub type Open = fn(&Target, &Table, Opening) -> Result<Box<dyn Store>, Failure>;
 
-/// What may become of what is there.
+/// What may happen to existing data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// The table must be there.
@@ -104,7 +104,7 @@ impl Target {
     }
 }
 
-/// The options of a target. What no one has taken in the end is a mistake.
+/// The options of a target. An option that nobody has taken at the end is a mistake.
 #[derive(Debug)]
 pub struct Options {
     target: String,
@@ -122,7 +122,7 @@ impl Options {
     /// One of `choices`, the first if option `name` is not given.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<T, Failure> {
         let Some(text) = self.text(name) else { return Ok(choices[0].1) };
-        // What stands for an option that is not given has no name.
+        // The value for an option that is not given has no name.
         let names = choices.iter().map(|(name, _)| *name).filter(|name| !name.is_empty());
         let found = choices.iter().find(|(choice, _)| *choice == text).map(|(_, value)| *value);
         found.ok_or_else(|| self.bad(name, &text, &format!("one of {}", names.collect::<Vec<_>>().join(", "))))

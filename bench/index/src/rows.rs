@@ -73,7 +73,7 @@ pub fn stamp(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("a value has more than eight bytes"))
 }
 
-/// What [`stamp`] is of the value of row `number`.
+/// The [`stamp`] of the value of row `number`.
 pub fn stamp_of(number: u64) -> u64 {
     mix(!number)
 }

@@ -12,7 +12,7 @@ mod tests;
 /// Parameters of `setup`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupParameters {
-    /// With what the name of the table begins.
+    /// The text with which the name of the table begins.
     pub tab_prefix: String,
     /// The number in the name of the table.
     pub tab_num: u32,
@@ -54,7 +54,7 @@ impl Default for SetupParameters {
 /// Parameters of `runit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunParameters {
-    /// With what the name of the table begins.
+    /// The text with which the name of the table begins.
     pub tab_prefix: String,
     /// The number in the name of the table.
     pub tab_num: u32,

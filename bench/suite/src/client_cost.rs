@@ -22,7 +22,7 @@ const BYTES_GOAL: Bound = Bound::AtLeast(1.0);
 const RECORD_BYTES: f64 = 1000.0;
 /// Queries a second of a processor, in those of pgbench.
 const PGBENCH_GOAL: Bound = Bound::AtLeast(1.1);
-/// By how much an operation costs the key-value driver less than cassandra-stress.
+/// How much less an operation costs the key-value driver than cassandra-stress.
 const KV_GOAL: Bound = Bound::AtLeast(1.0);
 
 /// Measures what YCSB's clients cost without a store: alone, and with the clocks and histograms of the harness. Says

@@ -5,12 +5,12 @@ use tpcc::figures::Figures;
 use tpcc::rules::Mode;
 use tpcc::summary::Summary;
 
-/// The summary of a run of TPC-C as text; `None`: it is one of something else.
+/// The summary of a run of TPC-C as text; `None`: the run is of another workload.
 pub fn summary(run: &report::Run) -> Option<String> {
     of_run(run).map(|summary| summary.text())
 }
 
-/// The figures of a run of TPC-C; `None`: it is one of something else.
+/// The figures of a run of TPC-C; `None`: the run is of another workload.
 pub fn figures(run: &report::Run) -> Option<Figures> {
     of_run(run).map(|summary| Figures::of(&summary))
 }

@@ -280,7 +280,7 @@ impl Measuring<'_> {
         };
         if action == Action::All {
             let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
-            // They are nothing that reads the other output could read.
+            // A program that reads the other output could not read them.
             match is_table {
                 true => text.push_str(&format!("\n{}\n", lines.join("\n"))),
                 false => say(&lines.join("\n")),

@@ -36,7 +36,7 @@ pub struct Figures {
     pub transactions: Vec<Kind>,
     /// What has bounds.
     pub limits: Vec<Verdict>,
-    /// In what the run differs from the specification.
+    /// The ways in which the run differs from the specification.
     pub deviations: Vec<&'static str>,
 }
 

@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 /// Inserts that may be under way or behind one that is, before acknowledging takes a lock.
 const WINDOW: i64 = 1 << 20;
 
-/// How often a record is drawn at most: some milliseconds. A client that draws looks neither at the time nor at whether
-/// the run is to end.
+/// The most draws for a record, which take some milliseconds. A client that draws looks neither at the time nor at
+/// whether the run is to end.
 const DRAWS: u32 = 1 << 16;
 
 /// Numbers of records that are inserted: `AcknowledgedCounterGenerator`. All up to the limit are there.

@@ -30,11 +30,11 @@ mod tests;
 /// Opens the database in a directory or at a URL, as a follower of its files.
 pub type Open = Arc<dyn Fn(&str) -> Result<Database> + Send + Sync>;
 
-/// What every message says that reports a version which is not shown any more.
+/// The words of every message about a version that is not shown any more.
 pub const MOVED_ON: &str = "is not shown any more";
 
-/// How long a snapshot is kept that no query has asked for. A query asks for it after it was planned, and each process
-/// at its first task.
+/// How long a snapshot is kept if no query asks for it. A query asks for it after it was planned, and each process at
+/// its first task.
 const KEPT_UNASKED: Duration = Duration::from_secs(60);
 
 /// How long a snapshot is kept after a query has asked for it last. The tasks of a query ask one after the other.

@@ -12,7 +12,7 @@
 //! * [`PlacedTable`] and [`PlacedScan`] are what is sent, by [`LogicalCodec`] and [`PhysicalCodec`].
 //! * [`scheduler`], [`executor`] and [`client`] are the three processes.
 //!
-//! How rows are read is known to `larch-datafusion`, and how tasks are sent to Ballista.
+//! `larch-datafusion` knows how rows are read, and Ballista how tasks are sent.
 
 mod codec;
 mod databases;

@@ -42,8 +42,8 @@ use std::fmt;
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// How often an exchange may be added because an order is gone that made another one unnecessary. Each is added once,
-/// so a plan that goes on is one that the rules do not agree about.
+/// How often an exchange may be added because the order that made it unnecessary is gone. Each is added once, so a plan
+/// that goes on is one that the rules do not agree about.
 const ATTEMPTS: usize = 8;
 
 /// The session in which the scheduler plans a query.

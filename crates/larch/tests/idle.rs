@@ -1,4 +1,4 @@
-//! What a database costs that nobody uses: memory beside its rows and the shared cache, descriptors, threads.
+//! What an unused database costs: memory beside its rows and the shared cache, descriptors, threads.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "descriptors and threads are the machine's")]

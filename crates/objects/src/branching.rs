@@ -242,7 +242,7 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
             let objects = objects_of(&journal)?;
-            // Now all branches are known that were added before those were read. And the objects are those of this
+            // Now all branches that were added before the reading are known. And the objects are those of this
             // database: one that was made in its place before they were listed has put a sheet, which this put would
             // have met.
             journal.put_now()?;

@@ -146,8 +146,8 @@ impl StoreDisk {
         })
     }
 
-    /// The files that grow in a directory, and the directories in it. The file that says where SSTs lie is none that
-    /// the engine knows.
+    /// The files that grow in a directory, and the directories in it. The engine does not know the file that says where
+    /// SSTs lie.
     fn grown_entries(&self, within: &str) -> impl Iterator<Item = DirectoryEntry> + use<> {
         let start = if within.is_empty() { String::new() } else { as_directory(within) };
         let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);

@@ -59,7 +59,7 @@ const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
 /// The longest run that a buffer can have. Two of them fit into a slab; more would leave most of many slabs unused.
 const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 
-/// Arenas with at least this limit use huge pages: 16 of them, so that those partly used are a small part.
+/// Arenas with at least this limit, which is 16 huge pages, use huge pages: so partly used ones are a small part.
 pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
 
 /// What [`Arena::set_limit`] gives back before it lets others have the lock.

@@ -161,7 +161,7 @@ impl PagedFile {
         Ok(stored)
     }
 
-    /// What a read into `buffer` came to, of which the first page wanted starts at `start`.
+    /// The outcome of a read into `buffer`, in which the first wanted page starts at `start`.
     pub(crate) fn stored(&self, mut buffer: Buffer, start: usize, read: io::Result<usize>) -> Result<StoredPage> {
         let read = read.map_err(|error| self.io_error("read", error))?;
         buffer.set_len_within_capacity(read);

@@ -72,7 +72,7 @@ pub(crate) struct Frame {
     word: AtomicU32,
     /// Number of the next frame in the table's chain, 0 for none. Written under the lock of the chain's shard.
     next: AtomicU32,
-    /// The name of the page, slot and unit: what is read before it is known that it is this page.
+    /// The name of the page, slot and unit. It is read before the reader knows that it is this page.
     slot: AtomicU32,
     /// Where the policy has it. Under the lock of the shard.
     place: AtomicU32,

@@ -58,7 +58,7 @@ pub enum Use {
     Times(u8),
 }
 
-/// What a resident page is removed by.
+/// The place by which a resident page is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyPlace(pub(crate) u32);
 

@@ -23,8 +23,8 @@ pub struct Near {
     /// and in the store about two puts later. If another machine takes over, it does not have the last commits; what it
     /// has is a prefix of all. Without it a commit that is synced is in the store.
     pub logs: Option<PathBuf>,
-    /// A directory in which blocks are kept that were read from the store, in one of its own for each database; and the
-    /// most that those of one take, in bytes.
+    /// A directory that keeps blocks that were read from the store, with a directory of its own for each database; and
+    /// the most bytes that the blocks of one database take.
     pub tier: Option<(PathBuf, u64)>,
     /// A directory for what a process writes and reads again for a while: the sorted runs of imports and of new
     /// indexes, and large transactions. `None` is the system's directory for temporary files.

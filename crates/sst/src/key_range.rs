@@ -81,7 +81,7 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
         self.end.as_ref().is_none_or(|end| key < end.as_ref())
     }
 
-    /// Whether some string belongs to both, of which none is empty.
+    /// Whether some string belongs to both ranges, neither of which is empty.
     #[inline]
     pub fn overlaps<L: AsRef<[u8]>>(&self, other: &KeyRange<L>) -> bool {
         self.ends_after(other.start.as_ref()) && other.ends_after(self.start.as_ref())

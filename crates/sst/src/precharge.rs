@@ -6,7 +6,7 @@
 //! the pass before it had.
 //!
 //! * What is asked for is needed for certain. While the way to an edge of the range is not known, the rows under it are
-//!   left out: no page is read that turns out not to be needed.
+//!   left out: no page is read without need.
 //! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges of a
 //!   key range, and, under a limit, the page with the last row. The others are read ahead, each once, nearest first,
 //!   and only as many as have room ([`Shares`]): others may evict them, but they do not evict each other.
@@ -123,8 +123,8 @@ pub fn run<S: PageSource + ?Sized>(
     retry(source, || passes.next(&mut pass))
 }
 
-/// Asks for everything that can be known to be needed from what is in memory. To be made again after
-/// [`PageSource::fetch`], which [`run`] does.
+/// Asks for everything that can be known to be needed from what is in memory. The pass is made again after
+/// [`PageSource::fetch`]; [`run`] does both.
 ///
 /// `shares` are what is left for the files that are read one after the other, of which this is the next.
 ///

@@ -8,7 +8,7 @@
 //! 4. After the disk was full, transfers go on without the database being opened again. A transfer whose sync failed is
 //!    of unknown outcome, and then writes are refused until the database is opened again.
 //!
-//! How threads interleave is not known, so a seed decides only what each of them chooses.
+//! The interleaving of threads is not known, so a seed decides only what each of them chooses.
 
 #![allow(
     clippy::disallowed_types,

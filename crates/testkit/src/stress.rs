@@ -1,7 +1,7 @@
 //! Stresses the whole public API at once, with threads and executors of the real machine, on a disk that fails now and
 //! then.
 //!
-//! How the threads interleave is not known, so what is checked holds for every order: rows that are written in pairs
+//! The interleaving of threads is not known, so what is checked holds for every order: rows that are written in pairs
 //! agree, amounts that are moved keep their sum, a snapshot shows later what it showed before, and at the end the
 //! database holds what was acknowledged to its writers. A run is a number of rounds. Each opens the database with other
 //! options, works for some seconds, stops the faults of the disk, and waits for every thread. A thread that does not
@@ -254,7 +254,7 @@ fn open(machine: &Machine, directory: &Path, rng: &mut Xoshiro256PlusPlus) -> (D
 /// A thread that has ended: its name, and its writer or its panic.
 type Ended = (String, thread::Result<Option<Writer>>);
 
-/// What a thread does that writes nothing down.
+/// What a thread does if it writes nothing down.
 type Body = fn(&Round, Xoshiro256PlusPlus);
 
 /// The threads of a round beside the writers.

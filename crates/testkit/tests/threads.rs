@@ -1,4 +1,4 @@
-//! Many threads on the real machine, tiny options, background work all the time. How the threads interleave is not
+//! Many threads on the real machine, tiny options, background work all the time. The interleaving of threads is not
 //! known, so what is checked holds for any order. Ends by counts.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]

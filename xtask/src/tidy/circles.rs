@@ -55,7 +55,7 @@ fn circles_in(tree: &Tree, src: &str) -> Vec<Finding> {
     findings
 }
 
-/// What the files and folders that lie directly in `folder` import from each other.
+/// What the files and folders directly in `folder` import from each other.
 fn edges_in<'n>(folder: &[String], files: &Edges<&'n Names>) -> Edges<&'n [String]> {
     let room =
         |file: &'n Names| (file.len() > folder.len() && file.starts_with(folder)).then(|| &file[..=folder.len()]);

@@ -14,7 +14,8 @@ use page::{Axis, Block, Chart, Line, Table, figure};
 /// Times as many rows a second after as before, at least: what was published.
 const GAIN: Bound = Bound::AtLeast(1.7);
 
-/// Page reads a row after, at most. Before it was two. What is read once for all is nothing to a row among many.
+/// Page reads a row after, at most. Before it was two. What is read once for all rows adds nearly nothing to each of
+/// many rows.
 const READS: Bound = Bound::AtMost(1.005);
 
 /// Page reads a row after, as a part of those before: fewer.

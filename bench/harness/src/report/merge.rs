@@ -2,8 +2,8 @@
 //! requests.
 //!
 //! What clients count and use adds up. A server is one for all of them: each has seen the whole of it, so the greatest
-//! that one of them saw stands for all. Stores within the processes are several, and add up. Intervals are added that
-//! begin at the same time since the run of each process began, which is the same moment where the processes were
+//! that one of them saw stands for all. Stores within the processes are several, and add up. Intervals are added if
+//! they begin at the same time since the run of each process began, which is the same moment where the processes were
 //! started together.
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ const APART_MILLIS: u64 = 100;
 
 impl Report {
     /// One report of several, each with the name that it is called by in a message: the first runs of all as one run,
-    /// the second runs, and so on. What ran and on which machine is what the first says.
+    /// the second runs, and so on. The first result says what ran, and on which machine.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ fn of_pace(pace: Pace) -> &'static str {
     }
 }
 
-/// What is said of shares that are not there.
+/// The error about shares that are missing.
 ///
 /// # Errors
 ///

@@ -55,8 +55,8 @@ impl Meter {
         Self { before: Snapshot::take(store) }
     }
 
-    /// What a million cost of the `operations` that were done since, if the store has used `store` by now. What of it
-    /// is the client's is not known of a store in this process.
+    /// What a million cost of the `operations` that were done since, if the store has used `store` by now. If the store
+    /// is in this process, the client's part of it is not known.
     pub fn million(&self, operations: u64, store: StoreUse, price: Option<f64>) -> Million {
         Million::of_cost(operations, &self.cost(store), price)
     }
@@ -94,8 +94,8 @@ impl Million {
         )
     }
 
-    /// What a million cost of `operations`, of which only this is known. What of it is the client's is not known of a
-    /// store in the process.
+    /// What a million cost of `operations`, of which only this is known. If the store is in the process, the client's
+    /// part of it is not known.
     pub fn of_cost(operations: u64, cost: &Cost, price: Option<f64>) -> Self {
         let used = Used {
             operations,

@@ -7,7 +7,7 @@ use crate::store::Counter;
 use crate::times::Tally;
 use std::collections::BTreeMap;
 
-/// What a workload calls what is measured and what is counted.
+/// The names that a workload gives to what is measured and counted.
 #[derive(Clone, Copy)]
 pub(crate) struct Names {
     pub(crate) kinds: &'static [&'static str],

@@ -30,7 +30,7 @@ fn run_quietly<W: Workload>(store: &dyn Store, workload: &W, plan: &Plan) -> Res
     measured
 }
 
-/// What the intervals of the window have is what the whole has.
+/// The intervals of the window add up to the whole.
 fn check_sums(measured: &Measured) {
     let sum = |of: fn(&Interval) -> u64| measured.window().map(of).sum::<u64>();
     assert_eq!(measured.operations, sum(|interval| interval.operations));

@@ -308,7 +308,7 @@ impl Drop for Server {
     }
 }
 
-/// The folder of jars for `what`: `server` or `stress`. What the environment says goes before what this program was
+/// The folder of jars for `what`: `server` or `stress`. The environment takes precedence over what this program was
 /// built with.
 ///
 /// # Errors

@@ -109,7 +109,7 @@ impl Cassandra {
     }
 }
 
-/// How to ask, of nodes that are not known yet.
+/// How to ask nodes that are not known yet.
 fn access(target: &Target, setup: &Setup, keyspace: Option<String>) -> Result<Access, Failure> {
     let bad = |why: String| Failure::session("target", why);
     let asked = name(&setup.keyspace).map_err(|why| bad(format!("keyspace `{}`: {why}", setup.keyspace)))?;

@@ -288,7 +288,7 @@ fn index_name(index: IndexKind) -> &'static str {
     }
 }
 
-/// What is known of a table of a database, of any store on it.
+/// The facts about a table of a database, for any store on it.
 fn settings_of(db: &Database, table: &larch::Table, durability: Durability, write_buffer_bytes: u64) -> Vec<Setting> {
     let options = table.options();
     let durability = match durability {
@@ -309,7 +309,7 @@ fn settings_of(db: &Database, table: &larch::Table, durability: Durability, writ
     ]
 }
 
-/// What a database counts, of any store on it.
+/// The counters of a database, for any store on it.
 fn counters_of(db: &Database) -> Vec<Counter> {
     let metrics = db.metrics();
     let written = metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes;

@@ -239,7 +239,7 @@ impl ::tpcc::Database for Larch {
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
         }
-        // What says that they are ours goes last, so that after a crash clean removes the rest.
+        // The mark that they are ours is removed last, so that after a crash `clean` removes the rest.
         self.about.remove_range(..).map_err(broken)
     }
 }

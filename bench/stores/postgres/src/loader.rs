@@ -22,7 +22,7 @@ pub(crate) const PIECE_BYTES: usize = 256 << 10;
 pub(crate) const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// A session that loads: it gathers rows and writes them a batch at a time, each in a transaction of its own. While the
-/// server works on a batch, the next is gathered. If a batch is not written, rows are lost that counted as done, and a
+/// server works on a batch, the next is gathered. If a batch is not written, rows that counted as done are lost, and a
 /// new attempt at one of them does not bring back the others. So the session ends with an error.
 pub struct Loader {
     connection: Connection,

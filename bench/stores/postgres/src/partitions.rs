@@ -75,7 +75,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     })?;
     let before = counts(&mut control)?;
     let groups = setting(&mut control, "default_transaction_isolation")? != "serializable";
-    // What the target says goes before -connection-count.
+    // The target takes precedence over -connection-count.
     let connections = match address.connections {
         1 => setup.connections_a_session().min(setup.requests_a_session()),
         more => more as usize,

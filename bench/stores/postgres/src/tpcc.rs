@@ -343,7 +343,7 @@ impl ::tpcc::Database for Postgres {
         let mut control = self.control();
         control.query(&statements::remove_functions())?;
         *self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        // What says that they are ours goes last, so that after a crash clean removes the rest.
+        // The mark that they are ours is removed last, so that after a crash `clean` removes the rest.
         for name in tables::all_names() {
             // A table of this name that lies in a later schema of the search path does not belong to TPC-C.
             if is_true(&mut control, &tables::is_there(name))? {

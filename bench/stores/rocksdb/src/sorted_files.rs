@@ -24,7 +24,7 @@ pub struct SortedFiles<'o> {
 }
 
 impl<'o> SortedFiles<'o> {
-    /// Files in `folder` whose names begin with `name`. Those of these names that a crash has left are replaced.
+    /// Files in `folder` whose names begin with `name`. Files of these names that a crash has left are replaced.
     pub fn new(options: &'o Options, folder: &'o Path, name: impl Into<String>) -> Self {
         Self { options, folder, name: name.into(), file: None, paths: Vec::new(), rows: 0 }
     }

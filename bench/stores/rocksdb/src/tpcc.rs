@@ -234,7 +234,7 @@ impl ::tpcc::Database for RocksDb {
                 self.db.drop_cf(name).map_err(broken)?;
             }
         }
-        // What says that they are ours goes last, so that after a crash clean removes the rest.
+        // The mark that they are ours is removed last, so that after a crash `clean` removes the rest.
         let mut noted = self.db.raw_iterator();
         noted.seek_to_last();
         while let Some(key) = noted.key() {

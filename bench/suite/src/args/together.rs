@@ -21,7 +21,7 @@ Exit codes: 0 with --once, a run was made; 2 wrong arguments; 3 the address fail
 /// Options of `larch bench worker`.
 #[derive(Clone, Debug, Args)]
 pub struct WorkerArgs {
-    /// Where coordinators connect; a port alone is one of 127.0.0.1, port 0 is any that is free
+    /// Where coordinators connect; a port alone is one of 127.0.0.1, port 0 is any free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     pub listen: String,
     /// File of the secret that coordinators know too [default: the variable LARCH_WORKER_SECRET]

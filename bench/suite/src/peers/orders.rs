@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Order {
     /// Opens the store; `anew`: with an empty table.
     Open {
-        /// Whether what is there goes.
+        /// Whether existing data is removed.
         anew: bool,
     },
     /// Fills the empty table and waits until nothing goes on behind it.

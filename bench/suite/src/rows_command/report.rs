@@ -211,7 +211,7 @@ impl Report {
         serde_json::to_string_pretty(self).expect("names are texts")
     }
 
-    /// What a file had; `None`: it is one of something else.
+    /// The report in a file; `None`: the file has something else.
     pub fn parse(text: &str) -> Option<Self> {
         let report: Self = serde_json::from_str(text).ok()?;
         (report.format == FORMAT && report.version == VERSION).then_some(report)

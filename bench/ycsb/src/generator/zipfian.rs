@@ -70,7 +70,8 @@ impl Zipfian {
     }
 
     /// The next number of `items` items, which may be more than the constants know: then [`Self::grown`] comes first.
-    /// As in the original, fewer items than they know are drawn with the constants of more.
+    /// As in the original, if the items are fewer than those for which the constants were computed, the same constants
+    /// are used.
     #[inline]
     pub fn next_of(&self, items: i64, random: &mut Random) -> i64 {
         let Constants { zetan, eta, .. } = self.constants;

@@ -47,7 +47,7 @@ pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], known: u32, what: &str) -> R
     if &head[..8] != magic {
         return Err(format!("it is no {what}").into());
     }
-    // Where a newer release has its checksum is not known.
+    // The place of the checksum in a newer release is not known.
     features::check_version(number(8), FORMAT_VERSION)?;
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
         return Err("its checksum does not match".into());

@@ -134,7 +134,7 @@ impl<'s> NewBackup<'s> {
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
         let mut stored = Vec::new();
         for file in &files {
-            // What a process copies that was fenced is of no use to anybody.
+            // The copies of a fenced process are of no use to anybody.
             self.lock.check().map_err(|error| Error::io("make a backup in", &store.directory, error))?;
             let (new, copied) = self.store_file(from, file, limit, &mut |bytes| progress(done + bytes, total))?;
             report.new_files += u64::from(copied);

@@ -1,5 +1,5 @@
 //! A checkpoint: a copy in another directory of the same machine, which shares files with the database. It does not
-//! know how the moment is found that it shows.
+//! know how the moment that it shows is found.
 
 use super::moment::{Moment, Written};
 use crate::base::cancel::Limit;

@@ -72,7 +72,7 @@ impl StoredFile {
         }
     }
 
-    /// What an SST is known by that other backups may have: its name in the database and its id, because copies of one
+    /// What identifies an SST that other backups may have: its name in the database and its id, because copies of one
     /// database that go on apart make files of the same name.
     pub fn identity(&self) -> Option<(String, u64)> {
         match self.lies {
@@ -180,7 +180,7 @@ fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let names: BTreeSet<&str> = files.iter().map(|file| &*file.name).collect();
     files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.content.bytes))?;
     let number = number.filter(|number| *number < u64::MAX && names.len() == files.len())?;
-    // What a later backup has copied is not known to this one.
+    // This backup does not know what a later one has copied.
     let is_earlier = |file: &StoredFile| !matches!(file.lies, Lies::With { backup, .. } if backup > number);
     let (version, time) = (Version(version?), Duration::from_secs(seconds?));
     if !files.iter().all(is_earlier) {

@@ -35,8 +35,8 @@ pub struct Writes {
     numbers_end: AtomicU64,
     /// One alter at a time, from reading the options to changing them.
     pub altering: Mutex<()>,
-    /// Shared while a file gets its number and the options are read that it is written with. An alter holds it alone
-    /// from when it takes the number that separates old files from new until it shows the new options.
+    /// The lock is shared while a file gets its number and its options are read. An alter holds it alone from when it
+    /// takes the number that separates old files from new until it shows the new options.
     pub numbering: RwLock<()>,
     /// Held while levels change.
     pub levels: Arc<LevelsLock>,

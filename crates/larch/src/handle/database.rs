@@ -865,8 +865,8 @@ impl Database {
         checkpoint::checkpoint(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
     }
 
-    /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. Only
-    /// files are copied that no earlier backup has: files never change. So a backup takes the time and the space of
+    /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. It
+    /// copies only files that no earlier backup has: files never change. So a backup takes the time and the space of
     /// what is new, and the rows that are not in files yet. [`Backups`] lists, verifies and restores them.
     ///
     /// Like a checkpoint, it has all commits up to one version, and no commit waits for it ([`Database::checkpoint`]).

@@ -90,7 +90,7 @@ pub struct Offered {
     pub begin: Duration,
     /// The worker that owns it.
     pub owner: Option<u64>,
-    /// When a file of it was seen that could not be read.
+    /// When an unreadable file of it was seen.
     pub unreadable: Option<Duration>,
     pub claimed: Claimed,
     pub levels: SharedLevels,

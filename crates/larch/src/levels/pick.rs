@@ -154,8 +154,8 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
 /// moves down. As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits
 /// without end.
 ///
-/// If level 0 is to be merged and what that takes meets a compaction under way, then nothing is picked that meets it,
-/// so that it begins once those that run have ended.
+/// If level 0 is to be merged, and a compaction under way meets that merge, then no compaction is picked that meets the
+/// merge. So the merge begins once the compactions under way have ended.
 pub fn pick(
     table: &TableFiles,
     options: &LevelOptions,

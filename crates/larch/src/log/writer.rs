@@ -52,7 +52,7 @@ impl LogWriter {
     ///
     /// As [`RecordWriter::go_on`].
     pub fn ended(disk: &dyn Disk, path: &Path, end: u64) -> Result<Self> {
-        // No record is appended that would need the id of the log.
+        // Records that need the id of the log are not appended.
         Ok(Self { records: RecordWriter::go_on(disk, path, 0, end)?, begin_end: end, last: None })
     }
 

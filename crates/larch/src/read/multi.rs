@@ -49,7 +49,7 @@ pub struct AnswerBytes(pub u64);
 impl AnswerBytes {
     /// Answers for all keys, whatever they take.
     pub const ALL: Self = Self(u64::MAX);
-    /// What a reader holds that gives rows on one after the other.
+    /// What a reader holds while it passes rows on one after the other.
     pub const ROUND: Self = Self(2 << 20);
 }
 

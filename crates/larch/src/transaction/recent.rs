@@ -1,8 +1,8 @@
 //! Which commits a running transaction can be compared with, after their rows went from memory to files. It does not
 //! know what a transaction has read.
 //!
-//! While rows are in memory, memory has all that a transaction needs. When a flush takes them away and a transaction is
-//! running that began before the newest of them, the keys of the newer rows stay here, without values, up to a share of
+//! While rows are in memory, memory has all that a transaction needs. When a flush takes them away, and a running
+//! transaction began before the newest of them, the keys of the newer rows stay here, without values, up to a share of
 //! the write buffer. If they take more, keys of tables go first that no running transaction has read or written: a busy
 //! table does not take this memory from transactions that do not use it. Then the oldest keys go of the table whose
 //! keys take most.

@@ -1,5 +1,5 @@
 //! Compactions by workers on a simulated machine: workers die at any operation, writers die, and disks fail. Whatever
-//! happens, the database has its rows, and in the end no file is there that nobody needs.
+//! happens, the database has its rows, and at the end it has no file that nobody needs.
 
 use super::worker::CompactionWorker;
 use crate::base::options::{Durability, LevelOptions};

@@ -153,7 +153,7 @@ pub async fn submit_valid_async(
 /// an import and a large batch until their rows in memory are in files.
 const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 
-/// What a commit does that has to wait.
+/// What a commit does while it has to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
     /// Its thread waits.

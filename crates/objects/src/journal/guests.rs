@@ -225,7 +225,7 @@ impl Journal {
         (next, bytes)
     }
 
-    /// Puts a sheet, also if nothing has changed. Then all is known that guests have put before the call.
+    /// Puts a sheet, also if nothing has changed. Then everything that guests have put before the call is known.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ pub const ATTEMPTS: u32 = 5;
 /// while they slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// How often a sheet is read that seems to be damaged: it may have been, on its way.
+/// How often a sheet that seems damaged is read: the damage may have happened on the way.
 pub const READS_OF_DAMAGED: u32 = 4;
 
 /// How many of the last sheets are read at once, before as many as one with a table is among.

@@ -110,7 +110,7 @@ impl RealFile {
         }
     }
 
-    /// The same, whose syncs fail once the lock file is gone that guards its directory.
+    /// The file, with syncs that fail once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(self, guard: Option<Arc<Guard>>) -> RealFile {
         RealFile { guard, ..self }
     }

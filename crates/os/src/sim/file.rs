@@ -32,7 +32,7 @@ impl SimFile {
         SimFile { state, id, start, access, path: path.to_owned(), guard: None, named_at: AtomicU64::new(0) }
     }
 
-    /// The same, whose syncs fail once the lock file is gone that guards its directory.
+    /// The file, with syncs that fail once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(mut self, guard: Option<(FileId, PathBuf)>) -> SimFile {
         self.guard = guard;
         self

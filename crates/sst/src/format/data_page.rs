@@ -71,7 +71,7 @@ pub struct Layout {
     first_row: u64,
 }
 
-/// Where in a page a key is sought that it may have.
+/// The place in a page at which the search for a key begins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadGuess<'k> {
     /// What follows the prefix of the page in the key.

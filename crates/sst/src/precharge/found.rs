@@ -5,7 +5,7 @@ use std::ops::Range;
 /// What a pass found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Pages are missing that decide what else is needed: after the next round more is to be asked for.
+    /// Pages are missing, and they decide what else is needed: after the next round more is asked for.
     pub missing: bool,
     /// Pages were asked for, or are left for the next pass.
     pub noted: bool,
@@ -14,7 +14,8 @@ pub struct Pass {
     /// Main rows that will be read: those known so far. The row after the end of a key range, which is looked at, is
     /// not among them.
     pub rows: Range<u64>,
-    /// At most this many rows of the file are read that count against a limit; exactly so if the main tree is known.
+    /// At most this many rows that count against a limit are read from the file; exactly this many if the main tree is
+    /// known.
     pub items: u64,
     /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Not before
     /// the main tree is known.

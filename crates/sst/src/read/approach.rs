@@ -141,7 +141,7 @@ impl<'f> Nodes<'f> {
         self.all.get(number).is_some_and(is_it).then_some(number)
     }
 
-    /// Adds the node in `page` under another one, if it is one that belongs there.
+    /// Adds the node in `page` under another one, if it belongs there.
     fn add(&mut self, page: PageRef, level: u8, above: (usize, usize)) -> Option<usize> {
         let number = self.all.len();
         self.all.push(Node::new(page, level, above)?);

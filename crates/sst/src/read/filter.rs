@@ -82,8 +82,8 @@ impl Sst {
         self.filter_use.count(zone, if was_read { Looks::read_for_none } else { Looks::found_none });
     }
 
-    /// Whether the filter is in memory and says that `hash`, of a key or prefix under `place`, is not in the file. If
-    /// it is of use, a page of it that is missing is asked for where that costs no other page its memory.
+    /// Whether the filter is in memory and says that `hash` is not in the file. `hash` is that of a key or prefix under
+    /// `place`. If it is of use, a page of it that is missing is asked for where that costs no other page its memory.
     fn denies<S: PageSource + ?Sized>(
         &self,
         source: &S,

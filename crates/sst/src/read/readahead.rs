@@ -478,7 +478,7 @@ pub(super) fn next_position(bounds: &RowRanges, position: u64, all: u64, directi
     }
 }
 
-/// What a walk came to the end of.
+/// The thing whose end a walk has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WalkEnd {
     OfRows,

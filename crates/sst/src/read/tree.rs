@@ -105,7 +105,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.edge = edge;
     }
 
-    /// A walk begins on which rows or keys are looked up one after the other, row ids going this way.
+    /// A walk begins that looks up rows or keys one after the other, with row ids in this direction.
     pub fn begin(&mut self, direction: Direction) {
         self.ahead.begin(direction);
     }

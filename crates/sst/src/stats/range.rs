@@ -134,7 +134,7 @@ pub(super) struct TreeSums<'a, S: ?Sized> {
 }
 
 impl Subtree {
-    /// What lies in `seen` of its rows, of which some more may not count if keys are cut off, too.
+    /// Its rows that lie in `seen`; some of these may not count if keys are cut off, too.
     pub fn part(&self, seen: u64, is_cut: bool) -> RangeTotals {
         let Totals { rows, bytes, group_bytes, erased } = self.totals();
         let in_proportion = |n: u64| Estimate { low: share(n, seen, rows), high: n - share(n, rows - seen, rows) };

@@ -199,7 +199,7 @@ impl Drop for CloseOnPanic<'_> {
 ///
 /// # Panics
 ///
-/// If an acknowledged transfer is missing, or one is there that failed or that nobody asked for.
+/// If an acknowledged transfer is missing, or if a failed or unknown transfer took place.
 pub fn audit(ledger: &Ledger, heard: &Heard) {
     let found: BTreeSet<Number> = ledger.audit().expect("the disk works").into_iter().collect();
     let Heard { acknowledged, failed, unknown } = heard;

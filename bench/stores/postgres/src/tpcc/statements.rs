@@ -381,7 +381,7 @@ fn definitions() -> [Definition; 11] {
                  i_price, i_name",
                 district_info("$2::int4")
             ),
-            // In a simulation only the item is missing that an order asks for to be rolled back.
+            // In a simulation, the only missing item is the one for which an order asks in order to be rolled back.
             rows: ", unnest($3::int4[], $4::int4[], $5::int4[]) AS l (w, i, quantity) WHERE i <= 100000",
         },
         Definition {

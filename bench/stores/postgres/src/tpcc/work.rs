@@ -178,7 +178,7 @@ impl Work {
         if self.state.at > self.state.steps.len() { Err(Malformed("an answer to nothing")) } else { Ok(()) }
     }
 
-    /// Whether it is wanted that a statement fails so.
+    /// Whether a statement is meant to fail in this way.
     pub fn wants(&mut self, refused: SqlState) -> bool {
         let is_end = self.state.steps.get(self.state.at) == Some(&Kind::NewOrderEnd);
         self.state.is_rolled_back = is_end && refused == ITEM_IS_MISSING;

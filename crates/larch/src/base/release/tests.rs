@@ -1,4 +1,4 @@
-//! That nothing is written which an older release cannot read, once that was asked for.
+//! Once compatibility was asked for, nothing is written that an older release cannot read.
 
 use super::*;
 use crate::base::record::RecordReader;

@@ -1,5 +1,5 @@
-//! A directory with files that were built together: its list, and whether the files are there that it names. It does
-//! not know how they were built, nor what becomes of them.
+//! A directory with files that were built together: its list, and whether the files that it names exist. It does not
+//! know how they were built, nor what becomes of them.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -57,7 +57,7 @@ impl BuiltFiles {
         }
     }
 
-    /// How the table is stored that they were built for.
+    /// How the table for which they were built is stored.
     pub fn options(&self) -> &TableOptions {
         &self.list.options
     }

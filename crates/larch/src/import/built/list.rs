@@ -23,7 +23,7 @@ pub struct BuiltList {
     pub id: u64,
     /// The oldest release that can read the files.
     pub compat: String,
-    /// How the table is stored that they were built for.
+    /// How the table for which they were built is stored.
     pub options: TableOptions,
     /// The files, in the order of their keys.
     pub files: Vec<BuiltFile>,

@@ -296,8 +296,8 @@ fn a_thread_that_commits_back_to_back_keeps_nobody_out() {
     }
 }
 
-/// A process pauses before any of its requests for ten days, in which others write, so that all sheets are removed that
-/// can be.
+/// A process pauses before any of its requests for ten days, in which others write, so that every removable sheet is
+/// removed.
 fn others_write(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64, ends: bool) -> Vec<u64> {
     let mut all = Vec::new();
     for writer in 0..4 {
@@ -347,7 +347,7 @@ fn a_newcomer_that_pauses_for_days_before_any_request_loses_nothing_of_others() 
                 let log = disk.open(&path("99999999.log"), Access::Create)?;
                 log.append(&u64::to_le_bytes(5_000_000)).and_then(|_| log.sync()).map(|()| (lock, log))
             });
-            // Where the others came after it had taken over, it is one that was fenced.
+            // If the others came after it had taken over, it was fenced.
             let written = written.lock().clone();
             let (reader, _) = super::disk(&store, &clock, 5);
             let now = read_numbers(&*reader).expect("there is no trouble");

@@ -161,7 +161,7 @@ fn a_walk_asks_for_values_of_versions_that_it_sees_and_of_rows_up_to_its_end() {
                     let far = if forward { 299_u32 } else { 300 }.to_be_bytes();
                     source.start();
                     assert_eq!(walk(&built.sst(), &source, wanted, Bound::Included(&far)), 300);
-                    // Where the range ends is known once the page of its end is in memory.
+                    // The end of the range is known once its page is in memory.
                     let brought = values_brought(&source);
                     assert!(brought <= 300 + 70, "{brought} values brought for 300: {wanted:?}");
                 }

@@ -120,7 +120,7 @@ fn transactions_of_threads_are_clean_in_a_correct_store_only() {
         let broken = Broken { ignores_rows: true, ignores_ranges: true, ..Broken::default() };
         found += usize::from(!check(&play_on_threads(seed, broken)).is_empty());
     }
-    // How threads interleave is not known, so what they find in the broken store is not promised.
+    // The interleaving of threads is not known, so what they find in the broken store is not promised.
     println!("found in {found} seeds");
 }
 

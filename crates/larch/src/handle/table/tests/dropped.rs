@@ -43,7 +43,7 @@ fn polled<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-/// What an iterator says first, of a table that has rows.
+/// The first answer of an iterator over a table that has rows.
 fn first<T>(row: Option<Result<T>>) -> Result<T> {
     row.expect("neither a row nor an error")
 }
