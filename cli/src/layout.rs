@@ -184,7 +184,7 @@ impl Layout {
         self.columns.get(at)?.in_key
     }
 
-    /// The part that keeps the text of the column at `at`, from 0, or would if the row has it.
+    /// The part in which the text of the column at `at`, counted from 0, lies or would lie.
     pub fn part_of(&self, at: usize) -> Option<usize> {
         self.columns.get(at).map_or(self.rest, |column| column.part)
     }
@@ -441,8 +441,8 @@ impl Layout {
         bound.to_vec()
     }
 
-    /// The row that `put` was given: the key's text, and the rest of the row as `get` shows it. That of a raw row is
-    /// its value, byte for byte.
+    /// The row that `put` was given: the key's text, and the rest of the row as `get` shows it. The text of a raw row
+    /// is its value, byte for byte.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
         let bytes = match &self.tuple {
             Some(fields) => keys::tuple(fields, KEY, key)?,

@@ -60,7 +60,7 @@ pub fn target_of(root: &Path, workspace: &str, target: Option<OsString>) -> Path
     std::path::absolute(&target).unwrap_or(target)
 }
 
-/// Runs a command and hands its exit code on; `what` says who could not start it.
+/// Runs a command and hands its exit code on; `what` names it in the error if it cannot be started.
 pub fn ends_as(what: &str, command: &mut Command) -> ExitCode {
     match command.status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),

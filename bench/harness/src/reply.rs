@@ -72,7 +72,7 @@ impl Reply {
         }
     }
 
-    /// Takes a row of a partition. All rows of a partition that a request is answered with stay.
+    /// Takes a row of a partition. All rows of a partition with which a request is answered stay.
     #[inline]
     pub fn partition_row(&mut self, ck: i64, value: &[u8]) {
         self.cks.push(ck);

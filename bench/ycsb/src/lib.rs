@@ -26,8 +26,8 @@
 //! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second, not for every status line.
 //! * Output: see [`export`].
 //!
-//! Powers and logarithms are those of the system's mathematical library. That of glibc gives the same powers as Java in
-//! all vectors; its logarithms differ now and then in the last bit, which no number of a record has shown.
+//! Powers and logarithms are those of the system's mathematical library. The library of glibc gives the same powers as
+//! Java in all vectors. Its logarithms sometimes differ in the last bit, which no number of a record has shown.
 
 mod ceiling;
 mod draw;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A store between harness and store takes the times, because only that store knows when a request was sent: in an open
-//! loop a client is asked for it long before. That costs every request two looks at the clock more, within what is
+//! loop a client is asked for it long before. So every request costs two more looks at the clock, within what is
 //! measured.
 //!
 //! The first request shows when the run began, and with it where the window is. At its edges a request may be in the

@@ -59,7 +59,7 @@ pub fn narrow(columns: &Columns, filters: &[&Expr]) -> Narrowed {
 /// What a filter says of one field.
 struct OfField {
     field: usize,
-    /// Beginnings of what the keys have from this field on.
+    /// The ranges of the keys' bytes from this field on.
     values: KeySet,
     is_exact: bool,
 }

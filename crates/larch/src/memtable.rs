@@ -196,8 +196,8 @@ impl Memtable {
         })
     }
 
-    /// How much memory its rows and its range erases take, in bytes. That of the rows is exact; `fragments` shows the
-    /// arithmetic of the rest.
+    /// How much memory its rows and its range erases take, in bytes. The memory of the rows is exact; `fragments` shows
+    /// the arithmetic of the rest.
     pub fn bytes(&self) -> u64 {
         self.row_bytes.load(Ordering::Relaxed) + self.range_erase_bytes.load(Ordering::Relaxed)
     }

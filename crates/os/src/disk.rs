@@ -187,8 +187,8 @@ pub trait Disk: Send + Sync + Debug {
     fn hold(&self, _directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
         Ok(None)
     }
-    /// Makes a file with these bytes, for another process to read. That process may see it before all bytes are in it,
-    /// and a power failure may remove it.
+    /// Makes a file with these bytes, for another process to read. The other process may see it before all bytes are in
+    /// it, and a power failure may remove it.
     ///
     /// # Errors
     ///

@@ -265,7 +265,7 @@ impl OpenFiles {
         ring.wake_first();
     }
 
-    /// Counts the watchers; references to files are looked at after it.
+    /// Counts the watchers; the references to files are read after this count.
     fn watch(&self, ring: &FileRing) {
         self.watchers.store(ring.line.len() + ring.leaving.len(), Ordering::Relaxed);
         fence(Ordering::SeqCst);

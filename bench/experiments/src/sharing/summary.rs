@@ -18,7 +18,7 @@ const GAIN: Bound = Bound::AtLeast(1.7);
 /// many rows.
 const READS: Bound = Bound::AtMost(1.005);
 
-/// Page reads a row after, as a part of those before: fewer.
+/// Page reads for each row, as a part of those before sharing: they must be fewer.
 const FEWER: Bound = Bound::AtMost(0.999);
 
 /// The sides of the repeats of one data, in pairs: before and after.

@@ -246,7 +246,7 @@ impl<'w> Course<'w> {
         Ok(())
     }
 
-    /// Says something to a worker. If it is gone, it will be found so.
+    /// Says something to a worker. If the worker is gone, a later request finds that out.
     fn tell(&mut self, number: usize, what: &FromCoordinator) {
         if let Err(why) = self.writers[number].write(what) {
             self.lose(number, &why);

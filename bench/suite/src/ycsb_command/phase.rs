@@ -121,7 +121,7 @@ pub fn watcher<'w>(
     })
 }
 
-/// Writes what a result is written to by properties of YCSB.
+/// Writes the files that properties of YCSB ask for.
 pub fn write_logs(done: &mut Done) {
     for (path, log) in ycsb::hdr_logs(&done.run.measured, &done.output) {
         if let Err(unwritten) = results::write(Path::new(&path), log.as_bytes()) {

@@ -22,7 +22,7 @@ impl TableId {
 pub struct TableInfo {
     /// Its id.
     pub id: TableId,
-    /// Its name. That of an index is only for people: it names no table.
+    /// Its name. The name of an index is only for people: it names no table.
     pub name: String,
     /// How it is stored now. The column groups never change, other options may be altered.
     pub options: TableOptions,

@@ -48,7 +48,7 @@ pub const MAX_RANGES: usize = 8;
 /// How edits are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Not at all: a reader must know all fields of an edit to find its end.
+    /// Nothing separates edits: a reader must know all fields of an edit to find its end.
     Plain,
     /// Each edit is a numbered field with its length.
     Fields,

@@ -316,8 +316,8 @@ fn random_height(arena: &Arena) -> usize {
     (1 + bits.trailing_zeros() as usize / 2).min(MAX_HEIGHT)
 }
 
-/// That each level is a part of the level below, in the same order, and that nodes are on as many levels as their
-/// height says.
+/// Checks that each level is a part of the level below, in the same order, and that nodes are on as many levels as
+/// their height says.
 #[cfg(test)]
 fn check_levels(list: &SkipList) {
     let level_nodes = |level: usize| {

@@ -156,7 +156,7 @@ fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of row `n` of those that a reader sees of a file, which has more than `n` of them.
+/// The key of row `n` among the rows of a file that a reader sees; these are more than `n`.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;

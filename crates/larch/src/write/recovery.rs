@@ -186,8 +186,8 @@ fn read_logs<R: Sink>(
     Ok(recovered)
 }
 
-/// Checks that nothing proves that log `next` was ever synced, and with it the log before it. That one, at `path`, ends
-/// at `end`, before the place where `next` says that it ended.
+/// Checks that nothing proves that log `next` was ever synced, and with it the log before it. The log at `path` ends at
+/// `end`, before the place where `next` says that it ended.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
     match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! What an arena promises. That the process's memory follows is in `tests/arena.rs`.
+//! What an arena promises. `tests/arena.rs` checks that the process's memory follows.
 
 use super::longest::Longest;
 use super::slab::{Blocks, SLAB_BLOCKS};

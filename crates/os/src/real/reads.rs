@@ -167,7 +167,7 @@ impl Reads for RealReads {
     }
 }
 
-/// Fails every read, because what was asked for cannot be.
+/// Fails every read, because the way of reading that was asked for is not available.
 #[derive(Debug)]
 struct RingRefusal {
     kind: ErrorKind,

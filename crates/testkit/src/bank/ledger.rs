@@ -163,7 +163,7 @@ impl Ledger {
             total += amount(Some(&row?.1[..]));
         }
         assert_eq!(total, FIRST_AMOUNT * u64::from(ACCOUNTS), "what all accounts hold together");
-        // Its commit would say that all it has read is durable. That is not known after a failed sync, while reads go
+        // Its commit would say that all it has read is durable. After a failed sync this is not known, while reads go
         // on.
         tx.rollback();
         Ok(())

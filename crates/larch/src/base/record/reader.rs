@@ -229,8 +229,9 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // What was torn may be a record that was just being written; or one that could not be written whole, which is
-        // cut back, so that the next one stands at its place. Then the file may be as long as before, or shorter.
+        // The torn bytes may be a record that was just being written. Or they are a record that could not be written
+        // whole, which is cut back, so that the next one stands at its place. Then the file may be as long as before,
+        // or shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
             self.window.bytes.clear();

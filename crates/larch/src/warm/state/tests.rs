@@ -1,4 +1,4 @@
-//! That what was saved comes back, and that nothing but warmth hangs on it.
+//! What was saved comes back, and nothing but warmth depends on it.
 
 use super::*;
 use crate::{Database, Table, TableOptions};
