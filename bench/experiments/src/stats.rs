@@ -141,7 +141,7 @@ struct Measured {
     buckets: u64,
     /// The worst distance of a bucket's value from the truth, in sizes of a bucket.
     error: f64,
-    /// What a million histograms cost, the cold one counted as often as it was made.
+    /// What a million histograms cost; the cold one counts as often as it was made.
     million: Million,
 }
 

@@ -275,8 +275,8 @@ impl Writer {
         self.is_ended
     }
 
-    /// Notes in the log that the one before it is durable, once it is, unless a commit says so. Otherwise damage of
-    /// that one could not be told from what a crash leaves.
+    /// Once the log before this one is durable, notes that in this one, unless a commit has already said so. Otherwise
+    /// damage of that one could not be told from what a crash leaves.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use super::super::orders::{Deed, Order, Sample};
 use super::super::table::{Against, Goal, Row, Table};
 use super::{Ground, in_rounds};
 
-/// Counters, few enough to be met by two threads at once.
+/// The number of counters: so few that two threads often meet at one.
 const COUNTERS: u64 = 1000;
 
 /// A number of threads on one distribution, with the rows for its rate and its other figures.
