@@ -40,10 +40,10 @@
 //!
 //! # Transactions
 //!
-//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If
-//! another commit changes what was read, the work is done again. [`Database::begin`] gives a [`Transaction`] whose
-//! commit returns a [`Conflict`] instead. A [`Batch`] writes without reading; [`Table::insert_new`],
-//! [`Table::compare_and_swap`] and [`Table::fetch_update`] are for a single row.
+//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If another
+//! commit changes what was read, the work is done again. [`Database::transact_async`] does so in a task. [`Database::begin`] gives a [`Transaction`] whose commit returns a
+//! [`Conflict`] instead. A [`Batch`] writes without reading; [`Table::insert_new`], [`Table::compare_and_swap`] and
+//! [`Table::fetch_update`] are for a single row.
 //!
 //! # Indexes
 //!
@@ -130,6 +130,7 @@ pub use copies::backups::{BackupInfo, BackupProblem, Backups, VerifyReport};
 pub use copies::checkpoint::CheckpointReport;
 pub use core::background::problem::Problem;
 pub use core::background::warmth::Warmed;
+pub use handle::attempt::Attempt;
 pub use handle::batch::Batch;
 pub use handle::cache::Cache;
 pub use handle::commit::Commit;

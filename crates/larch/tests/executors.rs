@@ -1,5 +1,5 @@
-//! Reads as futures under executors that know nothing of Larch: tokio with one thread and with several, smol, and one
-//! made here, while rows are written, flushed and merged.
+//! Reads and transactions as futures under executors that know nothing of Larch: tokio with one thread and with several,
+//! smol, and one made here, while rows are written, flushed and merged; and as handlers of the web server axum.
 
 #![allow(
     clippy::disallowed_types,
@@ -291,6 +291,91 @@ fn a_read_ends_though_200_others_are_not_polled_in_a_cache_of_1_mib() {
 #[test]
 fn a_read_ends_though_10000_others_are_not_polled_in_a_cache_of_64_mib() {
     one_more_ends(64 << 20, 10_000, 200_000);
+}
+
+/// One more visit, as a program counts it.
+async fn visit(db: &Database, table: &Table) -> larch::Result<u64> {
+    db.transact_async(async |mut tx| {
+        let before = tx.get_async(table, "visits").await?;
+        let before = before.map_or(0, |value| u64::from_be_bytes(value[..].try_into().expect("a number has 8 bytes")));
+        tx.insert(table, "visits", (before + 1).to_be_bytes())?;
+        Ok(before + 1)
+    })
+    .await
+}
+
+#[test]
+fn a_transaction_is_spawned_under_tokio_with_several_threads() {
+    let Fixture { directory: _directory, db, table, .. } = Fixture::new();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("the system has threads");
+    let spawned = |_| {
+        let (db, table) = (db.clone(), table.clone());
+        tokio::spawn(async move {
+            db.transact_async(async |mut tx| {
+                if tx.get_async(&table, "once").await?.is_none() {
+                    tx.insert(&table, "once", "done")?;
+                }
+                Ok::<_, larch::Error>(())
+            })
+            .await?;
+            visit(&db, &table).await
+        })
+    };
+    let mut numbers = runtime.block_on(async {
+        let tasks: Vec<_> = (0..20).map(spawned).collect();
+        let mut numbers = Vec::new();
+        for task in tasks {
+            numbers.push(task.await.expect("it does not panic").expect("the disk works"));
+        }
+        numbers
+    });
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=20).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_transaction_is_spawned_under_smol() {
+    let Fixture { directory: _directory, db, table, .. } = Fixture::new();
+    let tasks: Vec<_> = (0..20)
+        .map(|_| {
+            let (db, table) = (db.clone(), table.clone());
+            smol::spawn(async move { visit(&db, &table).await })
+        })
+        .collect();
+    let mut numbers: Vec<u64> = tasks.into_iter().map(|task| smol::block_on(task).expect("the disk works")).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_transaction_runs_in_a_handler_of_axum() {
+    use axum::extract::{Request, State};
+    use axum::handler::Handler;
+
+    /// A handler whose closure is that of the documentation.
+    async fn buy(State((db, table)): State<(Database, Table)>) -> String {
+        let done = db
+            .transact_async(async |mut tx| {
+                let before = tx.get_async(&table, "apple").await?.map_or(0, |bought| bought.len());
+                tx.insert(&table, "apple", vec![b'x'; before + 1])?;
+                Ok::<_, larch::Error>(before + 1)
+            })
+            .await;
+        done.map_or_else(|error| error.to_string(), |bought| bought.to_string())
+    }
+
+    let Fixture { directory: _directory, db, table, .. } = Fixture::new();
+    let app = (db.clone(), table.clone());
+    let service: axum::Router = axum::Router::new().route("/buy", axum::routing::post(buy)).with_state(app.clone());
+    drop(service);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("the system has threads");
+    for bought in 1..=3 {
+        let response = runtime.block_on(buy.call(Request::default(), app.clone()));
+        let body = runtime.block_on(axum::body::to_bytes(response.into_body(), 100)).expect("it is text");
+        assert_eq!(body, bought.to_string());
+    }
 }
 
 #[test]

@@ -377,7 +377,7 @@ async fn add(access: &Access, job: &Job) -> Result<(), Failure> {
     }
     let key = key(job.pk, job.cks[0]);
     let (table, by) = (&access.table, job.by);
-    let done = access.db.transact_async(async |tx| {
+    let done = access.db.transact_async(async |mut tx| {
         let before = match tx.get_for_update_async(table, key).await? {
             None => Some([0; COUNTERS]),
             Some(value) => counters_of(&value),

@@ -316,6 +316,13 @@ pub enum Error {
         /// The last conflict.
         conflict: Conflict,
     },
+    /// The body of [`transact_async`](crate::Database::transact_async) has returned, and its [`Attempt`](crate::Attempt)
+    /// still lives: something else keeps it. Nothing was committed.
+    #[error(
+        "the body of transact_async returned and did not let its transaction go; drop the attempt before the body returns, also \
+         in tasks and values that outlive the body"
+    )]
+    AttemptKept,
     /// A batch that expects something was committed without asking for it.
     #[error("the batch expects values of keys, which its commit does not look at; commit it with commit_if")]
     HasConditions,

@@ -11,6 +11,7 @@
 //! 3. After [`HOLDS_AFTER`] conflicts, or when it was too old twice, or has worked for nothing for [`LONGEST_LOST`], it
 //!    holds the writer: all others wait while it runs, for at most twice the time that the last attempt took.
 
+use super::attempt::Attempt;
 use super::give_way::{give_way, give_way_until};
 use super::transaction::{Transaction, TransactionOptions};
 use crate::base::conflict::Conflict;
@@ -56,6 +57,27 @@ pub(crate) fn transact<T, E: From<Error>>(
         match tx.try_commit()? {
             Ok(version) => return Ok((done, version)),
             Err(conflict) => attempts.failed(tx, conflict)?,
+        }
+    }
+}
+
+/// As [`transact`], as a future, for a `body` that awaits.
+///
+/// # Errors
+///
+/// As [`Database::transact_async`](crate::Database::transact_async).
+pub(crate) async fn transact_async<T, E: From<Error>, F: Future<Output = Result<T, E>>>(
+    handle: &Arc<DatabaseHandle>,
+    options: &TransactionOptions,
+    mut body: impl FnMut(Attempt) -> F,
+) -> Result<(T, Version), E> {
+    let mut attempts = Attempts::new(handle, options);
+    loop {
+        let (attempt, back) = Attempt::lend(attempts.begin()?);
+        let done = body(attempt).await?;
+        match back.take()?.try_commit_async().await? {
+            (_, Ok(version)) => return Ok((done, version)),
+            (tx, Err(conflict)) => attempts.failed_async(tx, conflict).await?,
         }
     }
 }

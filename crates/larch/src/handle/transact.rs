@@ -1,6 +1,7 @@
 //! Transactions of a database as its users begin them. It does no work itself.
 
-use super::attempts::{Attempts, transact};
+use super::attempt::Attempt;
+use super::attempts::{self, transact};
 use super::database::Database;
 use super::transaction::{Transaction, TransactionOptions};
 use crate::base::error::{Error, Result};
@@ -95,6 +96,11 @@ impl Database {
     /// the commit is durable, while others have reserved its keys, before a new attempt begins, and while the write
     /// buffer is full, see [`Transaction::commit_async`].
     ///
+    /// `body` gets each [`Attempt`] by value, and lets it go when it returns. So the future can be sent to another
+    /// thread if what `body` makes can: it may be spawned, and it may be awaited in a handler of a web server. A
+    /// closure that borrows what it uses, as this one does, may be called again; what it borrows lives in the task
+    /// around it.
+    ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
     /// # let directory = tempfile::tempdir()?;
@@ -102,23 +108,27 @@ impl Database {
     /// # let fruit = db.table("fruit")?;
     /// use larch::Readable;
     ///
-    /// db.transact_async(async |tx| {
-    ///     if tx.get_async(&fruit, "apple").await?.is_none() {
-    ///         tx.insert(&fruit, "apple", "red")?;
-    ///     }
-    ///     Ok::<_, larch::Error>(())
-    /// })
-    /// .await?;
+    /// let task = smol::spawn(async move {
+    ///     db.transact_async(async |mut tx| {
+    ///         if tx.get_async(&fruit, "apple").await?.is_none() {
+    ///             tx.insert(&fruit, "apple", "red")?;
+    ///         }
+    ///         Ok::<_, larch::Error>(())
+    ///     })
+    ///     .await
+    /// });
+    /// task.await?;
     /// # Ok(()) }) }
     /// ```
     ///
     /// # Errors
     ///
-    /// As [`Database::transact`].
-    pub async fn transact_async<T, E: From<Error>>(
-        &self,
-        body: impl AsyncFnMut(&mut Transaction) -> Result<T, E>,
-    ) -> Result<T, E> {
+    /// As [`Database::transact`]. [`Error::AttemptKept`] if `body` returns and its attempt still lives.
+    pub async fn transact_async<T, E, F>(&self, body: impl FnMut(Attempt) -> F) -> Result<T, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<T, E>>,
+    {
         self.transact_async_with(&TransactionOptions::default(), body).await
     }
 
@@ -126,20 +136,16 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::transact`].
-    pub async fn transact_async_with<T, E: From<Error>>(
+    /// As [`Database::transact_async`].
+    pub async fn transact_async_with<T, E, F>(
         &self,
         options: &TransactionOptions,
-        mut body: impl AsyncFnMut(&mut Transaction) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let mut attempts = Attempts::new(self.handle(), options);
-        loop {
-            let mut tx = attempts.begin()?;
-            let done = body(&mut tx).await?;
-            match tx.try_commit_async().await? {
-                (_, Ok(_)) => return Ok(done),
-                (tx, Err(conflict)) => attempts.failed_async(tx, conflict).await?,
-            }
-        }
+        body: impl FnMut(Attempt) -> F,
+    ) -> Result<T, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<T, E>>,
+    {
+        attempts::transact_async(self.handle(), options, body).await.map(|(done, _)| done)
     }
 }

@@ -1,6 +1,6 @@
 //! The accounts and the records of transfers, as tables of a database. It does not know who transfers, and when.
 
-use larch::{Builder, Database, Durability, Readable, Result, Table, Transaction, TransactionOptions};
+use larch::{Attempt, Builder, Database, Durability, Readable, Result, Table, Transaction, TransactionOptions};
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
@@ -105,11 +105,11 @@ impl Ledger {
     ///
     /// As [`Database::transact_async`].
     pub async fn transfer_async(&self, transfer: &Transfer) -> Result<()> {
-        let transact = async |tx: &mut Transaction| {
+        let transact = async |mut tx: Attempt| {
             let from = tx.get_async(&self.accounts, transfer.from.to_be_bytes()).await?;
             smol::future::yield_now().await;
             let to = tx.get_async(&self.accounts, transfer.to.to_be_bytes()).await?;
-            transfer.write(self, tx, amount(from.as_deref()), amount(to.as_deref()))
+            transfer.write(self, &mut tx, amount(from.as_deref()), amount(to.as_deref()))
         };
         self.db.transact_async_with(&transfer.options(), transact).await
     }

@@ -144,7 +144,7 @@ fn without_threads_a_task_does_the_work_that_its_commit_waits_for() {
             tx.insert(&table, i.to_be_bytes(), [7; 8000]).expect("it is taken");
             tx.commit_async().await.expect("the disk works").expect("nothing else happens");
         }
-        db.transact_async(async |tx| (0..1000_u32).try_for_each(|i| tx.insert(&table, i.to_be_bytes(), [8; 100])))
+        db.transact_async(async |mut tx| (0..1000_u32).try_for_each(|i| tx.insert(&table, i.to_be_bytes(), [8; 100])))
             .await
             .expect("the disk works");
     });

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "threads beside each other are what is tested")]
 
 use super::*;
+use crate::handle::attempt::Attempt;
 use crate::transaction::reserved::Reservation;
 use crate::{Durability, Table};
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,8 +39,10 @@ fn no_increment_is_lost_among_threads() {
                     let key = if i % 3 == 0 { "a" } else { "b" };
                     match thread {
                         0 | 1 => db.transact_with(&options, |tx| increment(tx, table, key)).expect("the disk works"),
-                        2 => smol::block_on(db.transact_async_with(&options, async |tx| increment(tx, table, key)))
-                            .expect("the disk works"),
+                        2 => smol::block_on(
+                            db.transact_async_with(&options, async |mut tx| increment(&mut tx, table, key)),
+                        )
+                        .expect("the disk works"),
                         _ => {
                             let add = |now: Option<&[u8]>| Some((number(now) + 1).to_be_bytes().to_vec());
                             table.fetch_update(key, add).map(drop).expect("the disk works");
@@ -221,13 +224,46 @@ fn a_task_that_waits_for_a_reserved_key_lets_the_task_run_that_has_it() {
 }
 
 #[test]
-fn the_future_of_transact_can_be_sent() {
-    fn sent<T: Send>(future: T) -> T {
-        future
-    }
+fn the_body_of_a_future_is_spawned_in_each_of_its_forms() {
     let (_directory, db, table) = real();
-    let fruit = table.clone();
-    let insert = async move |tx: &mut Transaction| tx.insert(&fruit, "a", "1");
-    smol::block_on(sent(db.transact_async(insert))).expect("the disk works");
-    assert!(table.contains_key("a").expect("the disk works"));
+    let task = smol::spawn({
+        let (db, table) = (db.clone(), table.clone());
+        async move {
+            let borrows = async |mut tx: Attempt| increment(&mut tx, &table, "a");
+            db.transact_async(borrows).await?;
+            db.transact_async(move |mut tx| {
+                let table = table.clone();
+                async move { increment(&mut tx, &table, "a") }
+            })
+            .await
+        }
+    });
+    smol::block_on(task).expect("the disk works");
+    assert_eq!(number(table.get("a").expect("the disk works").as_deref()), 2);
+}
+
+#[test]
+fn an_attempt_that_is_kept_commits_nothing() {
+    let (_directory, db, table) = real();
+    let kept = std::cell::Cell::new(None);
+    let done = smol::block_on(db.transact_async(async |mut tx| {
+        tx.insert(&table, "a", "1")?;
+        kept.set(Some(tx));
+        Ok::<_, Error>(())
+    }));
+    assert!(matches!(done, Err(Error::AttemptKept)), "{done:?}");
+    drop(kept);
+    assert!(!table.contains_key("a").expect("the disk works"));
+    assert_eq!(db.core().writes.recent.running(), 0);
+}
+
+#[test]
+fn a_body_that_fails_commits_nothing_and_says_why() {
+    let (_directory, db, table) = real();
+    let done = smol::block_on(db.transact_async(async |mut tx| {
+        tx.insert(&table, "a", "1")?;
+        Err::<(), _>(Error::NoSuchSavepoint)
+    }));
+    assert!(matches!(done, Err(Error::NoSuchSavepoint)), "{done:?}");
+    assert!(!table.contains_key("a").expect("the disk works"));
 }
