@@ -1,6 +1,7 @@
 //! What a program holds: databases, caches, tables, selections, batches and snapshots. They
 //! check arguments and call what does the work.
 
+pub mod async_writes;
 pub mod attempt;
 pub mod attempts;
 pub mod batch;

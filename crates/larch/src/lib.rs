@@ -38,12 +38,21 @@
 //! These are verbs of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection) have
 //! all of them, and the moves of a [`Cursor`] have all three forms.
 //!
+//! # Three forms of a write
+//!
+//! A write waits while it has no room: the write buffer, or level 0 of its table, is full, or commits are slowed.
+//!
+//! * [`Table::insert`], [`Batch::commit`] and [`Batch::submit`] wait with their thread.
+//! * [`Table::insert_async`], [`Batch::commit_async`] and [`Batch::submit_async`] are futures, which let other tasks
+//!   run meanwhile.
+//! * [`Batch::try_submit`] does not wait, and gives the batch back.
+//!
 //! # Transactions
 //!
-//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If another
-//! commit changes what was read, the work is done again. [`Database::transact_async`] does so in a task. [`Database::begin`] gives a [`Transaction`] whose commit returns a
-//! [`Conflict`] instead. A [`Batch`] writes without reading; [`Table::insert_new`], [`Table::compare_and_swap`] and
-//! [`Table::fetch_update`] are for a single row.
+//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If
+//! another commit changes what was read, the work is done again. [`Database::transact_async`] does so in a task.
+//! [`Database::begin`] gives a [`Transaction`] whose commit returns a [`Conflict`] instead. A [`Batch`] writes without
+//! reading; [`Table::insert_new`], [`Table::compare_and_swap`] and [`Table::fetch_update`] are for a single row.
 //!
 //! # Indexes
 //!

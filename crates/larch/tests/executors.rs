@@ -1,5 +1,6 @@
-//! Reads and transactions as futures under executors that know nothing of Larch: tokio with one thread and with several,
-//! smol, and one made here, while rows are written, flushed and merged; and as handlers of the web server axum.
+//! Reads and transactions as futures under executors that know nothing of Larch: tokio with one thread and with
+//! several, smol, and one made here, while rows are written, flushed and merged; and as handlers of the web server
+//! axum.
 
 #![allow(
     clippy::disallowed_types,
@@ -70,7 +71,7 @@ impl Fixture {
             assert!(table.contains_key_async(key(i)).await.expect("the disk works"));
             assert!(table.get_async(key(i + ROWS)).await.expect("the disk works").is_none());
             if i.is_multiple_of(3) {
-                table.insert(key(i), value(i, 1)).expect("the disk works");
+                table.insert_async(key(i), value(i, 1)).await.expect("the disk works");
             }
         }
         if number.is_multiple_of(10) {
@@ -403,6 +404,12 @@ fn futures_are_sent_between_threads() {
     sent(&all.multi_get_async(["k"]));
     sent(&snapshot.get_async(table, "k"));
     sent(&db.multi_get_async(table, ["k"]));
+    sent(&table.insert_async("k", "1"));
+    sent(&table.remove_async("k"));
+    sent(&table.remove_range_async(.."k"));
+    sent(&table.replace_async("k", "1"));
+    stays(&db.batch().submit_async());
+    stays(&db.batch().commit_async());
     let mut scan = table.scan_async(..);
     stays(&scan);
     sent(&scan.next());

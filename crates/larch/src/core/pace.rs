@@ -38,6 +38,18 @@ impl Pace {
         let before = self.next_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(now);
         Duration::from_nanos(before.saturating_sub(now)).min(LONGEST_WAIT)
     }
+
+    /// Whether a commit that asks at `now` goes on at once.
+    pub fn is_free(&self, now: Duration) -> bool {
+        self.next_nanos.load(Ordering::Relaxed) <= now.as_nanos() as u64
+    }
+
+    /// Gives back a `time` that was reserved, for a commit that is not made.
+    pub fn give_back(&self, time: Duration) {
+        let time = time.as_nanos() as u64;
+        let update = |next: u64| Some(next.saturating_sub(time));
+        self.next_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).expect("it always has a value");
+    }
 }
 
 /// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The rate
@@ -92,6 +104,18 @@ mod tests {
             pace.reserve(millis(2000), millis(1000));
         }
         assert_eq!(pace.reserve(millis(2000) + 10 * LONGEST_WAIT, millis(1)), millis(0), "the debt has a limit");
+    }
+
+    #[test]
+    fn a_commit_that_is_not_made_gives_its_time_back() {
+        let pace = Pace::default();
+        let millis = Duration::from_millis;
+        assert!(pace.is_free(millis(1000)));
+        pace.reserve(millis(1000), millis(20));
+        assert!(!pace.is_free(millis(1019)) && pace.is_free(millis(1020)));
+        pace.reserve(millis(1000), millis(50));
+        pace.give_back(millis(50));
+        assert_eq!(pace.reserve(millis(1000), millis(1)), millis(20));
     }
 
     #[test]

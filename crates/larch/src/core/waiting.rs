@@ -2,9 +2,11 @@
 //!
 //! Where a commit of a thread sleeps, that of a task is noted here, and the job of this file wakes it. Only this job
 //! calls wakers, and it holds no lock then, because they are code of the program. On a machine without threads nothing
-//! would wake a task, so that its own poll moves the clock, or does the work.
+//! would wake a task, so that its own poll moves the clock, or does the work. A future that is dropped leaves its
+//! place.
 
 use crate::core::Core;
+use crate::core::background::waiting_tasks::WaitingTasks;
 use os::sync::Weak;
 use os::{Job, Polled};
 use std::future::poll_fn;
@@ -12,26 +14,66 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
+/// The place of a task among those that wait, until dropped.
+struct Place<'c> {
+    core: &'c Core,
+    /// Zero until the task waits.
+    number: u64,
+    /// When it is to be woken, if it waits for a time.
+    end: Duration,
+}
+
+impl<'c> Place<'c> {
+    fn new(core: &'c Core, end: Duration) -> Self {
+        Self { core, number: 0, end }
+    }
+
+    /// Its number.
+    fn number(&mut self, tasks: &mut WaitingTasks) -> u64 {
+        if self.number == 0 {
+            tasks.next += 1;
+            self.number = tasks.next;
+        }
+        self.number
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // In a forked child a thread that is not there may hold the lock.
+        if self.number == 0 || self.core.env.check_origin().is_err() {
+            return;
+        }
+        let mut tasks = self.core.background.waiting.0.lock();
+        let by_time = tasks.by_time.remove(&(self.end, self.number));
+        let for_progress = tasks.for_progress.remove(&self.number);
+        drop(tasks);
+        // A waker is code of the program, and may drop another task that waits.
+        drop((by_time, for_progress));
+    }
+}
+
 /// Lets `time` pass, while other tasks run.
 pub async fn pause(core: &Core, time: Duration) {
     let clock = &core.env.machine.clock;
     if !core.env.machine.threads.are_real() {
         return clock.pause(time);
     }
-    let (end, mut place) = (clock.now() + time, None);
+    let end = clock.now() + time;
+    let mut place = Place::new(core, end);
     poll_fn(|context| {
         let now = clock.now();
         if now >= end {
             return Poll::Ready(());
         }
+        let waker = context.waker().clone();
         let mut tasks = core.background.waiting.0.lock();
-        let place = *place.get_or_insert_with(|| {
-            tasks.next += 1;
-            tasks.next
-        });
-        tasks.by_time.insert((end, place), context.waker().clone());
+        let number = place.number(&mut tasks);
+        let before = tasks.by_time.insert((end, number), waker);
         let first = tasks.by_time.first_key_value().map_or(end, |((first, _), _)| *first);
         core.background.wake_waiting_after(first.saturating_sub(now));
+        drop(tasks);
+        drop(before);
         Poll::Pending
     })
     .await;
@@ -43,21 +85,20 @@ pub async fn progress(core: &Core, seen: u64) {
         return core.wait_progress(seen);
     }
     core.background.drive();
-    let mut place = None;
+    let mut place = Place::new(core, Duration::MAX);
     poll_fn(|context| {
+        let waker = context.waker().clone();
         let mut tasks = core.background.waiting.0.lock();
         // What makes progress from here on finds the task.
         let is_over =
             core.background.progress_seen() != seen || core.check_writable().is_err() || core.background.is_closing();
-        let place = *place.get_or_insert_with(|| {
-            tasks.next += 1;
-            tasks.next
-        });
         if is_over {
-            tasks.for_progress.remove(&place);
             return Poll::Ready(());
         }
-        tasks.for_progress.insert(place, (seen, context.waker().clone()));
+        let number = place.number(&mut tasks);
+        let before = tasks.for_progress.insert(number, (seen, waker));
+        drop(tasks);
+        drop(before);
         Poll::Pending
     })
     .await;

@@ -1,5 +1,6 @@
 //! Writes that are committed together. It checks the rows and gathers them; committing is `write/`.
 
+use super::async_writes::submit_ops;
 use super::attempts::transact;
 use super::commit::Commit;
 use super::expected::{Expected, Unmet};
@@ -12,7 +13,7 @@ use crate::base::options::Durability;
 use crate::base::table::TableInfo;
 use crate::core::handle::DatabaseHandle;
 use crate::view::value::Key;
-use crate::write::not_committed::outcome;
+use crate::write::not_committed::{NotCommitted, outcome};
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::KeyRange;
@@ -217,12 +218,9 @@ impl Batch {
     ///   that its table cannot take.
     /// * [`Error::HasConditions`] if the batch [expects](Batch::expect) something.
     /// * All other errors of [`Table::insert`].
-    pub fn commit(self) -> Result<Version> {
-        match self.bad {
-            Some(error) => Err(error),
-            None if !self.conditions.is_empty() => Err(Error::HasConditions),
-            None => self.commit_valid(),
-        }
+    pub fn commit(mut self) -> Result<Version> {
+        self.check()?;
+        self.commit_valid()
     }
 
     /// Commits writes that were checked. Writes to tables with indexes depend on the rows of before, so a transaction
@@ -235,6 +233,18 @@ impl Batch {
             return Ok(version);
         }
         self.commit_indexed(self.durability)
+    }
+
+    /// As [`Batch::commit`], as a future: the thread does not wait for room or for the sync, see
+    /// [`Batch::submit_async`]. If the future is dropped, the writes are committed or not, all of them or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::commit`].
+    pub async fn commit_async(self) -> Result<Version> {
+        let durability = self.durability;
+        let commit = self.submit_async().await?;
+        if durability == Durability::Synced { commit.await } else { Ok(commit.version()) }
     }
 
     /// Whether one of the tables has an index.
@@ -298,9 +308,7 @@ impl Batch {
     ///
     /// As [`Batch::commit`]. None of the writes has taken effect; a sync that fails is an error of the returned handle.
     pub fn submit(mut self) -> Result<Commit> {
-        if let Some(error) = self.bad {
-            return Err(error);
-        }
+        self.check()?;
         if !self.is_indexed()
             && let Ok(version) = outcome(commit::submit(self.handle.core(), &mut self.ops, &self.tables))?
         {
@@ -308,5 +316,84 @@ impl Batch {
         }
         let version = self.commit_indexed(Durability::Buffered)?;
         Ok(Commit::new(self.handle, version))
+    }
+
+    /// As [`Batch::submit`], as a future. It does not stop its thread: other tasks run while commits are slowed, and
+    /// while the write buffer, or level 0 of a table, is full. A batch that takes more than half of the write buffer,
+    /// or that removes a range from a table with indexes, is committed by a thread that is started for it.
+    ///
+    /// The future can be dropped at any time, and leaves nothing behind. Nothing is committed then, except by a thread
+    /// that was started.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut batch = db.batch();
+    /// batch.insert(&fruit, "apple", "red");
+    /// let commit = batch.submit_async().await?;
+    /// assert!(fruit.contains_key("apple")?);
+    /// commit.await?; // It survives a power failure from now on.
+    /// # Ok(()) }) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::submit`].
+    pub async fn submit_async(mut self) -> Result<Commit> {
+        self.check()?;
+        let version = submit_ops(&self.handle, self.ops, self.tables).await?;
+        Ok(Commit::new(self.handle, version))
+    }
+
+    /// As [`Batch::submit`], if the commit need not wait. Otherwise the batch comes back as it was: because commits are
+    /// slowed, because the write buffer or level 0 of a table is full, because another thread has the log just now, or
+    /// because the batch takes more than half of the write buffer. So does a batch that writes to a table with indexes,
+    /// because it reads rows. [`Batch::submit`] and [`Batch::submit_async`] wait.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut batch = db.batch();
+    /// batch.insert(&fruit, "apple", "red");
+    /// match batch.try_submit()? {
+    ///     Ok(commit) => println!("committed as version {}", commit.version().0),
+    ///     Err(batch) => println!("{} writes have to wait", batch.len()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::submit`].
+    pub fn try_submit(mut self) -> Result<Result<Commit, Self>> {
+        self.check()?;
+        let core = self.handle.core();
+        if self.ops.is_empty() || self.is_indexed() || commit::is_large(core, &self.ops) {
+            return if self.ops.is_empty() { self.submit().map(Ok) } else { Ok(Err(self)) };
+        }
+        let reserved = &core.writes.reserved;
+        if reserved.count() > 0 && reserved.is_reserved_for(&self.ops, core.env.machine.clock.now()) {
+            return Ok(Err(self));
+        }
+        match commit::try_submit(core, &mut self.ops, &self.tables) {
+            Ok(Some(version)) => Ok(Ok(Commit::new(self.handle, version))),
+            // A conflict says that a table has an index by now.
+            Ok(None) | Err(NotCommitted::Conflict(_) | NotCommitted::Later(_)) => Ok(Err(self)),
+            Err(NotCommitted::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Refuses a batch that cannot be committed as it is.
+    fn check(&mut self) -> Result<()> {
+        match self.bad.take() {
+            Some(error) => Err(error),
+            None if !self.conditions.is_empty() => Err(Error::HasConditions),
+            None => Ok(()),
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::base::ops::{BatchOps, Op};
 use crate::base::options::Durability;
 use crate::base::table::{TableId, TableInfo};
 use crate::base::{bounds, parts};
+use crate::core::Core;
 use crate::core::handle::DatabaseHandle;
 use crate::core::registry::{LiveIndex, TableIndexes};
 use crate::core::snapshots::PinnedVersion;
@@ -131,6 +132,16 @@ pub struct Transaction {
 pub struct Savepoint {
     number: u64,
     mark: WriteMark,
+}
+
+/// Lets other tasks run while another transaction than that of `own` holds the writer, or has reserved keys that `ops`
+/// write.
+pub(super) async fn let_others_go_first(core: &Core, ops: &BatchOps, own: &Reservation) {
+    let reserved = &core.writes.reserved;
+    if reserved.count() > 0 {
+        let (hashes, clock) = (reserved.hashes(written_keys(ops)), &core.env.machine.clock);
+        give_way_until(core.patient_clock(), || !reserved.is_reserved(&hashes, own, clock.now())).await;
+    }
 }
 
 /// The keys that `ops` write one by one.
@@ -401,15 +412,51 @@ impl Transaction {
                     places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
                 }
             }
-            for ((id, op), before) in some.into_iter().zip(before) {
-                self.make_room()?;
-                let place = tables.iter().position(|table| table.id.0 == id).expect("the tables are those of the ops");
-                match &indexed[place] {
-                    None => self.work.write_to(&tables[place]).push(id, op),
-                    Some(indexes) => self.write_indexed((&tables[place], indexes), op, before)?,
-                }
+            self.write_some(some.into_iter().zip(before), (tables, &indexed))?;
+        }
+    }
+
+    /// Adds writes to `tables`, each with the row that it replaces, if that was read.
+    fn write_some<'o>(
+        &mut self,
+        some: impl Iterator<Item = ((u32, Op<'o>), Option<Option<Parts>>)>,
+        (tables, indexed): (&[Arc<TableInfo>], &[Option<Arc<TableIndexes>>]),
+    ) -> Result<()> {
+        for ((id, op), before) in some {
+            self.make_room()?;
+            let place = tables.iter().position(|table| table.id.0 == id).expect("the tables are those of the ops");
+            match &indexed[place] {
+                None => self.work.write_to(&tables[place]).push(id, op),
+                Some(indexes) => self.write_indexed((&tables[place], indexes), op, before)?,
             }
         }
+        Ok(())
+    }
+
+    /// As [`Transaction::write_all`], as a future, of `ops` without erases of ranges. Other tasks run while the rows
+    /// that they replace, and the entries of unique indexes beside which new ones come, are read from disk.
+    pub(crate) async fn write_all_async(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
+        let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
+        let mut ops = ops.iter().peekable();
+        while ops.peek().is_some() {
+            let some: Vec<(u32, Op<'_>)> = ops.by_ref().take(READ_TOGETHER).collect();
+            let mut before: Vec<Option<Option<Parts>>> = some.iter().map(|_| None).collect();
+            for (table, indexes) in tables.iter().zip(&indexed) {
+                let Some(indexes) = indexes else { continue };
+                let of_table = some.iter().enumerate().filter(|(_, (id, _))| *id == table.id.0);
+                let (places, keys): (Vec<usize>, Vec<&[u8]>) =
+                    of_table.filter_map(|(place, (_, op))| Some((place, op.key()?))).unzip();
+                let rows = self.indexed_writes().rows_before_async((table, indexes), &keys).await?;
+                places.iter().zip(rows).for_each(|(&place, row)| before[place] = Some(row));
+                for &place in &places {
+                    if let Op::Put { key, value } = some[place].1 {
+                        self.indexed_writes().load_unique_async((table, indexes), (key, value)).await?;
+                    }
+                }
+            }
+            self.write_some(some.into_iter().zip(before), (tables, &indexed))?;
+        }
+        Ok(())
     }
 
     /// Puts the entries of `index` for the next rows of `table`, see [`IndexedWrites::fill`].
@@ -554,14 +601,7 @@ impl Transaction {
 
     /// As [`Transaction::try_commit`], as a future, which gives the transaction back.
     pub(super) async fn try_commit_async(mut self) -> Result<(Self, Result<Version, Conflict>)> {
-        let core = self.handle.core();
-        let reserved = &core.writes.reserved;
-        if reserved.count() > 0 {
-            let hashes = reserved.hashes(written_keys(self.work.writes.ops()));
-            let clock = &core.env.machine.clock;
-            give_way_until(core.patient_clock(), || !reserved.is_reserved(&hashes, &self.reservation, clock.now()))
-                .await;
-        }
+        let_others_go_first(self.handle.core(), self.work.writes.ops(), &self.reservation).await;
         if let Some(doubtful) = self.work.take_doubtful() {
             self.indexed_writes().check_unique_async(&doubtful).await?;
         }

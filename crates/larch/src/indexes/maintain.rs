@@ -104,6 +104,46 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_some(keys)
     }
 
+    /// As [`IndexedWrites::rows_before`], of all rows of `keys`, as a future.
+    ///
+    /// # Errors
+    ///
+    /// A row cannot be read.
+    pub async fn rows_before_async(
+        &self,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
+        keys: &[&[u8]],
+    ) -> Result<Vec<Option<Parts>>> {
+        let handle = TableHandle::new(self.handle.clone(), table.clone());
+        Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_async(keys).await
+    }
+
+    /// Loads the pages in which [`IndexedWrites::write`] looks for entries of other rows in unique indexes, for the row
+    /// of `key` with this `value`, which is in the form of the log.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoExtractor`], [`Error::BadRow`]; an entry cannot be read.
+    pub async fn load_unique_async(
+        &self,
+        (table, indexes): (&Arc<TableInfo>, &TableIndexes),
+        (key, value): (&[u8], &[u8]),
+    ) -> Result<()> {
+        for index in indexes.all.iter().filter(|index| index.info().is_unique) {
+            let index_keys = index.keys_of(table, key, &|group| part_in(table, value, group))?;
+            let handle = TableHandle::new(self.handle.clone(), index.entries.clone());
+            let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole());
+            for index_key in index_keys {
+                match Scan::from(entries.range_within(entry::bounds_under(&index_key))).next().await {
+                    // The index was dropped meanwhile, which the write finds, too.
+                    None | Some(Ok(_) | Err(Error::TableDropped(_))) => {}
+                    Some(Err(error)) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn erase(&mut self, index: &LiveIndex, entry: &[u8]) {
         self.work.write_to(&index.entries).erase(index.entries.id.0, entry);
     }

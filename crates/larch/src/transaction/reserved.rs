@@ -213,6 +213,12 @@ impl Reserved {
         }
     }
 
+    /// Whether a commit of `ops` at the time `now` would wait, see [`Reserved::wait_for`].
+    pub fn is_reserved_for(&self, ops: &BatchOps, now: Duration) -> bool {
+        let keys = ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
+        self.is_reserved(&self.hashes(keys), &Reservation::default(), now)
+    }
+
     /// Whether a transaction holds the writer, or its time is over and nobody has taken it.
     #[cfg(test)]
     pub fn is_held(&self) -> bool {

@@ -91,6 +91,67 @@ pub fn work_if_simulated(core: &Core) {
     }
 }
 
+/// As [`submit`], of `ops` that are not [large](is_large), as a future: while the commit is slowed, or has no room,
+/// other tasks run. The caller has waited for reserved keys. If the future is dropped before it is ready, nothing was
+/// committed.
+///
+/// # Errors
+///
+/// As [`submit`].
+pub async fn submit_async(
+    core: &Arc<Core>,
+    ops: &mut BatchOps,
+    tables: &[Arc<TableInfo>],
+) -> Result<Version, NotCommitted> {
+    if ops.is_empty() {
+        core.check_writable()?;
+        return Ok(newest_async(core).await?);
+    }
+    apply_async(core, ops, (tables, Indexed::Not), None).await
+}
+
+/// As [`newest`]: other tasks run while another thread has the writer.
+async fn newest_async(core: &Core) -> Result<Version> {
+    loop {
+        let newest = core.writes.writer.try_lock().map(|writer| writer.as_ref().map(|writer| writer.last_version()));
+        if let Some(newest) = newest {
+            let newest = newest.ok_or(Error::ReadOnly)?;
+            core.views.visible_versions().wait(newest).map_err(|broken| core.commit_broke(broken))?;
+            return Ok(newest);
+        }
+        waiting::pause(core, LOCKED_PAUSE).await;
+    }
+}
+
+/// As [`submit`], of `ops` that are not empty and not [large](is_large), if it need not wait. Otherwise nothing
+/// happens, and the result is `None`.
+///
+/// # Errors
+///
+/// As [`submit`].
+pub fn try_submit(
+    core: &Arc<Core>,
+    ops: &mut BatchOps,
+    tables: &[Arc<TableInfo>],
+) -> Result<Option<Version>, NotCommitted> {
+    begin_valid(core, ops, None)?;
+    if let Some(time) = slowed_time(core, memory_bytes(ops)) {
+        let now = core.env.machine.clock.now();
+        if !core.writes.pace.is_free(now) {
+            return Ok(None);
+        }
+        core.writes.pace.reserve(now, time);
+    }
+    match append(core, ops, (tables, Indexed::Not), None, &mut None, Patience::OfTask) {
+        Err(NotCommitted::Later(_)) => Ok(None),
+        committed => {
+            let committed = committed?;
+            work_if_simulated(core);
+            Ok(Some(committed))
+        }
+    }
+}
+
 fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
     if ops.is_empty() {
         return Ok(sync(core, Durability::Buffered)?);
@@ -131,15 +192,38 @@ pub async fn submit_valid_async(
     core: &Arc<Core>,
     ops: &mut BatchOps,
     tables: (&[Arc<TableInfo>], Indexed),
-    mut validation: Validation<'_>,
+    validation: Validation<'_>,
 ) -> Result<Version, NotCommitted> {
-    begin_valid(core, ops, Some(&mut validation))?;
-    if let Some(wait) = slowed(core, memory_bytes(ops)) {
+    apply_async(core, ops, tables, Some(validation)).await
+}
+
+/// The time of a slowed commit, which is given back if it is dropped while the commit waits.
+struct SlowedTime<'c> {
+    core: &'c Core,
+    time: Duration,
+}
+
+impl Drop for SlowedTime<'_> {
+    fn drop(&mut self) {
+        self.core.writes.pace.give_back(self.time);
+    }
+}
+
+async fn apply_async(
+    core: &Arc<Core>,
+    ops: &mut BatchOps,
+    tables: (&[Arc<TableInfo>], Indexed),
+    mut validation: Option<Validation<'_>>,
+) -> Result<Version, NotCommitted> {
+    begin_valid(core, ops, validation.as_mut())?;
+    if let Some((wait, time)) = slowed(core, memory_bytes(ops)) {
+        let reserved = SlowedTime { core, time };
         waiting::pause(core, wait).await;
+        std::mem::forget(reserved);
     }
     let mut stalled = None;
     let committed = loop {
-        match append(core, ops, tables, Some(&mut validation), &mut stalled, Patience::OfTask) {
+        match append(core, ops, tables, validation.as_mut(), &mut stalled, Patience::OfTask) {
             Err(NotCommitted::Later(Later::Progress(seen))) => waiting::progress(core, seen).await,
             Err(NotCommitted::Later(Later::Unlocked)) => waiting::pause(core, LOCKED_PAUSE).await,
             committed => break committed?,
@@ -172,7 +256,7 @@ fn apply_valid(
     if is_large(core, ops) {
         return large::commit(core, ops, tables, validation.as_mut());
     }
-    if let Some(wait) = slowed(core, memory_bytes(ops)) {
+    if let Some((wait, _)) = slowed(core, memory_bytes(ops)) {
         core.env.machine.clock.pause(wait);
     }
     append(core, ops, tables, validation.as_mut(), &mut None, Patience::OfThread)
@@ -201,18 +285,21 @@ pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> 
     Ok(validation.compare(&view, &core.writes.recent, ops, visible)?)
 }
 
-/// How long a commit of `bytes` is to wait because background work is behind.
-fn slowed(core: &Core, bytes: u64) -> Option<Duration> {
+/// The time that a commit of `bytes` takes at the rate of the background work, if that is behind.
+fn slowed_time(core: &Core, bytes: u64) -> Option<Duration> {
     let options = &core.env.options;
-    let view = core.views.newest();
-    let time = pace::slowed(&view, &options.levels, options.write_buffer_bytes, bytes)?;
-    drop(view);
+    pace::slowed(&core.views.newest(), &options.levels, options.write_buffer_bytes, bytes)
+}
+
+/// How long a commit of `bytes` is to wait because background work is behind, and the time that is reserved for it.
+fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
+    let time = slowed_time(core, bytes)?;
     let wait = core.writes.pace.reserve(core.env.machine.clock.now(), time);
     if wait.is_zero() {
         return None;
     }
     core.env.written.slowed_nanos.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
-    Some(wait)
+    Some((wait, time))
 }
 
 /// Puts a commit into log and memtables. If the disk is full, a commit that only erases takes space from the reserve.

@@ -1,0 +1,193 @@
+//! Writes as futures, which wait for room without a thread. It checks nothing; committing is `write/`.
+
+use super::attempt::Attempt;
+use super::attempts::{transact, transact_async};
+use super::commit::Commit;
+use super::own_thread::in_thread;
+use super::readable::Readable;
+use super::table::Table;
+use super::transaction::{TransactionOptions, let_others_go_first};
+use crate::base::bounds::{self, IntoKeyRange};
+use crate::base::error::{Error, Result};
+use crate::base::ops::BatchOps;
+use crate::base::options::Durability;
+use crate::base::table::TableInfo;
+use crate::core::handle::DatabaseHandle;
+use crate::transaction::reserved::Reservation;
+use crate::view::value::Value;
+use crate::write::not_committed::outcome;
+use crate::write::{commit, limits};
+use os::sync::Arc;
+use sst::{KeyRange, Version};
+
+/// Commits `ops` on `tables`, and returns when reads see them. Other tasks run while they have no room.
+///
+/// # Errors
+///
+/// As [`Batch::submit`](crate::Batch::submit).
+pub(super) async fn submit_ops(
+    handle: &Arc<DatabaseHandle>,
+    mut ops: BatchOps,
+    tables: Vec<Arc<TableInfo>>,
+) -> Result<Version> {
+    let core = handle.core();
+    if !tables.iter().any(|table| core.indexes.has(table.id)) {
+        if commit::is_large(core, &ops) {
+            return submit_in_thread(handle, ops, tables).await;
+        }
+        let_others_go_first(core, &ops, &Reservation::default()).await;
+        if let Ok(version) = outcome(commit::submit_async(core, &mut ops, &tables).await)? {
+            return Ok(version);
+        }
+    }
+    if ops.range_erases() > 0 {
+        return submit_in_thread(handle, ops, tables).await;
+    }
+    let write = async |mut tx: Attempt| tx.write_all_async(&ops, &tables).await;
+    let ((), version) = transact_async(handle, &buffered(), write).await?;
+    Ok(version)
+}
+
+/// Commits `ops` on `tables` by a thread that is started for it, because they read or write many pages.
+async fn submit_in_thread(
+    handle: &Arc<DatabaseHandle>,
+    mut ops: BatchOps,
+    tables: Vec<Arc<TableInfo>>,
+) -> Result<Version> {
+    let (threads, handle) = (handle.core().env.machine.threads.clone(), handle.clone());
+    in_thread(&*threads, move || {
+        let core = handle.core();
+        if !tables.iter().any(|table| core.indexes.has(table.id))
+            && let Ok(version) = outcome(commit::submit(core, &mut ops, &tables))?
+        {
+            return Ok(version);
+        }
+        transact(&handle, &buffered(), |tx| tx.write_all(&ops, &tables)).map(|((), version)| version)
+    })
+    .await?
+}
+
+/// The options of a commit that nothing waits for.
+fn buffered() -> TransactionOptions {
+    TransactionOptions::with_durability(Some(Durability::Buffered))
+}
+
+impl Table {
+    /// Commits `ops`.
+    async fn write_async(&self, ops: Result<BatchOps>) -> Result<()> {
+        let handle = &self.inner().handle;
+        let version = submit_ops(handle, ops?, vec![self.identity().clone()]).await?;
+        if handle.core().env.options.durability == Durability::Synced {
+            Commit::new(handle.clone(), version).await?;
+        }
+        Ok(())
+    }
+
+    /// As [`Table::insert`], as a future. It does not stop its thread: other tasks run until the row is durable, and
+    /// also while commits are slowed, or have to wait because the write buffer, or level 0 of the table, is full.
+    /// Commits of other tasks share the sync.
+    ///
+    /// The future can be dropped at any time, and leaves nothing behind: the row is written or not. The row is copied
+    /// when this function is called, and written when the future is polled.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert_async("apple", "red").await?;
+    /// assert_eq!(fruit.get_async("apple").await?.expect("it is there"), "red");
+    /// # Ok(()) }) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`].
+    pub fn insert_async(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> impl Future<Output = Result<()>> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.write_async(self.check_row(key, value).map(|()| ops(|ops| ops.put(self.id().0, key, value))))
+    }
+
+    /// As [`Table::insert_parts`], as a future, see [`Table::insert_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert_parts`].
+    pub fn insert_parts_async(
+        &self,
+        key: impl AsRef<[u8]>,
+        parts: &[impl AsRef<[u8]>],
+    ) -> impl Future<Output = Result<()>> {
+        let key = key.as_ref();
+        self.write_async(self.check_parts(key, parts).map(|()| ops(|ops| ops.put_parts(self.id().0, key, parts))))
+    }
+
+    /// As [`Table::remove`], as a future, see [`Table::insert_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::remove`].
+    pub fn remove_async(&self, key: impl AsRef<[u8]>) -> impl Future<Output = Result<()>> {
+        let key = key.as_ref();
+        self.write_async(limits::check_key(key).map(|()| ops(|ops| ops.erase(self.id().0, key))))
+    }
+
+    /// As [`Table::remove_range`], as a future, see [`Table::insert_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::remove_range`].
+    pub fn remove_range_async(&self, range: impl IntoKeyRange) -> impl Future<Output = Result<()>> {
+        let keys = bounds::keys(&range);
+        async move {
+            let Some(KeyRange { start, end }) = keys else {
+                return self.core().views.newest().files_of(self.identity()).map(drop);
+            };
+            let end = end.unwrap_or_default();
+            let checked = limits::check_key(&start).and_then(|()| limits::check_key(&end));
+            self.write_async(checked.map(|()| ops(|ops| ops.range_erase(self.id().0, &start, &end)))).await
+        }
+    }
+
+    /// As [`Table::replace`], as a future: the thread waits neither for the disk nor for room.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::replace`].
+    pub async fn replace_async(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.change_async(key.as_ref(), Some(value.as_ref())).await
+    }
+
+    /// As [`Table::take`], as a future: the thread waits neither for the disk nor for room.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::take`].
+    pub async fn take_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.change_async(key.as_ref(), None).await
+    }
+
+    async fn change_async(&self, key: &[u8], new: Option<&[u8]>) -> Result<Option<Value>> {
+        let change = async |mut tx: Attempt| {
+            let now = tx.get_async(self, key).await?;
+            match new {
+                Some(new) => tx.insert(self, key, new)?,
+                None if now.is_some() => tx.remove(self, key)?,
+                None => {}
+            }
+            Ok::<_, Error>(now)
+        };
+        let options = TransactionOptions::with_durability(None);
+        Ok(transact_async(&self.inner().handle, &options, change).await?.0)
+    }
+}
+
+/// The operations that `fill` gives.
+fn ops(fill: impl FnOnce(&mut BatchOps)) -> BatchOps {
+    let mut ops = BatchOps::new();
+    fill(&mut ops);
+    ops
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
