@@ -20,7 +20,7 @@ pub enum Harm {
     Again,
     /// This request failed; others may succeed.
     Request,
-    /// The session, or the whole store, is of no more use.
+    /// The session, or the whole store, is of no further use.
     Session,
 }
 
@@ -30,7 +30,7 @@ impl Failure {
         Self { kind, text: text.into(), harm: Harm::Request }
     }
 
-    /// A failure after which the session is of no more use.
+    /// A failure after which the session is of no further use.
     pub fn session(kind: &'static str, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), harm: Harm::Session }
     }

@@ -176,8 +176,9 @@ impl View {
         }
     }
 
-    /// Draws until a record exists that may be asked for. If [`DRAWS`] draws found no record, most of the range does
-    /// not exist. The original draws on, for hours if it must; here the last number is mapped to a record that exists.
+    /// Draws until it finds an existing record that may be asked for. If [`DRAWS`] draws found no record, most of the
+    /// range does not exist. The original draws on, for hours if it must; here the last number is mapped to a record
+    /// that exists.
     #[inline]
     pub fn redraw(&self, mut draw: impl FnMut() -> i64) -> i64 {
         for _ in 1..DRAWS {

@@ -46,7 +46,7 @@ pub struct SqlProcesses {
     pub executor: fn(&SqlExecutor) -> Result<()>,
 }
 
-/// How a process works that cuts queries into tasks.
+/// The options of a process that cuts queries into tasks.
 pub struct SqlScheduler {
     /// Where it takes queries and executors.
     pub listen: SocketAddr,
@@ -58,7 +58,7 @@ pub struct SqlScheduler {
     pub open: OpenBuilder,
 }
 
-/// How a process works that does tasks of queries.
+/// The options of a process that does tasks of queries.
 pub struct SqlExecutor {
     /// Host and port of the scheduler.
     pub scheduler: (String, u16),

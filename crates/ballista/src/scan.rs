@@ -59,7 +59,7 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// None that a scan has; those of a table in memory.
+    /// The errors of a table in memory, and never one of the scan.
     pub fn new(table: PlacedTable, scan: LarchScan) -> Result<Self> {
         let leaf = leaf_of(&scan.spec().partitions)?;
         Ok(Self { table, scan, leaf })

@@ -40,7 +40,8 @@ impl Again {
         true
     }
 
-    /// Asks until an answer comes that no other attempt changes, or the time is up. `AlreadyExists` is such an answer.
+    /// Asks until an answer is final, so that no other attempt would change it, or the time is up. `AlreadyExists` is
+    /// such an answer.
     ///
     /// # Errors
     ///

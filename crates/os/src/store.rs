@@ -160,8 +160,8 @@ pub fn is_certain(kind: ErrorKind) -> bool {
     matches!(kind, NotFound | PermissionDenied | InvalidInput | Unsupported)
 }
 
-/// The kind of the error of a request that the store could not be asked, or did not answer as it should: another
-/// attempt may bring another answer.
+/// The kind of error of a request that did not reach the store, or that the store did not answer as it should. Another
+/// attempt may succeed.
 pub const UNAVAILABLE: ErrorKind = ErrorKind::NotConnected;
 
 #[cfg(test)]

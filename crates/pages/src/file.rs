@@ -114,7 +114,7 @@ impl PagedFile {
     /// Says whether pages of the file that come into the cache stay there while any other can go, within the share of
     /// such pages, see [`PageCache::set_kept_bytes`].
     ///
-    /// When it is kept no more its pages that are there stay as others do.
+    /// When it is no longer kept, its pages in memory stay as others do.
     pub fn keep(&self, kept: bool) {
         let before = self.state.keep(kept);
         if before

@@ -19,8 +19,8 @@
 //!   *kept* page belongs to a table that is to stay in memory: it is evicted only if no other page can be. The owner
 //!   keeps pages up to a share of the cache.
 //! * A page is looked at when it is the oldest of its line, so each look moves a page to the end of a line or ends the
-//!   search. [`Policy::evict`] looks at no more pages than its caller allows; when none of them deserves to go, the one
-//!   goes that comes nearest to it. `None` means that all of them were pinned.
+//!   search. [`Policy::evict`] looks at no more pages than its caller allows; if none of them deserves to go, it takes
+//!   the one that comes nearest to that. `None` means that all of them were pinned.
 //! * A pinned page is passed over and keeps its standing; the search goes on in another line, so that pins in one do
 //!   not hide what could go in the others.
 //! * A scan of any length stays among the newcomers, and so pushes out newcomers only. Its nodes are used often, but

@@ -46,7 +46,7 @@ pub enum BadValue {
         field: usize,
         /// The type that it should have.
         field_type: FieldType,
-        /// Why it has not.
+        /// Why the value does not have that type.
         misfit: Misfit,
     },
     /// The values are more or fewer than the fields.

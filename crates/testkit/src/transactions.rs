@@ -3,8 +3,8 @@
 //!
 //! A run is a number of phases. A phase plays a plan on the open database, with other work beside it, and ends in one
 //! of several ways: the database stays open, or is closed, or the process is killed, or the machine loses power. The
-//! history of the phase is checked as it was seen until then. If the database was opened again, a reader is added that
-//! sees all rows, and the history without what a power cut may lose is checked once more.
+//! history of the phase is checked as it was seen until then. If the database was opened again, a reader that sees all
+//! rows is added, and the history without what a power cut may lose is checked once more.
 
 mod beside;
 mod threads;

@@ -77,8 +77,8 @@ impl Million {
     pub fn of(measured: &Measured, noop_nanos: Option<f64>, price: Option<f64>) -> Self {
         let cost = &measured.cost;
         let operations = measured.operations + measured.failed;
-        // Older results do not say where the store was. The client was compared with no store where it was in the
-        // process.
+        // Older results do not say where the store was. If they compare the client with a store that does nothing, the
+        // store was in the process.
         let older = if noop_nanos.is_some() { StoreUse::InProcess } else { StoreUse::Unknown };
         let own = |noop: f64| cost.own_nanos(noop, operations) * operations as f64 + cost.gathering_nanos as f64;
         Self::used(

@@ -91,7 +91,7 @@ impl Timeline {
         self.origin + share as u64
     }
 
-    /// When a thread wakes up that sleeps until `at`.
+    /// The time at which a thread that sleeps until `at` wakes up.
     pub(crate) fn wake(&self, at: u64) -> u64 {
         if self.is_exact() { at } else { at.checked_next_multiple_of(self.slack).unwrap_or(u64::MAX) }
     }

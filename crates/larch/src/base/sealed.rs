@@ -79,7 +79,7 @@ pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Result<Vec<u8>, String>>
 pub mod tests {
     use super::CRC_BYTES;
 
-    /// Expects that no list is read whose bytes were cut or have a flipped bit.
+    /// Expects that a list with missing bytes or a flipped bit is refused.
     pub fn expect_damage_found<T, E>(bytes: &[u8], decode: impl Fn(&[u8]) -> Result<T, E>) {
         for at in 0..bytes.len() {
             assert!(decode(&bytes[..at]).is_err(), "cut at {at}");

@@ -76,7 +76,8 @@ pub struct Metrics {
     pub worker_compactions: u64,
     /// Bytes of files that workers have written. They are not among [`Metrics::compaction_bytes`].
     pub worker_compaction_bytes: u64,
-    /// Compactions that were left to a worker, which has not done them because it died, failed, or was needed no more.
+    /// Compactions that were left to a worker, which has not done them because it died, failed, or was no longer
+    /// needed.
     pub failed_worker_compactions: u64,
     /// Files that were moved to a deeper level without rewriting them.
     pub trivial_moves: u64,

@@ -150,7 +150,7 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
 /// What is best done next for `table` beside the compactions that have claimed `under_way`. `oldest` is the oldest
 /// version that a reader may read at, and `level0` says how level 0 is used.
 ///
-/// Among the levels that are too large, the one is taken whose compaction writes the fewest bytes for each byte that it
+/// Among the levels that are too large, it takes the one whose compaction writes the fewest bytes for each byte that it
 /// moves down. As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits
 /// without end.
 ///

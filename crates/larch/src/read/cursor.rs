@@ -10,7 +10,7 @@
 //! * The cursor is at the start, at a row, or at the end. A move that finds no row goes to the start or the end, where
 //!   it ran out of rows.
 //! * The place changes when a move is done, not before: a try that would fault, or a future that is dropped, leaves it
-//!   as it was. Only the row is lent no more, because its pages are released before others are awaited.
+//!   as it was. Only the row is no longer lent, because its pages are released before others are awaited.
 //! * Between two moves it keeps what a range keeps, and the bytes of the row at which it stands as a [`Value`] keeps
 //!   them.
 

@@ -94,7 +94,8 @@ impl ReadSet {
         number
     }
 
-    /// The range with this number is read no more. Those of its keys that are between the bounds `left` were not read.
+    /// The range with this number is no longer read. Those of its keys that are between the bounds `left` were not
+    /// read.
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
         // A transaction that is being committed has taken what was open.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };

@@ -416,7 +416,7 @@ fn kept_pages_go_when_there_is_nothing_else() {
     for page in &others {
         owner.resident.get_mut(page).expect("it is resident").pinned = false;
     }
-    // One that is kept no more is proven, and goes when its turn comes.
+    // A page that is no longer kept is proven, and goes when its turn comes.
     assert_eq!(owner.policy.keep_less(Class::Index), Some(1));
     assert_eq!(owner.policy.kept_bytes(), 299);
     while owner.of(400..10_000) > 0 || owner.of(0..50) == 50 {

@@ -62,7 +62,7 @@ enum Stage {
     None,
     /// It ends the search of a node, whose samples it has searched.
     Node,
-    /// It reads where the child of a node lies that leads to the key.
+    /// It reads the address of that child of a node which leads to the key.
     Child,
     /// It takes the page that is next.
     Page,

@@ -47,7 +47,7 @@ impl Wanted {
         Self::Parts(wanted)
     }
 
-    /// What of a row is seen whose value, all parts together, is `value`.
+    /// What is seen of a row if its value, all parts together, is `value`.
     fn of<'v>(&self, value: &'v [u8], groups: usize) -> Vec<&'v [u8]> {
         match self {
             Self::Whole => vec![value],

@@ -42,8 +42,8 @@ const MOST_BATCH_ROWS: usize = 1024;
 /// The rows of a key range.
 pub(crate) struct RangeRows {
     loader: RowLoader,
-    /// The keys of the rows that are left. Each row that is given moves one of the bounds; those that are followed move
-    /// it when they are followed no more.
+    /// The keys of the rows that are left. Each row that is given moves one of the bounds; rows that are followed move
+    /// it when following ends.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
@@ -74,7 +74,7 @@ impl Drop for AbandonOnDrop<'_> {
     }
 }
 
-/// Where the row lies that was given last.
+/// The place of the row that was given last.
 enum Given {
     Found(FoundRow),
     /// It lies in the page of the rows that are followed.

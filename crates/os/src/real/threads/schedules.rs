@@ -1,5 +1,5 @@
 //! What a pool promises under random schedules (`cargo x shuttle`): every wake is followed by a poll, and a worker that
-//! was stopped and joined is polled no more.
+//! was stopped and joined is never polled again.
 
 use super::ThreadPool;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
