@@ -148,7 +148,7 @@ pub trait Database: Send + Sync {
     /// Inserts rows into a table that was made.
     fn loader(&self, form: &TableForm, order: &Order) -> Result<Box<dyn Loader + '_>, Failure>;
 
-    /// Waits until what was loaded is where it stays.
+    /// Waits until the loaded rows are where they will stay.
     fn settle(&self, table: &str) -> Result<(), Failure>;
 
     /// A session for the calling thread.

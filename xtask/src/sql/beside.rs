@@ -13,7 +13,7 @@ mod tests;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Beside<'a> {
     warehouses: u32,
-    /// As `larch bench tpcc run` takes it, and so are the two times.
+    /// The mode and the two times, as `larch bench tpcc run` takes them.
     mode: &'a str,
     warmup: &'a str,
     time: &'a str,

@@ -64,7 +64,7 @@ pub fn beside<T>(
     std::thread::scope(|scope| {
         let checking = scope.spawn(move || {
             let mut checks = Checks::default();
-            // It fails if the run ends before it begins.
+            // The check fails if the run ends before the check begins.
             if begun.recv().is_err() {
                 return checks;
             }

@@ -346,7 +346,7 @@ fn background_reads_stay_within_their_bytes() {
     }
 }
 
-/// Fills the bound of background reads with such that wait at a gate, and asks for one more, which gets this ticket.
+/// Fills the bound of background reads with reads that wait at a gate, and asks for one more, which gets this ticket.
 fn fill_background(reads: &RealReads, ends: &Arc<Ends>, gate: &Arc<Gate>, last: &Arc<dyn File>, ticket: u64) -> usize {
     let closed: Arc<dyn File> = gate.clone();
     let count = limits(32).bytes[Urgency::Background as usize] / (512 * KIB);
