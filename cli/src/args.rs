@@ -9,7 +9,8 @@ use ::rows::Declaration;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use larch::{Compression, Database, Durability, FilterKind, Filters, IndexKind, Release, TableOptions};
+use larch::options::{FilterKind, Filters, PageIndexKind, Release};
+use larch::{Compression, Database, Durability, TableOptions};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -992,7 +993,7 @@ impl TableArgs {
     }
 }
 
-/// See [`IndexKind`].
+/// See [`PageIndexKind`].
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum IndexArg {
     /// A tree of nodes, read as needed
@@ -1003,7 +1004,7 @@ pub enum IndexArg {
     Both,
 }
 
-impl From<IndexArg> for IndexKind {
+impl From<IndexArg> for PageIndexKind {
     fn from(arg: IndexArg) -> Self {
         match arg {
             IndexArg::Btree => Self::Btree,

@@ -53,7 +53,7 @@ pub fn make(dir: &Path, common: &Common) -> Result<Database> {
 fn refuse_other_files(dir: &Path) -> Result<()> {
     // A directory that cannot be listed is not there, or is reported when the database is made.
     let Ok(entries) = Machine::real().disk.list(dir) else { return Ok(()) };
-    let is_other = |name: &str| !larch::is_file_of_database(name) && name != OF_FILE_SYSTEM;
+    let is_other = |name: &str| !larch::check::is_file_of_database(name) && name != OF_FILE_SYSTEM;
     match entries.iter().find(|entry| is_other(&entry.name)) {
         None => Ok(()),
         Some(other) => Err(Failure::Usage(format!(

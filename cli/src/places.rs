@@ -2,7 +2,7 @@
 //! machine reads what an argument names.
 
 use crate::failure::{Failure, Result};
-use larch::Machine;
+use larch::machine::Machine;
 use std::io;
 use std::path::Path;
 use std::sync::OnceLock;

@@ -1,10 +1,8 @@
 //! A short history of a database on a simulated machine, compared with sorted maps: one for every version.
 #![no_main]
 
-use larch::{
-    Compression, Database, Durability, FilterKind, Filters, IndexKind, LevelOptions, Readable, Result, Snapshot, Table,
-    TableOptions,
-};
+use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
+use larch::{Compression, Database, Durability, Readable, Result, Snapshot, Table, TableOptions};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::Machine;
@@ -44,7 +42,8 @@ fuzz_target!(|bytes: &[u8]| {
         in_memory: false,
         page_bytes: 256,
         node_bytes: if shape & 8 == 0 { 1024 } else { 256 },
-        index: [IndexKind::Btree, IndexKind::Flat, IndexKind::Both, IndexKind::Btree][usize::from(shape & 3)],
+        index: [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both, PageIndexKind::Btree]
+            [usize::from(shape & 3)],
         compression: match (shape & 4, shape & 64) {
             (0, _) => Compression::None,
             (_, 0) => Compression::Lz4,

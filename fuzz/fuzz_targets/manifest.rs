@@ -5,7 +5,8 @@ use larch::fuzz::{
     EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Leftovers, LogKind, ManifestLog, NewFile,
     RECORD_HEADER_BYTES, RecordWriter, TableId,
 };
-use larch::{Compression, FilterKind, Filters, TableOptions};
+use larch::options::{FilterKind, Filters};
+use larch::{Compression, TableOptions};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::{Access, Machine};

@@ -15,8 +15,8 @@ use sst::format::{OutsideValue, PageRows};
 use sst::precharge::{self, ReadPlan, Shares};
 use sst::stats::{self, Histogram, HistogramSource, Metric};
 use sst::{
-    BuildOptions, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, KeyRange,
-    Limits, Meta, Root, RowKind, RowRanges, Seek, Slice, Sst, SstBuilder, SstCursor, Version,
+    AtMost, BuildOptions, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, KeyRange,
+    Meta, PageIndexKind, Root, RowKind, RowRanges, Seek, Slice, Sst, SstBuilder, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -62,7 +62,8 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
     let options = BuildOptions {
         page_bytes: 256,
         node_bytes: 256,
-        index: [IndexKind::Btree, IndexKind::Flat, IndexKind::Both, IndexKind::Btree][usize::from(shape & 3)],
+        index: [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both, PageIndexKind::Btree]
+            [usize::from(shape & 3)],
         compression: match shape & 12 {
             12 => Compression::Lz4,
             8 => Compression::ZSTD,
@@ -245,7 +246,7 @@ fn precharge(sst: &Sst) {
         for rows in [1, 7, u64::MAX] {
             for direction in [Direction::Forward, Direction::Backward] {
                 let groups = Groups::first(1 + sst.meta.groups.len());
-                let limits = Limits { rows, bytes: 9 * 4096 };
+                let limits = AtMost { rows, bytes: 9 * 4096 };
                 let wanted = ReadPlan { low, high, direction, limits, groups, at: Version(5), ..ReadPlan::ALL };
                 drop(precharge::run(&source, 20, |asked| {
                     let mut shares = Shares::new(limits.bytes, 1 << 20);

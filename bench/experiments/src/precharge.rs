@@ -15,7 +15,9 @@ use harness::report::text::bytes;
 use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use kit::median;
-use larch::{Database, Durability, IndexKind, LevelOptions, Limits, Parts, Selection, TableOptions};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::rows::AtMost;
+use larch::{Database, Durability, Parts, Selection, TableOptions};
 use page::{Axis, Block, Chart, Line, Table, figure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -77,7 +79,7 @@ const CACHE_BYTES: u64 = 256 << 20;
 /// Which index is read, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Side {
-    index: IndexKind,
+    index: PageIndexKind,
     way: Way,
 }
 
@@ -105,12 +107,12 @@ impl Way {
 }
 
 fn sides() -> impl DoubleEndedIterator<Item = Side> {
-    [IndexKind::Btree, IndexKind::Flat].into_iter().flat_map(|index| WAYS.map(|way| Side { index, way }))
+    [PageIndexKind::Btree, PageIndexKind::Flat].into_iter().flat_map(|index| WAYS.map(|way| Side { index, way }))
 }
 
 impl Side {
     fn name(self) -> String {
-        let index = if self.index == IndexKind::Flat { "flat list" } else { "tree" };
+        let index = if self.index == PageIndexKind::Flat { "flat list" } else { "tree" };
         format!("{index}, {}", self.way.name())
     }
 }
@@ -225,7 +227,7 @@ const LEVELS: LevelOptions = LevelOptions {
 fn load(place: &Path, rows: u64, stop: &Stop) -> Result<Shape, Failure> {
     let db = Database::builder(place).levels(LEVELS).durability(Durability::Buffered).open().map_err(failed)?;
     let options = TableOptions {
-        index: IndexKind::Both,
+        index: PageIndexKind::Both,
         groups: GROUPS.map(str::to_owned).to_vec(),
         node_bytes: NODE_BYTES,
         ..TableOptions::default()
@@ -278,7 +280,7 @@ fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop
             break;
         }
         // Nothing is in memory: each range has a database that was just opened.
-        let builder = Database::builder(place).read_only(true).prefer_flat_index(side.index == IndexKind::Flat);
+        let builder = Database::builder(place).read_only(true).prefer_flat_index(side.index == PageIndexKind::Flat);
         let db = builder.cache_bytes(CACHE_BYTES).machine(machine.clone()).open().map_err(failed)?;
         let table = db.table("t").map_err(failed)?;
         let rows = table.select(GROUPS).map_err(failed)?;
@@ -322,7 +324,7 @@ impl Sample {
         let mut precharge_rounds = 0;
         let mut charged = before.clone();
         if way == Way::Precharge {
-            precharge_rounds = rows.prefetch(low..high, Limits::NONE).map_err(failed)?.rounds;
+            precharge_rounds = rows.prefetch(low..high, AtMost::ALL).map_err(failed)?.rounds;
             charged = db.metrics().pages;
         }
         let mut read: Vec<(u64, Parts)> = Vec::with_capacity((to - from) as usize);

@@ -17,7 +17,8 @@ use harness::report::text::bytes;
 use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use kit::median;
-use larch::{Database, Durability, LevelOptions, TableOptions};
+use larch::options::LevelOptions;
+use larch::{Database, Durability, TableOptions};
 use page::{Axis, Block, Chart, Line, Table, figure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -262,7 +263,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
 }
 
 /// All memory of the engine but that of the cache.
-fn outside_bytes(memory: &larch::Memory) -> u64 {
+fn outside_bytes(memory: &larch::stats::Memory) -> u64 {
     let of_cache = ["cached_index", "cached_data", "cached_history", "cached_filter", "in_flight", "cache_spare"];
     memory.owners().iter().filter(|(owner, _)| !of_cache.contains(owner)).map(|(_, bytes)| bytes).sum()
 }

@@ -14,10 +14,9 @@ use harness::report::text::bytes;
 use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use kit::median;
-use larch::{
-    Compression, Database, Durability, FilterKind, Filters, Histogram, IndexKind, LevelOptions, Metric, Resolution,
-    TableOptions,
-};
+use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
+use larch::stats::{Histogram, Metric, Resolution};
+use larch::{Compression, Database, Durability, TableOptions};
 use page::{Axis, Block, Chart, Line, Table, figure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -261,7 +260,7 @@ fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) ->
     let builder = Database::builder(place).levels(levels).durability(Durability::Buffered);
     let db = builder.write_buffer_bytes(256 << 20).open().map_err(failed)?;
     let options = TableOptions {
-        index: IndexKind::Both,
+        index: PageIndexKind::Both,
         page_bytes: PAGE_BYTES,
         node_bytes: NODE_BYTES,
         compression: Compression::Lz4,

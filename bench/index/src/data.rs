@@ -4,7 +4,8 @@
 use crate::rows::{HOT_BYTES, Key, key, mix, value};
 use crate::{Result, Size};
 use kit::Scratch;
-use larch::{Database, Durability, IndexKind, LevelOptions, Selection, Table, TableOptions};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::{Database, Durability, Selection, Table, TableOptions};
 use os::Access;
 use os::Machine;
 use os::sync::Arc;
@@ -101,7 +102,7 @@ impl DataSet {
             .levels(levels)
             .open()?;
         let groups = shape.group_names().iter().map(|name| name.to_string()).collect();
-        let options = TableOptions { index: IndexKind::Both, groups, ..TableOptions::default() };
+        let options = TableOptions { index: PageIndexKind::Both, groups, ..TableOptions::default() };
         let table = database.table_with(TABLE, options)?;
         for file in 0..shape.files {
             let numbers = || (0..shape.rows).filter(|&number| shape.file_of(number) == file);

@@ -14,7 +14,7 @@ use kit::{Scratch, callgrind};
 use pages::retry;
 use serde::Serialize;
 use sst::format::node::{Child, IndexNode, NodeBuilder, Totals};
-use sst::{Limits, Seek, SstCursor, TreeCursor, TreeKind};
+use sst::{AtMost, Seek, SstCursor, TreeCursor, TreeKind};
 use std::hint::black_box;
 
 /// What is done for each probe.
@@ -208,7 +208,7 @@ impl<'d> Runner<'d> {
                 }
             }
             Operation::Next | Operation::Prev => {
-                let mut at: Option<larch::PartRange> = None;
+                let mut at: Option<larch::rows::PartRange> = None;
                 for probe in probes {
                     loop {
                         let range = at.get_or_insert_with(|| match operation {
@@ -237,7 +237,7 @@ impl<'d> Runner<'d> {
             }
             Operation::Precharge(count) => {
                 for probe in probes {
-                    let prefetched = data.rows.prefetch(probe.key.., Limits::rows(count))?;
+                    let prefetched = data.rows.prefetch(probe.key.., AtMost::rows(count))?;
                     add(prefetched.page_reads + 1);
                 }
             }

@@ -2,7 +2,8 @@
 
 use crate::Result;
 use kit::callgrind::counted_region;
-use larch::{Cursor, Database, LevelOptions, Range, Readable, Table, TableOptions};
+use larch::options::LevelOptions;
+use larch::{Cursor, Database, Range, Readable, Table, TableOptions};
 use os::Machine;
 use std::hint::black_box;
 use std::ops::ControlFlow;

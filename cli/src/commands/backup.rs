@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::places::{self, Stored};
 use crate::progress::Progress;
 use crate::size;
-use larch::{BackupInfo, Backups};
+use larch::backup::{BackupInfo, Backups};
 use os::Machine;
 use row_access::time::Timestamp;
 use serde::Serialize;

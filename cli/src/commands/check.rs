@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
-use larch::CheckProgress;
+use larch::check::CheckProgress;
 use os::Machine;
 use serde::Serialize;
 

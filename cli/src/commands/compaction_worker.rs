@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::Output;
 use crate::size;
-use larch::CompactedJob;
+use larch::worker::CompactedJob;
 use serde::Serialize;
 
 /// What was done.

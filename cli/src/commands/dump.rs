@@ -4,7 +4,7 @@ use crate::args::{Common, Dump};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
-use larch::DumpDetail;
+use larch::check::DumpDetail;
 
 /// Runs the command.
 pub fn run(common: &Common, args: &Dump) -> Result<()> {
@@ -22,7 +22,7 @@ pub fn run(common: &Common, args: &Dump) -> Result<()> {
         None => {
             check_name(args)?;
             let detail = if args.rows { DumpDetail::Rows } else { DumpDetail::Pages };
-            larch::dump(&args.path, detail, &mut output)
+            larch::check::dump(&args.path, detail, &mut output)
         }
     };
     // What was shown before an error is often why one looks.

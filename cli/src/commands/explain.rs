@@ -7,9 +7,9 @@ use crate::failure::{Failure, Result};
 use crate::index_text;
 use crate::layout::Layout;
 use crate::output::Output;
-use larch::{
-    Direction, Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, Index, PageVisit, Table,
-};
+use larch::explain::{Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageVisit};
+use larch::rows::Direction;
+use larch::{Index, Table};
 use serde::Serialize;
 use std::ops::Bound;
 
@@ -61,7 +61,7 @@ fn by_index(index: &Index, read: &ExplainedScan) -> Result<()> {
     output.finish()
 }
 
-/// [`larch::ExplainedByIndex`] as a machine reads it.
+/// [`larch::explain::ExplainedByIndex`] as a machine reads it.
 #[derive(Serialize)]
 struct ReportByIndex<'e> {
     /// Name of the index.

@@ -5,7 +5,9 @@ use crate::failure::Result;
 use crate::interrupt;
 use crate::output::Output;
 use crate::size;
-use larch::{Database, Follow, Machine, Metrics, Version};
+use larch::machine::Machine;
+use larch::stats::Metrics;
+use larch::{Database, Follow, Version};
 use serde::Serialize;
 use std::time::Duration;
 

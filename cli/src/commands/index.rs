@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::schema::Format;
 use crate::size;
 use ::rows::Extractor;
-use larch::IndexOptions;
+use larch::index::IndexOptions;
 use serde::Serialize;
 
 /// An index in a list.

@@ -10,7 +10,8 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::schema::Schema;
 use crate::size;
-use larch::{BuiltFiles, IngestOptions, Table};
+use larch::Table;
+use larch::bulk::{BuiltFiles, IngestOptions};
 use os::Machine;
 use serde::Serialize;
 
@@ -95,7 +96,7 @@ pub fn run(common: &Common, args: &Ingest) -> Result<()> {
     output.finish()
 }
 
-fn take_in(args: &Ingest, table: &Table, built: &[BuiltFiles]) -> Result<larch::IngestReport> {
+fn take_in(args: &Ingest, table: &Table, built: &[BuiltFiles]) -> Result<larch::bulk::IngestReport> {
     for (files, directory) in built.iter().zip(&args.from) {
         let (theirs, ours) = (files.options(), table.options());
         if theirs.metadata == ours.metadata {

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::size;
 use experiments::plan::{FilterBits, Plan, Sizes};
-use larch::FilterKind;
+use larch::options::FilterKind;
 use serde::Serialize;
 
 /// Memory of a database that is written, beside its write buffer.

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
-use larch::{Loss, RepairReport};
+use larch::repair::{Loss, RepairReport};
 use os::Machine;
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ pub fn run(args: &Repair) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::endless("rows saved");
-    let report = larch::repair(&args.dir, &args.new, &mut |rows| progress.set(rows))?;
+    let report = larch::repair::repair(&args.dir, &args.new, &mut |rows| progress.set(rows))?;
     drop(progress);
     let time = clock.now().saturating_sub(started);
     let mut output = Output::new();

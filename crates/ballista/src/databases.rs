@@ -16,7 +16,9 @@
 use crate::failure::external;
 use datafusion::common::exec_err;
 use datafusion::error::Result;
-use larch::{Database, Machine, PageKind, Snapshot};
+use larch::machine::Machine;
+use larch::stats::PageKind;
+use larch::{Database, Snapshot};
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, Weak};
 use serde::{Deserialize, Serialize};

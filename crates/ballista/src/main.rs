@@ -26,7 +26,10 @@ fn main() -> ExitCode {
 
 /// The machine of what is in a store, with what the environment says as `crates/remote` reads it.
 #[cfg(feature = "remote")]
-fn machine_of(directory: &std::path::Path, what: larch_cli::Stored) -> Option<std::io::Result<larch::Machine>> {
+fn machine_of(
+    directory: &std::path::Path,
+    what: larch_cli::Stored,
+) -> Option<std::io::Result<larch::machine::Machine>> {
     let url = directory.to_str().filter(|text| larch_remote::is_url(text))?;
     let near = match what {
         larch_cli::Stored::Database => larch_remote::Near::of_environment(),

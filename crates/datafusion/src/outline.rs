@@ -9,7 +9,8 @@ use crate::table_source::TableSource;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
-use larch::{Estimate, Key, RangeStats, Readable};
+use larch::stats::{Estimate, RangeStats};
+use larch::{Key, Readable};
 
 /// The rows of each range are counted for up to this many ranges. With more, nothing is known beforehand.
 const MAX_COUNTED_RANGES: usize = 64;

@@ -23,7 +23,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
-use larch::Direction;
+use larch::rows::Direction;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;

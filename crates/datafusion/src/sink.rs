@@ -34,7 +34,9 @@ use datafusion::physical_plan::{
     SendableRecordBatchStream,
 };
 use futures::{StreamExt, stream};
-use larch::{Database, FileBuilder, Machine, TableOptions};
+use larch::bulk::FileBuilder;
+use larch::machine::Machine;
+use larch::{Database, TableOptions};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -299,7 +301,7 @@ fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
         // One that was not finished is no directory of built files. If one stays, the error of the query says that this
         // is no result.
-        larch::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
+        larch::bulk::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The extractors of the crate `rows`, as the engine calls them. Neither of the two knows the other one; this crate
 //! knows both, and nothing else.
 
-use larch::IndexKeys;
+use larch::index::IndexKeys;
 use rows::Extractor;
 
 /// An extractor as the engine calls it.

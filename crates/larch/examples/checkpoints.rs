@@ -4,7 +4,8 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
 
-use larch::{Cancel, Database, Durability, LevelOptions, Table};
+use larch::options::LevelOptions;
+use larch::{Cancel, Database, Durability, Table};
 use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};

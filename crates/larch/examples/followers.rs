@@ -6,7 +6,10 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
 
-use larch::{Database, Durability, Event, Follow, LevelOptions, Machine, Table};
+use larch::event::Event;
+use larch::machine::Machine;
+use larch::options::LevelOptions;
+use larch::{Database, Durability, Follow, Table};
 use std::error::Error;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -5,7 +5,8 @@
 //! cargo run -p larch-db --example many_reads_one_thread
 //! ```
 
-use larch::{Database, Table, Tried};
+use larch::rows::Tried;
+use larch::{Database, Table};
 use std::error::Error;
 
 const ROWS: u32 = 200_000;

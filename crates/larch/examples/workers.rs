@@ -6,7 +6,9 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
 
-use larch::{Database, Durability, LevelOptions, Machine};
+use larch::machine::Machine;
+use larch::options::LevelOptions;
+use larch::{Database, Durability};
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -85,13 +85,14 @@
 //! # Trouble
 //!
 //! If a flush or a compaction fails, for example because the disk is full, the engine tries it again by itself.
-//! [`Metrics::troubles`] says what fails and why. Writes go on until the write buffer is full. Then they fail with
+//! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes go on until the write buffer is full. Then they fail with
 //! [`Error::Full`], which names the cause, until the cause is gone. A corrupt file stops only the compactions of its
 //! table.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod base;
 mod compact;
+mod conflicts;
 mod copies;
 mod core;
 mod files;
@@ -108,80 +109,36 @@ mod log;
 mod manifest;
 mod memtable;
 mod open;
+mod public;
 mod read;
-mod repair;
-mod stats;
-mod transaction;
+pub mod repair;
+mod sizes;
 mod view;
 mod warm;
 mod workers;
 mod write;
 
-/// What a store was asked, and what that costs: [`Metrics::store`].
-pub mod bill {
-    pub use os::store::{Bill, Cost, Counts, Price, Requests};
-}
+pub use public::{backup, bulk, check, event, explain, index, machine, options, rows, stats, transaction, worker};
 
-pub use core::background::trouble::{FailedWork, Trouble};
 use pages::gauge;
 
 pub use base::bounds::IntoKeyRange;
 pub use base::cancel::Cancel;
 pub use base::conflict::Conflict;
 pub use base::error::{Error, Result};
-pub use base::event::{CompactionReason, Event, EventLevel, StallReason};
-pub use base::extractors::IndexKeys;
-pub use base::options::{Durability, Filters, Follow, LevelOptions, TableOptions};
+pub use base::options::{Durability, Follow, TableOptions};
 pub use base::record::LogError;
-pub use base::release::Release;
-pub use copies::backup::BackupReport;
-pub use copies::backups::{BackupInfo, BackupProblem, Backups, VerifyReport};
-pub use copies::checkpoint::CheckpointReport;
-pub use core::background::problem::Problem;
-pub use core::background::warmth::Warmed;
-pub use handle::attempt::Attempt;
 pub use handle::batch::Batch;
 pub use handle::cache::Cache;
 pub use handle::commit::Commit;
 pub use handle::database::{Builder, Database};
-pub use handle::expected::{Expected, Unmet};
-pub use handle::explain::{
-    Explained, ExplainedByIndex, ExplainedFile, ExplainedLevel, ExplainedPages, ExplainedStore, Explanation, PageFound,
-    PageVisit, Verdict,
-};
 pub use handle::index::Index;
-pub use handle::index_build::BuildProgress;
-pub use handle::indexes::IndexOptions;
 pub use handle::readable::Readable;
 pub use handle::selection::Selection;
 pub use handle::snapshot::Snapshot;
 pub use handle::table::Table;
-pub use handle::transaction::{Isolation, Savepoint, Transaction, TransactionOptions};
+pub use handle::transaction::Transaction;
 pub use handle::until::Until;
-pub use import::Import;
-pub use import::built::builder::FileBuilder;
-pub use import::built::directory::BuiltFiles;
-pub use import::built::ingest::{IngestOptions, IngestReport};
-pub use import::sort::ImportReport;
-pub use indexes::check::{IndexCheck, IndexProblem};
-pub use indexes::entry::IndexEntry;
-pub use indexes::read::{Entries, IndexRow, RangeBy, ScanBy};
-pub use inspect::check::{CheckProgress, CheckReport};
-pub use inspect::dump::{dump, dump_on};
-pub use inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
-pub use manifest::directory::listing::is_file_of_database;
-pub use os::Machine;
-pub use os::real::ThreadPool;
-pub use os::sim::SimDisk;
-pub use pages::{Admit, CacheUsage, PageKind, Reason};
-pub use read::{
-    Content, Cursor, InlineParts, PartCursor, PartRange, PartScan, Range, Reader, RowBatch, RowRef, Scan, Tried,
-};
-pub use repair::{Loss, RepairReport, repair, repair_on};
-pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
-pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version, successor};
-pub use stats::shape::Resolution;
-pub use stats::types::{RangeGroup, RangeLevel, RangeStats};
-pub use view::precharge::Prefetched;
+pub use read::{Cursor, Range, Reader, Scan};
+pub use sst::{Compression, MAX_KEY_BYTES, Version, successor};
 pub use view::value::{Key, Parts, Value};
-pub use workers::worker::{CompactedJob, CompactionWorker};

@@ -42,7 +42,7 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 /// # let directory = tempfile::tempdir()?;
 /// # let (damaged, new) = (directory.path().join("damaged"), directory.path().join("new"));
 /// larch::Database::open(&damaged)?.table("fruit")?.insert("apple", "red")?;
-/// let report = larch::repair(&damaged, &new, &mut |_| {})?;
+/// let report = larch::repair::repair(&damaged, &new, &mut |_| {})?;
 /// assert!(report.lost.is_empty() && report.rows == 1);
 /// # Ok(())
 /// # }

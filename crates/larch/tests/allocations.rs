@@ -1,7 +1,9 @@
 //! What reads allocate when all is in memory, counted by an allocator that counts.
 
 use kit::allocations::{Counting, Thread};
-use larch::{Database, Durability, IndexKeys, IndexOptions, Table, Tried};
+use larch::index::{IndexKeys, IndexOptions};
+use larch::rows::Tried;
+use larch::{Database, Durability, Table};
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -153,7 +155,7 @@ fn a_read_by_an_index_holds_so_many_bytes_of_rows_and_not_so_many_rows() {
             let most = most_live_bytes(|| assert_eq!(read(), LARGE_ROWS, "{what}"));
             assert!(most < ROUNDS_BYTES, "{what}, flushed {is_flushed}: {most} bytes of rows of {LARGE_BYTES}");
         };
-        let seen = |row: larch::Result<(larch::IndexEntry, larch::Value)>| {
+        let seen = |row: larch::Result<(larch::index::IndexEntry, larch::Value)>| {
             note_live();
             u32::from(row.expect("the disk works").1.len() == LARGE_BYTES)
         };

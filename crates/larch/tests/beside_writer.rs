@@ -2,7 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "a thread of the machine writes beside one that reads")]
 
-use larch::{Admit, Database, Durability, Error, Range, Readable, Snapshot, Table, TableOptions, Tried, Version};
+use larch::rows::Tried;
+use larch::stats::Admit;
+use larch::{Database, Durability, Error, Range, Readable, Snapshot, Table, TableOptions, Version};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};

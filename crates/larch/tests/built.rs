@@ -3,10 +3,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine write while files are taken in")]
 
-use larch::{
-    Backups, BuiltFiles, Cancel, Compression, Database, Error, FilterKind, Filters, Follow, IndexKind, IngestOptions,
-    IngestReport, LevelOptions, Machine, Readable, Table, TableOptions,
-};
+use larch::backup::Backups;
+use larch::bulk::{BuiltFiles, IngestOptions, IngestReport};
+use larch::machine::Machine;
+use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
+use larch::{Cancel, Compression, Database, Error, Follow, Readable, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +30,7 @@ fn open(machine: &Machine) -> larch::Result<Database> {
 
 /// How tables are stored, in all ways that files know.
 fn options(seed: u64) -> TableOptions {
-    let kinds = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
+    let kinds = [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both];
     let compressions = [Compression::None, Compression::Lz4, Compression::ZSTD];
     TableOptions {
         page_bytes: [512, 4096][seed as usize % 2],
@@ -629,7 +630,8 @@ fn a_repair_without_a_manifest_does_not_mix_built_files_with_those_of_tables() {
             disk.remove(&Path::new(HERE).join(entry.name)).expect("it is there");
         }
     }
-    let report = larch::repair_on(&machine, Path::new(HERE), Path::new("saved"), &mut |_| {}).expect("the disk works");
+    let report =
+        larch::repair::repair_on(&machine, Path::new(HERE), Path::new("saved"), &mut |_| {}).expect("the disk works");
     assert!(report.guesses.iter().any(|guess| guess.contains("was built elsewhere")), "{:?}", report.guesses);
     let db = Database::builder("saved").machine(machine).open().expect("it is whole");
     let tables = db.tables();

@@ -1,6 +1,7 @@
 //! What ranges keep of the cache between two rows: a part of it however many are open, and they go on from their keys.
 
-use larch::{Database, Direction, Range, Table, TableOptions};
+use larch::rows::Direction;
+use larch::{Database, Range, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use rand::rngs::StdRng;

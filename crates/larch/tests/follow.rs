@@ -20,7 +20,11 @@ type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 type History = BTreeMap<Version, Rows>;
 
 fn builder(machine: &Machine) -> larch::Builder {
-    let levels = larch::LevelOptions { base_bytes: 32 << 10, file_bytes: 8 << 10, ..larch::LevelOptions::default() };
+    let levels = larch::options::LevelOptions {
+        base_bytes: 32 << 10,
+        file_bytes: 8 << 10,
+        ..larch::options::LevelOptions::default()
+    };
     let builder = Database::builder(HERE).machine(machine.clone()).levels(levels).manifest_slack_bytes(2 << 10);
     builder.write_buffer_bytes(16 << 10).cache_bytes(256 << 10).durability(Durability::Buffered)
 }

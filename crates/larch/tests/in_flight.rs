@@ -7,7 +7,8 @@
     reason = "the program that commits has threads, channels and an executor of its own"
 )]
 
-use larch::{Batch, Commit, Database, Durability, Error, SimDisk, Table, ThreadPool, Version};
+use larch::machine::{SimDisk, ThreadPool};
+use larch::{Batch, Commit, Database, Durability, Error, Table, Version};
 use os::Machine;
 use os::sync::atomic::{AtomicUsize, Ordering};
 use rand::rngs::StdRng;

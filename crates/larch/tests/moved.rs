@@ -2,7 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a user moves and removes directories with the tools of the system")]
 
-use larch::{Backups, Cancel, Database, Error, Follow, Result, Table};
+use larch::backup::Backups;
+use larch::{Cancel, Database, Error, Follow, Result, Table};
 use std::fs;
 use std::path::Path;
 

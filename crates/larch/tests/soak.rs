@@ -3,10 +3,10 @@
 //! makes no new view, so nothing but the end of a read can free what the read took.
 
 use kit::allocations::{Counting, Thread};
-use larch::{
-    Database, Expected, Index, IndexKeys, IndexOptions, Isolation, Readable, Table, TableOptions, Transaction,
-    TransactionOptions, Tried,
-};
+use larch::index::{IndexKeys, IndexOptions};
+use larch::rows::Tried;
+use larch::transaction::{Expected, Isolation, TransactionOptions};
+use larch::{Database, Index, Readable, Table, TableOptions, Transaction};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;

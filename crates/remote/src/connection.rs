@@ -1,7 +1,8 @@
 //! A database by its URL, as the engine opens it. It does not know how a store is spoken to.
 
 use crate::{Patience, Place, RemoteStore};
-use larch::{Builder, Database, Machine};
+use larch::machine::Machine;
+use larch::{Builder, Database};
 use objects::{BranchInfo, BranchReport, DropReport, Local, Outside, StoreDisk, TierOptions, TieredStore};
 use os::io::StoreReads;
 use os::sync::Arc;

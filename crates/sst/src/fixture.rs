@@ -2,7 +2,7 @@
 //! know what is tested.
 
 use crate::KeyRange;
-use crate::format::meta::{IndexKind, Meta, TreeKind};
+use crate::format::meta::{Meta, PageIndexKind, TreeKind};
 use crate::format::node::IndexNode;
 use crate::format::validate;
 use crate::read::{RangeErase, Sst};
@@ -72,12 +72,12 @@ pub fn tiny() -> BuildOptions {
 pub fn shapes() -> Vec<BuildOptions> {
     let mut shapes = Vec::new();
     for (index, compression, max_node_children, max_page_rows) in [
-        (IndexKind::Btree, Compression::Lz4, 3, 2),
-        (IndexKind::Both, Compression::None, 4, 1),
-        (IndexKind::Flat, Compression::ZSTD, 7, 2),
-        (IndexKind::Both, Compression::Lz4, 7, 2),
-        (IndexKind::Btree, Compression::ZSTD, 5, 3),
-        (IndexKind::Both, Compression::None, 1000, 1000),
+        (PageIndexKind::Btree, Compression::Lz4, 3, 2),
+        (PageIndexKind::Both, Compression::None, 4, 1),
+        (PageIndexKind::Flat, Compression::ZSTD, 7, 2),
+        (PageIndexKind::Both, Compression::Lz4, 7, 2),
+        (PageIndexKind::Btree, Compression::ZSTD, 5, 3),
+        (PageIndexKind::Both, Compression::None, 1000, 1000),
     ] {
         shapes.push(BuildOptions { index, compression, max_node_children, max_page_rows, ..tiny() });
     }

@@ -25,13 +25,13 @@ pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::{FilterKind, hash_key};
 pub use format::meta::{
-    BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES,
-    Meta, NODE_SAMPLES, RareTree, Root, Tree, TreeKind, ZSTD,
+    BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta,
+    NODE_SAMPLES, PageIndexKind, RareTree, Root, Tree, TreeKind, ZSTD,
 };
 pub use format::node::Totals;
 pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
-pub use precharge::Limits;
+pub use precharge::AtMost;
 pub use read::{
     Approaches, Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KnownGap, LoadedValue,
     PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,

@@ -25,7 +25,7 @@ mod walk;
 
 pub use asked::{AskedPages, PASS_PAGES, Share, Shares};
 pub use found::Pass;
-pub use plan::{Limits, ReadPlan};
+pub use plan::{AtMost, ReadPlan};
 
 use crate::Direction;
 use crate::format::meta::TreeKind;

@@ -12,7 +12,9 @@ mod step;
 
 use crate::model::Model;
 use crate::options::TinyOptions;
-use larch::{Backups, Commit, Database, Error, Event, Key, Result, Snapshot, Table, TableOptions, Value, Version};
+use larch::backup::Backups;
+use larch::event::Event;
+use larch::{Commit, Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
 use moves::{Move, Moved};
 use os::sim::{SimDisk, SimReads};
 use os::sync::Arc;

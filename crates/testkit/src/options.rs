@@ -1,6 +1,7 @@
 //! Options that are drawn from a seed and so small that a few dozen rows make tall trees, many files and many levels.
 
-use larch::{Builder, Compression, Database, Durability, FilterKind, Filters, IndexKind, LevelOptions, TableOptions};
+use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
+use larch::{Builder, Compression, Database, Durability, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt, SeedableRng};
@@ -28,10 +29,10 @@ pub struct TinyOptions {
     /// How tables are stored; each new one takes one of these.
     pub tables: Vec<TableOptions>,
     /// Indexes that a table may be altered to.
-    pub indexes: Vec<IndexKind>,
+    pub indexes: Vec<PageIndexKind>,
 }
 
-const INDEXES: [IndexKind; 3] = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
+const INDEXES: [PageIndexKind; 3] = [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both];
 
 impl TinyOptions {
     /// The options of `seed`.
@@ -72,8 +73,8 @@ impl TinyOptions {
 
     /// The options with both indexes in every file.
     pub fn with_both_indexes(mut self) -> Self {
-        self.indexes = vec![IndexKind::Both];
-        self.tables.iter_mut().for_each(|table| table.index = IndexKind::Both);
+        self.indexes = vec![PageIndexKind::Both];
+        self.tables.iter_mut().for_each(|table| table.index = PageIndexKind::Both);
         self
     }
 

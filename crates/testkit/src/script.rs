@@ -23,10 +23,10 @@
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
-use larch::{
-    Compression, Database, DumpDetail, Durability, IndexKind, LevelOptions, Metrics, PageKind, Readable, Result,
-    Snapshot, Table, TableOptions,
-};
+use larch::check::DumpDetail;
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::stats::{Metrics, PageKind};
+use larch::{Compression, Database, Durability, Readable, Result, Snapshot, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};
@@ -92,7 +92,7 @@ impl Script {
         };
         let flat = TinyOptions {
             prefer_flat_index: true,
-            tables: vec![TableOptions { index: IndexKind::Both, compression: Compression::Lz4, ..tiny_table }],
+            tables: vec![TableOptions { index: PageIndexKind::Both, compression: Compression::Lz4, ..tiny_table }],
             ..tiny.clone()
         };
         let world = |(name, options)| World { name, disk: SimDisk::new(0), options, open: None };
@@ -226,7 +226,7 @@ impl World {
         let current = self.disk.read_all(&Path::new(DIRECTORY).join("CURRENT")).expect("the disk works");
         let manifest = Path::new(DIRECTORY).join(String::from_utf8_lossy(&current).trim_end());
         let mut text = Vec::new();
-        larch::dump_on(&machine, &manifest, DumpDetail::default(), &mut text)?;
+        larch::check::dump_on(&machine, &manifest, DumpDetail::default(), &mut text)?;
         let text = String::from_utf8(text).expect("a dump is text");
         // table, level, file number → rows and keys
         let mut files: BTreeMap<(u32, u8, u64), (String, String)> = BTreeMap::new();

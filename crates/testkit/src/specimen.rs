@@ -10,9 +10,8 @@
 //! table TAB key TAB value                    escaped as in Rust; of a long value its length and CRC-32C
 //! ```
 
-use larch::{
-    Compression, Database, FilterKind, Filters, IndexKind, LevelOptions, Release, Snapshot, Table, TableOptions,
-};
+use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind, Release};
+use larch::{Compression, Database, Snapshot, Table, TableOptions};
 use os::Machine;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -108,12 +107,12 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
     let plain = of.table("plain", TableOptions { filters: Filters::all(FilterKind::Bits20), ..usual.clone() })?;
     let flat = of.table(
         "flat",
-        TableOptions { index: IndexKind::Flat, filters: Filters::all(FilterKind::None), ..usual.clone() },
+        TableOptions { index: PageIndexKind::Flat, filters: Filters::all(FilterKind::None), ..usual.clone() },
     )?;
     let both = of.table(
         "both",
         TableOptions {
-            index: IndexKind::Both,
+            index: PageIndexKind::Both,
             compression: Compression::Lz4,
             filter_prefix_bytes: 3,
             metadata: b"of the application".to_vec(),

@@ -21,7 +21,8 @@ mod tasks;
 mod writers;
 
 use disk::TroubledDisk;
-use larch::{Database, Durability, Error, LevelOptions, Result, Table};
+use larch::options::LevelOptions;
+use larch::{Database, Durability, Error, Result, Table};
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::{Machine, process};
 use rand::rngs::Xoshiro256PlusPlus;

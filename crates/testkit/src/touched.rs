@@ -1,6 +1,7 @@
 //! The pages that a read touched, by kind: found in memory and read from disk. Pages that are not touched cost nothing.
 
-use larch::{Database, PageKind};
+use larch::Database;
+use larch::stats::PageKind;
 use std::fmt;
 use std::ops::{AddAssign, Sub};
 

@@ -6,7 +6,8 @@ use crate::history::{DIRECTORY, History};
 use crate::model::KeyRange;
 use crate::options::TinyOptions;
 use crate::touched::Touched;
-use larch::{Key, PageKind, Result, Snapshot};
+use larch::stats::PageKind;
+use larch::{Key, Result, Snapshot};
 use os::Disk;
 use std::path::Path;
 

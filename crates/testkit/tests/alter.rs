@@ -1,9 +1,9 @@
 //! A table whose options change: old files stay readable, new files have the new options, and a crash leaves one or the
 //! other.
 
-use larch::{
-    Compression, Database, DumpDetail, Error, FilterKind, Filters, IndexKind, LevelOptions, Result, Table, TableOptions,
-};
+use larch::check::DumpDetail;
+use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
+use larch::{Compression, Database, Error, Result, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};
@@ -68,7 +68,7 @@ fn files_of_all_indexes_are_read_as_one_table() {
         let open = || builder(&disk).prefer_flat_index(prefer_flat).open().expect("the disk works");
         let db = open();
         let table = db.table_with("t", options()).expect("the disk works");
-        for (first, index) in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both].into_iter().enumerate() {
+        for (first, index) in [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both].into_iter().enumerate() {
             table.alter(|options| options.index = index).expect("the disk works");
             write(&db, &table, first as u32);
         }
@@ -79,11 +79,11 @@ fn files_of_all_indexes_are_read_as_one_table() {
 
         let db = open();
         let table = db.existing_table("t").expect("the disk works").expect("it was made");
-        assert_eq!(table.options(), TableOptions { index: IndexKind::Both, ..options() });
+        assert_eq!(table.options(), TableOptions { index: PageIndexKind::Both, ..options() });
         check_rows(&db, &table);
 
         // Compacting the whole table leaves the last setting alone.
-        table.alter(|options| options.index = IndexKind::Flat).expect("the disk works");
+        table.alter(|options| options.index = PageIndexKind::Flat).expect("the disk works");
         table.compact().expect("the disk works");
         let stats = table.stats().expect("the table is there");
         assert!(stats.btree_bytes == 0 && stats.flat_bytes > 0, "{stats:?}");
@@ -159,13 +159,13 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
     let db = Database::builder(DIRECTORY).machine(machine.clone()).open().expect("the disk works");
     let groups = vec!["hot".to_owned(), "cold".to_owned()];
     let table = db.table_with("t", TableOptions { groups, ..options() }).expect("the disk works");
-    let alter = |options: &mut TableOptions| (options.index, options.filter_prefix_bytes) = (IndexKind::Both, 9);
+    let alter = |options: &mut TableOptions| (options.index, options.filter_prefix_bytes) = (PageIndexKind::Both, 9);
     table.alter(alter).expect("the disk works");
     let directory = Path::new(DIRECTORY);
     let current = disk.read_all(&directory.join("CURRENT")).expect("the disk works");
     let manifest = directory.join(String::from_utf8_lossy(&current).trim_end());
     let mut text = Vec::new();
-    larch::dump_on(&machine, &manifest, DumpDetail::default(), &mut text).expect("the disk works");
+    larch::check::dump_on(&machine, &manifest, DumpDetail::default(), &mut text).expect("the disk works");
     let text = String::from_utf8(text).expect("a dump is text");
     let made = "  table 0 \"t\" page 256 node 256 index Btree compression None filters 20,12 metadata 0 bytes groups hot cold\n";
     assert!(text.contains(made), "{text}");
@@ -208,7 +208,7 @@ fn imports_write_as_the_table_says_now() {
     let disk = SimDisk::new(1);
     let db = open(&disk);
     let table = db.table_with("t", options()).expect("the disk works");
-    table.alter(|options| options.index = IndexKind::Flat).expect("the disk works");
+    table.alter(|options| options.index = PageIndexKind::Flat).expect("the disk works");
     let mut import = table.import().expect("the disk works");
     (0..600).for_each(|i| import.add(key(i).as_bytes(), &value(i)).expect("the disk works"));
     import.finish(&mut |_, _| {}).expect("the disk works");
@@ -247,8 +247,8 @@ fn what_cannot_be_altered_is_refused_and_stays() {
 fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
     let states = [
         options(),
-        TableOptions { index: IndexKind::Flat, compression: Compression::Lz4, ..options() },
-        TableOptions { index: IndexKind::Both, node_bytes: 4096, metadata: b"m".to_vec(), ..options() },
+        TableOptions { index: PageIndexKind::Flat, compression: Compression::Lz4, ..options() },
+        TableOptions { index: PageIndexKind::Both, node_bytes: 4096, metadata: b"m".to_vec(), ..options() },
         TableOptions { compression: Compression::Zstd { level: 9 }, ..options() },
     ];
     // Makes the table, then alters it; says how far it came.

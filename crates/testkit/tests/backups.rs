@@ -2,7 +2,8 @@
 //! the store loses, delays and repeats what it is asked. What is acknowledged can be restored, and nothing stays that
 //! no backup has.
 
-use larch::{Backups, Database};
+use larch::Database;
+use larch::backup::Backups;
 use objects::{KEPT, drop_database};
 use os::Machine;
 use os::sim::{SimClock, SimStore, SimStoreClient, StoreTrouble};

@@ -1,6 +1,7 @@
 //! Long work that is cancelled has no effect, at whatever point.
 
-use larch::{Cancel, Database, Error, LevelOptions, Table, TableOptions};
+use larch::options::LevelOptions;
+use larch::{Cancel, Database, Error, Table, TableOptions};
 use os::sim::SimDisk;
 use os::{Disk, Machine};
 use std::path::Path;

@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the time of an open is printed, not judged")]
 
 use kit::allocations::{Counting, Thread};
-use larch::{Compression, Database, IndexKind, LevelOptions, Reason, Table, TableOptions};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::stats::Reason;
+use larch::{Compression, Database, Table, TableOptions};
 use os::sim::{DiskCounts, SimDisk};
 use os::sync::Arc;
 use os::{Access, Disk, Machine};
@@ -53,9 +55,9 @@ fn all_kinds() -> [TableOptions; 4] {
     let options = TableOptions { page_bytes: 1 << 10, node_bytes: 4 << 10, ..TableOptions::default() };
     [
         options.clone(),
-        TableOptions { index: IndexKind::Both, compression: Compression::Lz4, ..options.clone() },
+        TableOptions { index: PageIndexKind::Both, compression: Compression::Lz4, ..options.clone() },
         TableOptions { compression: Compression::ZSTD, ..options.clone() },
-        TableOptions { index: IndexKind::Flat, ..options },
+        TableOptions { index: PageIndexKind::Flat, ..options },
     ]
 }
 
@@ -165,7 +167,7 @@ fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
 #[test]
 fn a_cold_point_read_costs_at_most_height_and_one_page_reads() {
     for options in all_kinds() {
-        let is_flat = options.index == IndexKind::Flat;
+        let is_flat = options.index == PageIndexKind::Flat;
         let disk = imported(TableOptions { node_bytes: 384, ..options });
         for i in [0, 7_777, 19_999] {
             let db = builder(&disk).open().expect("the disk works");

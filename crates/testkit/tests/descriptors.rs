@@ -5,7 +5,8 @@
 
 #[cfg(target_os = "linux")]
 use kit::Scratch;
-use larch::{Cache, Database, LevelOptions, Table, TableOptions};
+use larch::options::LevelOptions;
+use larch::{Cache, Database, Table, TableOptions};
 use os::Machine;
 #[cfg(target_os = "linux")]
 use os::real::{ReadsChoice, RealReads};

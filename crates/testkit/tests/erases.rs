@@ -1,6 +1,8 @@
 //! Many range erases: what readers see among them, and what they cost reads and compactions, counted.
 
-use larch::{Database, Durability, LevelOptions, Readable, Reason, Snapshot, Table, TableOptions};
+use larch::options::LevelOptions;
+use larch::stats::Reason;
+use larch::{Database, Durability, Readable, Snapshot, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;

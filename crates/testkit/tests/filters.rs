@@ -1,6 +1,8 @@
 //! What filters promise, in page reads: absent keys read almost nothing, and present ones no more than without filters.
 
-use larch::{Database, FilterKind, Filters, LevelOptions, PageKind, Table, TableOptions};
+use larch::options::{FilterKind, Filters, LevelOptions};
+use larch::stats::PageKind;
+use larch::{Database, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;

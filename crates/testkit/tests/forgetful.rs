@@ -123,7 +123,7 @@ fn scan_many(cache_bytes: u64, between: Between) {
         touched += by_seed;
     }
     println!("{scanned} rows, {touched:?}");
-    let reads: u64 = larch::PageKind::ALL.into_iter().map(|kind| touched.of(kind).reads).sum();
+    let reads: u64 = larch::stats::PageKind::ALL.into_iter().map(|kind| touched.of(kind).reads).sum();
     assert!(scanned > 5000 && reads > scanned / 2, "{scanned} rows took {reads} reads");
 }
 

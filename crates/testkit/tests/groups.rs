@@ -1,6 +1,8 @@
 //! What reading some parts of rows costs on a whole database, counted in pages: what is not asked for is not touched.
 
-use larch::{Compression, Database, IndexKind, LevelOptions, PageKind, Selection, Snapshot, Table, TableOptions};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::stats::PageKind;
+use larch::{Compression, Database, Selection, Snapshot, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -40,7 +42,7 @@ mod a_large_cold_group {
     }
 
     /// A table of hot and cold parts, and one of hot values alone.
-    fn both(index: IndexKind) -> Arc<SimDisk> {
+    fn both(index: PageIndexKind) -> Arc<SimDisk> {
         let disk = SimDisk::new(1);
         let db = open(&disk);
         let packed = || TableOptions { index, compression: Compression::Lz4, ..TableOptions::default() };
@@ -101,15 +103,15 @@ mod a_large_cold_group {
 
     #[test]
     fn costs_reads_of_the_hot_one_nothing() {
-        check(IndexKind::Btree);
+        check(PageIndexKind::Btree);
     }
 
     #[test]
     fn costs_reads_of_the_hot_one_nothing_with_a_flat_index() {
-        check(IndexKind::Flat);
+        check(PageIndexKind::Flat);
     }
 
-    fn check(index: IndexKind) {
+    fn check(index: PageIndexKind) {
         let disk = both(index);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let places: Vec<u64> = (0..1000).map(|_| rng.random_range(0..ROWS)).collect();
@@ -225,7 +227,7 @@ mod a_long_history {
         (0..groups.max(1) as u64).map(part).collect()
     }
 
-    fn small_pages(index: IndexKind, groups: usize) -> TableOptions {
+    fn small_pages(index: PageIndexKind, groups: usize) -> TableOptions {
         let options = TableOptions { page_bytes: 1 << 10, node_bytes: 256, index, ..TableOptions::default() };
         with_groups(&["a", "b", "c"][..groups], options)
     }
@@ -331,7 +333,7 @@ mod a_long_history {
 
     #[test]
     fn costs_reads_of_the_newest_nothing() {
-        for index in [IndexKind::Btree, IndexKind::Flat] {
+        for index in [PageIndexKind::Btree, PageIndexKind::Flat] {
             for groups in [0, 1, 2, 3] {
                 let check = |all: &[Touched], when: &str| {
                     for pages in all {
@@ -376,7 +378,7 @@ mod a_long_history {
 
     #[test]
     fn shows_every_version_of_every_part() {
-        for index in [IndexKind::Btree, IndexKind::Flat] {
+        for index in [PageIndexKind::Btree, PageIndexKind::Flat] {
             for groups in [0, 1, 2, 3] {
                 let db = open(&SimDisk::new(1));
                 let (table, snapshots) = written(&db, small_pages(index, groups), 0..VERSIONS);

@@ -1,7 +1,10 @@
 //! Index pages are not charged to a read: its limits count rows and data pages alone, so that the same read brings the
 //! same data pages whatever index the files have. And the rows of a table are reported alike under every index.
 
-use larch::{Database, IndexKind, LevelOptions, Limits, Table, TableOptions, TableStats};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::rows::AtMost;
+use larch::stats::TableStats;
+use larch::{Database, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -12,17 +15,17 @@ const GROUPS: [&str; 2] = ["hot", "cold"];
 /// What files have, how tall their trees are, and which index is read where they have both.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    index: IndexKind,
+    index: PageIndexKind,
     node_bytes: u32,
     prefer_flat: bool,
 }
 
 const SHAPES: [Shape; 5] = [
-    Shape { index: IndexKind::Btree, node_bytes: 256, prefer_flat: false },
-    Shape { index: IndexKind::Btree, node_bytes: 4096, prefer_flat: false },
-    Shape { index: IndexKind::Flat, node_bytes: 4096, prefer_flat: false },
-    Shape { index: IndexKind::Both, node_bytes: 256, prefer_flat: false },
-    Shape { index: IndexKind::Both, node_bytes: 256, prefer_flat: true },
+    Shape { index: PageIndexKind::Btree, node_bytes: 256, prefer_flat: false },
+    Shape { index: PageIndexKind::Btree, node_bytes: 4096, prefer_flat: false },
+    Shape { index: PageIndexKind::Flat, node_bytes: 4096, prefer_flat: false },
+    Shape { index: PageIndexKind::Both, node_bytes: 256, prefer_flat: false },
+    Shape { index: PageIndexKind::Both, node_bytes: 256, prefer_flat: true },
 ];
 
 fn key(i: u32) -> Vec<u8> {
@@ -116,7 +119,7 @@ fn what_is_prefetched_within_a_limit_is_the_same_data_under_every_index() {
     let disks = disks();
     let mut data_reads = Vec::new();
     for limits in
-        [1, 100, 2_000].map(Limits::rows).into_iter().chain([1, 4 << 10, 64 << 10, 1 << 20].map(Limits::bytes))
+        [1, 100, 2_000].map(AtMost::rows).into_iter().chain([1, 4 << 10, 64 << 10, 1 << 20].map(AtMost::bytes))
     {
         for backward in [false, true] {
             let (data, index) = compare(&disks, 0, |table| {

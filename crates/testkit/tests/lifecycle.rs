@@ -114,7 +114,7 @@ fn a_long_log_is_recovered_in_parts_that_fit_the_write_buffer() {
         table.insert(format!("k{i:04}"), [7; 100]).expect("a row");
     }
     drop((table, large));
-    let levels = larch::LevelOptions { level0_files: 100, slow_files: 100, ..Default::default() };
+    let levels = larch::options::LevelOptions { level0_files: 100, slow_files: 100, ..Default::default() };
     let small = Database::builder(DIRECTORY).machine(machine).write_buffer_bytes(64 << 10).levels(levels).open();
     let small = small.expect("it recovers");
     let table = small.table("t").expect("a table");
@@ -127,7 +127,7 @@ fn a_long_log_is_recovered_in_parts_that_fit_the_write_buffer() {
 fn after_the_due_compactions_nothing_is_left_to_compact() {
     let (machine, _) = Machine::simulated(7);
     let open = |level0_files| {
-        let levels = larch::LevelOptions { level0_files, slow_files: 100, ..Default::default() };
+        let levels = larch::options::LevelOptions { level0_files, slow_files: 100, ..Default::default() };
         Database::builder(DIRECTORY).machine(machine.clone()).levels(levels).open().expect("a database")
     };
     let db = open(100);

@@ -5,7 +5,8 @@
 
 use kit::Scratch;
 use kit::allocations::{Counting, Process};
-use larch::{Compression, Database, Durability, LevelOptions, Table, TableOptions};
+use larch::options::LevelOptions;
+use larch::{Compression, Database, Durability, Table, TableOptions};
 use os::{Arena, Buffer};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};

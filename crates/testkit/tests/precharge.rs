@@ -1,7 +1,10 @@
 //! Ranges whose end is known are read in one round of the disk a level of the index, over all files and groups at once.
 
 use kit::Scratch;
-use larch::{Compression, Database, Durability, IndexKind, LevelOptions, Limits, PageKind, Table, TableOptions};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::rows::AtMost;
+use larch::stats::PageKind;
+use larch::{Compression, Database, Durability, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -23,7 +26,7 @@ fn open(disk: &Arc<SimDisk>) -> Database {
 }
 
 /// Rows in four files that overlap everywhere.
-fn four_files(index: IndexKind) -> Arc<SimDisk> {
+fn four_files(index: PageIndexKind) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);
     let groups = GROUPS.map(str::to_owned).to_vec();
@@ -74,13 +77,13 @@ fn read_thousand(db: &Database, table: &Table, limit: Option<u64>, backward: boo
 
 #[test]
 fn a_range_of_a_thousand_rows_over_four_files_and_three_groups_takes_as_many_rounds_as_the_index_is_high() {
-    for index in [IndexKind::Btree, IndexKind::Flat] {
+    for index in [PageIndexKind::Btree, PageIndexKind::Flat] {
         let disk = four_files(index);
         for backward in [false, true] {
             let db = open(&disk);
             let table = db.table("t").expect("it is there");
             let height = u64::from(table.stats().expect("the disk works").index_height);
-            assert!(height >= if index == IndexKind::Flat { 1 } else { 3 });
+            assert!(height >= if index == PageIndexKind::Flat { 1 } else { 3 });
             // The way down, once more where a range begins or ends with a page, and the way down the groups.
             let bound = 2 * (height + 1) + (height + 1);
 
@@ -102,13 +105,13 @@ fn a_range_of_a_thousand_rows_over_four_files_and_three_groups_takes_as_many_rou
 
 #[test]
 fn after_a_prefetch_nothing_is_read() {
-    for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
+    for index in [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both] {
         let disk = four_files(index);
         for backward in [false, true] {
             let db = open(&disk);
             let table = db.table("t").expect("it is there");
             let range = key(7_000)..key(8_000);
-            let (limits, height) = (Limits::NONE, u64::from(table.stats().expect("the disk works").index_height));
+            let (limits, height) = (AtMost::ALL, u64::from(table.stats().expect("the disk works").index_height));
             let done = match backward {
                 true => table.prefetch_back(range, limits),
                 false => table.prefetch(range, limits),
@@ -126,7 +129,7 @@ fn four_files_with_erases(directory: &Path, rows: u32) {
     let builder = Database::builder(directory).durability(Durability::Buffered).levels(levels);
     let db = builder.open().expect("the disk works");
     let groups = ["hot", "cold"].map(str::to_owned).to_vec();
-    let options = TableOptions { page_bytes: 1 << 10, index: IndexKind::Both, groups, ..TableOptions::default() };
+    let options = TableOptions { page_bytes: 1 << 10, index: PageIndexKind::Both, groups, ..TableOptions::default() };
     let table = db.table_with("t", options).expect("the disk works");
     for file in 0..FILES {
         let mut batch = db.batch();
@@ -163,7 +166,7 @@ fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
                     let rows_of = table.select(groups).expect("it has these groups");
                     let from = i * 4_900;
                     let range = key(from)..key(from + 1_500);
-                    let limits = limit.map_or(Limits::NONE, Limits::rows);
+                    let limits = limit.map_or(AtMost::ALL, AtMost::rows);
                     let done = match backward {
                         true => rows_of.prefetch_back(range.clone(), limits),
                         false => rows_of.prefetch(range.clone(), limits),
@@ -190,25 +193,25 @@ fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
 
 #[test]
 fn a_prefetch_of_one_group_reads_no_page_of_the_others() {
-    let disk = four_files(IndexKind::Btree);
+    let disk = four_files(PageIndexKind::Btree);
     let db = open(&disk);
     let table = db.table("t").expect("it is there");
-    table.select(["hot"]).expect("it is there").prefetch(key(0)..key(3_000), Limits::NONE).expect("the disk works");
+    table.select(["hot"]).expect("it is there").prefetch(key(0)..key(3_000), AtMost::ALL).expect("the disk works");
     let group_pages = || db.metrics().cached_bytes(PageKind::Group);
     assert_eq!(group_pages(), 0);
-    table.select(["cold"]).expect("it is there").prefetch(key(0)..key(3_000), Limits::NONE).expect("the disk works");
+    table.select(["cold"]).expect("it is there").prefetch(key(0)..key(3_000), AtMost::ALL).expect("the disk works");
     assert!(group_pages() >= 3_000 * 100);
 }
 
 /// A precharge that took no notice of the size of memory once filled it (YDB, #53139).
 #[test]
 fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
-    let disk = four_files(IndexKind::Btree);
+    let disk = four_files(PageIndexKind::Btree);
     let cache_bytes = 1 << 20;
     let db = Database::builder("db").machine(Machine::simulated_on(disk, 1)).cache_bytes(cache_bytes).open();
     let db = db.expect("the disk works");
     let table = db.table("t").expect("it is there");
-    table.prefetch(.., Limits::NONE).expect("the disk works");
+    table.prefetch(.., AtMost::ALL).expect("the disk works");
     let used = db.metrics().cache.used_bytes;
     assert!(used <= cache_bytes / 2 && used >= cache_bytes / 8, "{used} bytes of {cache_bytes}");
     assert_eq!(table.select(GROUPS).expect("it has them").iter().count(), ROWS as usize);
@@ -253,7 +256,7 @@ fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() 
     ] {
         let names = options.groups.clone();
         let (_disk, db, table) = imported(options, cache_bytes, rows, &parts);
-        let done = table.prefetch(.., Limits::NONE).expect("the disk works");
+        let done = table.prefetch(.., AtMost::ALL).expect("the disk works");
         let used = db.metrics().cache.used_bytes;
         println!("{name}: {done:?}, {used} bytes in memory");
         assert!(used <= cache_bytes * 3 / 8, "{name}: {used} bytes of {cache_bytes} are in memory");

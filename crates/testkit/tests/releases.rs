@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the databases lie in the source tree")]
 
-use larch::Release;
+use larch::options::Release;
 use os::sim::SimDisk;
 use os::{Access, Disk, Machine};
 use std::path::{Path, PathBuf};

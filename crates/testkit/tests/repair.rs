@@ -1,6 +1,8 @@
 //! A repair saves everything that can be read, says what it could not, and leaves the damaged database alone.
 
-use larch::{Database, Error, IndexKind, LevelOptions, Loss, Release, RepairReport, Table, TableOptions};
+use larch::options::{LevelOptions, PageIndexKind, Release};
+use larch::repair::{Loss, RepairReport};
+use larch::{Database, Error, Table, TableOptions};
 use os::sim::SimDisk;
 use os::{Access, Disk, Machine};
 use std::collections::BTreeMap;
@@ -24,7 +26,7 @@ fn repair(disk: &Arc<SimDisk>, damaged: &str) -> RepairReport {
         names.map(|path| (disk.read_all(&path).expect("the disk works"), path)).collect::<Vec<(Vec<u8>, PathBuf)>>()
     };
     let before = files(damaged);
-    let report = larch::repair_on(&machine(disk), Path::new(damaged), Path::new(NEW), &mut |_| {});
+    let report = larch::repair::repair_on(&machine(disk), Path::new(damaged), Path::new(NEW), &mut |_| {});
     let report = report.expect("the disk works");
     assert!(files(damaged) == before, "what is damaged is only read");
     report
@@ -42,7 +44,7 @@ fn read(table: &Table) -> Rows {
 }
 
 /// A table of one file with many pages, and what is in it.
-fn one_file(index: IndexKind) -> (Arc<SimDisk>, Rows, PathBuf) {
+fn one_file(index: PageIndexKind) -> (Arc<SimDisk>, Rows, PathBuf) {
     let (machine, disk) = Machine::simulated(3);
     let db = Database::builder(DAMAGED).machine(machine).open().expect("the disk works");
     let options = TableOptions { page_bytes: 512, node_bytes: 512, index, ..TableOptions::default() };
@@ -132,7 +134,7 @@ fn without_a_manifest_files_say_which_table_they_are_of_and_versions_say_what_is
 
 #[test]
 fn rows_of_damaged_pages_are_listed_and_all_others_are_saved() {
-    for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
+    for index in [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both] {
         let (disk, rows, sst) = one_file(index);
         let bytes = disk.read_all(&sst).expect("the disk works").len() as u64;
         let (mut losses, mut whole) = (0, 0);
@@ -159,7 +161,7 @@ fn rows_of_damaged_pages_are_listed_and_all_others_are_saved() {
 
 #[test]
 fn with_both_indexes_a_damaged_node_loses_nothing() {
-    let lost_by = |index: IndexKind| {
+    let lost_by = |index: PageIndexKind| {
         let (disk, rows, sst) = one_file(index);
         let bytes = disk.read_all(&sst).expect("the disk works").len() as u64;
         // The root of the main tree lies last before the footer.
@@ -168,8 +170,8 @@ fn with_both_indexes_a_damaged_node_loses_nothing() {
         assert_eq!(report.rows + report.lost.iter().map(|loss| loss.rows).sum::<u64>(), rows.len() as u64);
         report.lost.iter().map(|loss| loss.rows).sum::<u64>()
     };
-    assert!(lost_by(IndexKind::Btree) > 0);
-    assert_eq!(lost_by(IndexKind::Both), 0);
+    assert!(lost_by(PageIndexKind::Btree) > 0);
+    assert_eq!(lost_by(PageIndexKind::Both), 0);
 }
 
 #[test]
@@ -221,7 +223,7 @@ fn tables_that_only_the_log_knows_are_saved_under_their_numbers() {
 
 #[test]
 fn a_damaged_manifest_loses_no_row() {
-    let (disk, rows, _) = one_file(IndexKind::Btree);
+    let (disk, rows, _) = one_file(PageIndexKind::Btree);
     let entries = disk.list(Path::new(DAMAGED)).expect("the disk works");
     let manifest = entries.iter().find(|entry| entry.name.starts_with("MANIFEST-")).expect("there is one");
     let manifest = Path::new(DAMAGED).join(&manifest.name);
@@ -237,10 +239,10 @@ fn a_damaged_manifest_loses_no_row() {
 
 #[test]
 fn nothing_is_written_where_something_is() {
-    let (disk, _, _) = one_file(IndexKind::Btree);
+    let (disk, _, _) = one_file(PageIndexKind::Btree);
     disk.create_dir(Path::new(NEW)).expect("the disk works");
     disk.open(&Path::new(NEW).join("mine"), Access::Create).expect("the disk works");
-    let run = |from: &str| larch::repair_on(&machine(&disk), Path::new(from), Path::new(NEW), &mut |_| {});
+    let run = |from: &str| larch::repair::repair_on(&machine(&disk), Path::new(from), Path::new(NEW), &mut |_| {});
     let error = run(DAMAGED).expect_err("it is not empty");
     assert!(matches!(&error, Error::RepairTarget(_)) && error.to_string().contains("not there yet"), "{error}");
     disk.remove(&Path::new(NEW).join("mine")).expect("the disk works");

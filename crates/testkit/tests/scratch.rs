@@ -1,6 +1,7 @@
 //! Work on a database in a store writes what it reads again on this machine, and leaves nothing there.
 
-use larch::{Database, Machine, Readable as _};
+use larch::machine::Machine;
+use larch::{Database, Readable as _};
 use objects::{Local, StoreDisk};
 use os::Disk;
 use os::io::StoreReads;
@@ -50,7 +51,7 @@ fn key(i: u32) -> [u8; 4] {
     i.wrapping_mul(0x9e37_79b1).to_be_bytes()
 }
 
-fn import(db: &Database) -> larch::Result<larch::ImportReport> {
+fn import(db: &Database) -> larch::Result<larch::bulk::ImportReport> {
     let table = db.table("t")?;
     let mut import = table.import()?;
     for i in 0..ROWS {
@@ -74,7 +75,9 @@ fn the_sorted_runs_of_an_import_into_a_store_stay_on_this_machine() {
     assert!(world.scratch_entries() == 1, "there is a directory as long as the database is open");
     let table = db.table("t").expect("it is there");
     assert_eq!(table.iter().count(), ROWS as usize);
-    table.create_index("i", "", &larch::IndexOptions::default(), &mut |_| {}).expect_err("there is no extractor");
+    table
+        .create_index("i", "", &larch::index::IndexOptions::default(), &mut |_| {})
+        .expect_err("there is no extractor");
     drop((table, db));
     assert_eq!(world.scratch_entries(), 0, "nothing is left");
 }

@@ -1,6 +1,8 @@
 //! Tables that see files in part: what a removed range leaves, and tables that share files.
 
-use larch::{Database, Error, LevelOptions, Readable, Result, Table, TableOptions, TableStats};
+use larch::options::LevelOptions;
+use larch::stats::TableStats;
+use larch::{Database, Error, Readable, Result, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};

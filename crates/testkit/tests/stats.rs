@@ -3,10 +3,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 
-use larch::{
-    Compression, Database, IndexKind, Key, LevelOptions, Metric, PageKind, Reader, Reason, Resolution, Snapshot, Table,
-    TableOptions,
-};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::stats::{Metric, PageKind, Reason, Resolution};
+use larch::{Compression, Database, Key, Reader, Snapshot, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -209,7 +208,7 @@ fn what_is_said_of_a_range_is_what_a_scan_finds() {
 }
 
 /// Ten files that do not overlap, of 2,000 rows each, of small pages.
-fn ten_files(index: IndexKind) -> (Arc<SimDisk>, Database, Table) {
+fn ten_files(index: PageIndexKind) -> (Arc<SimDisk>, Database, Table) {
     let disk = SimDisk::new(1);
     let levels = LevelOptions { level0_files: 100, slow_files: 200, ..LevelOptions::default() };
     let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).levels(levels);
@@ -255,7 +254,7 @@ fn asked(db: &Database, ask: impl FnOnce()) -> (u64, u64) {
 
 #[test]
 fn a_count_over_ten_files_reads_two_ways_down_a_file_and_is_right_to_two_pages() {
-    for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
+    for index in [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both] {
         let (_disk, db, table) = ten_files(index);
         let stats = table.stats().expect("it is there");
         let (height, page_rows) = (u64::from(stats.index_height), stats.rows.div_ceil(stats.data_pages) + 2);
@@ -290,7 +289,7 @@ fn a_count_over_ten_files_reads_two_ways_down_a_file_and_is_right_to_two_pages()
 
 #[test]
 fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
-    let (_disk, db, table) = ten_files(IndexKind::Btree);
+    let (_disk, db, table) = ten_files(PageIndexKind::Btree);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
     for _ in 0..200 {
         let (a, b) = (rng.random_range(0..10 * FILE_ROWS), rng.random_range(0..10 * FILE_ROWS));
@@ -317,7 +316,7 @@ fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
 
 #[test]
 fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_as_many() {
-    let (_disk, db, table) = ten_files(IndexKind::Btree);
+    let (_disk, db, table) = ten_files(PageIndexKind::Btree);
     let rows = u64::from(10 * FILE_ROWS);
     for i in 0..5 {
         // One row anew, one that was not there, one less.
@@ -346,7 +345,7 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
 
 #[test]
 fn what_is_erased_in_one_go_in_memory_is_not_counted_in_files() {
-    let (_disk, _db, table) = ten_files(IndexKind::Btree);
+    let (_disk, _db, table) = ten_files(PageIndexKind::Btree);
     table.remove_range(key(1_000)..key(15_000)).expect("the disk works");
     let estimate = table.count(..).expect("the disk works");
     assert!(estimate.contains(6_000) && estimate.width() < 100, "{estimate:?}");
@@ -359,7 +358,7 @@ fn what_is_erased_in_one_go_in_memory_is_not_counted_in_files() {
 
 #[test]
 fn parts_of_a_split_are_even_and_are_read_in_threads() {
-    let (_disk, db, table) = ten_files(IndexKind::Both);
+    let (_disk, db, table) = ten_files(PageIndexKind::Both);
     // Every third row again, in files and in memory: the parts are by bytes stored.
     for i in (0..10 * FILE_ROWS).step_by(3) {
         table.insert(key(i), [b'w'; 50]).expect("the disk works");
@@ -405,7 +404,7 @@ fn parts_of_a_split_are_even_and_are_read_in_threads() {
 
 #[test]
 fn a_sample_is_spread_over_all_rows() {
-    let (_disk, db, table) = ten_files(IndexKind::Btree);
+    let (_disk, db, table) = ten_files(PageIndexKind::Btree);
     for i in 0..100 {
         table.insert([&key(i * 200)[..], b"+"].concat(), "in memory").expect("the disk works");
     }

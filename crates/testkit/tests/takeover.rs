@@ -2,7 +2,9 @@
 //! what it is asked, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which
 //! commits could be lost or mixed.
 
-use larch::{Builder, CompactionWorker, Database, Durability, Follow, LevelOptions};
+use larch::options::LevelOptions;
+use larch::worker::CompactionWorker;
+use larch::{Builder, Database, Durability, Follow};
 use objects::KEPT;
 use os::Machine;
 use os::io::StoreReads;

@@ -4,7 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
 
 use kit::Scratch;
-use larch::{Database, Durability, IndexKind, LevelOptions, Readable, Result, Table, TableOptions, Version};
+use larch::options::{LevelOptions, PageIndexKind};
+use larch::{Database, Durability, Readable, Result, Table, TableOptions, Version};
 use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::ops::Bound;
 use std::thread;
@@ -210,7 +211,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
     let db = &open(&directory, 1 << 20);
     let table = &db.table_with("t", options()).unwrap();
     let working = &AtomicBool::new(true);
-    let kinds = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
+    let kinds = [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both];
     thread::scope(|scope| {
         scope.spawn(move || {
             let _stop = Stop(working);
@@ -252,7 +253,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
         table.compact().unwrap();
         let stats = table.stats().unwrap();
         let has = (stats.btree_bytes > 0, stats.flat_bytes > 0);
-        assert_eq!(has, (index != IndexKind::Flat, index != IndexKind::Btree), "{index:?}");
+        assert_eq!(has, (index != PageIndexKind::Flat, index != PageIndexKind::Btree), "{index:?}");
         assert_eq!(table.iter().count(), 2000);
         let report = db.check(&mut |_| {}).unwrap();
         assert!(report.problems.is_empty(), "{}", report.problems[0]);

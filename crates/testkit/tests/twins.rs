@@ -1,6 +1,6 @@
 //! Trees and flat indexes of the same files give the same answers. More seeds: `cargo x sim`.
 
-use larch::PageKind;
+use larch::stats::PageKind;
 use testkit::options::TinyOptions;
 use testkit::touched::Touched;
 use testkit::twins::read_both_ways;

@@ -1,7 +1,8 @@
 //! Values as `bytes::Bytes`, which need the feature `bytes` of the engine.
 
 use bytes::Bytes;
-use larch::{Database, Machine};
+use larch::Database;
+use larch::machine::Machine;
 
 #[test]
 fn a_value_becomes_bytes_without_a_copy_and_outlives_its_database() {

@@ -11,7 +11,7 @@ fn a_tiny_experiment_misses_no_page_after_a_precharge() {
     let shape: Shape = ground.known("data of rows").expect("it was built");
     assert_eq!(shape.levels[0], (0, 2), "two files lie over the others");
     let of = |way, rows| -> Measured {
-        let side = Side { index: IndexKind::Btree, way };
+        let side = Side { index: PageIndexKind::Btree, way };
         ground.known(&cell_name(0, size.delays[1], rows, side)).expect("it was measured")
     };
     let [alone, ahead, charged] = WAYS.map(|way| of(way, 1000));

@@ -3,7 +3,8 @@
 use harness::report::Pair;
 use harness::report::text::{bytes, grouped};
 use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Workload};
-use larch::{Builder, Database, Error, LevelOptions};
+use larch::options::LevelOptions;
+use larch::{Builder, Database, Error};
 use os::sync::atomic::{AtomicBool, Ordering};
 use std::path::Path;
 

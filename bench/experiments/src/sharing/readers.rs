@@ -8,7 +8,8 @@
 use super::data::{Data, TABLE, broken};
 use harness::directory::bytes_text;
 use harness::{Blocking, Change, Clock, Counter, Failure, Outcome, Reply, Request, Session, Setting, Store, StoreUse};
-use larch::{Admit, Database, Table};
+use larch::stats::Admit;
+use larch::{Database, Table};
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -6,7 +6,9 @@ use crate::digits::count;
 use crate::rows::{random, sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;
-use larch::{Database, Durability, FilterKind, Filters, LevelOptions, PageKind, Table, TableOptions};
+use larch::options::{FilterKind, Filters, LevelOptions};
+use larch::stats::PageKind;
+use larch::{Database, Durability, Table, TableOptions};
 use std::path::{Path, PathBuf};
 
 /// Files of level 0.
@@ -85,7 +87,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let (database, table) = open(&directories[0], 1 << 20)?;
     let (stats, without) = (table.stats()?, open(&directories[1], 1 << 20)?.1.stats()?);
     drop((database, table));
-    let shape = |stats: &larch::TableStats| -> Vec<(usize, u64)> {
+    let shape = |stats: &larch::stats::TableStats| -> Vec<(usize, u64)> {
         stats.levels.iter().map(|level| (level.level, level.rows)).collect()
     };
     if shape(&stats) != shape(&without) || stats.levels.len() < 3 || without.filter_bytes != 0 {

@@ -7,7 +7,8 @@ use crate::rows::{sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;
 use kit::median;
-use larch::{Database, Durability, LevelOptions, Table};
+use larch::options::LevelOptions;
+use larch::{Database, Durability, Table};
 use std::time::Instant;
 
 const MOST_COMPACTION: f64 = 1.5;

@@ -11,7 +11,7 @@ use kit::median;
 use os::Machine;
 use os::sync::Arc;
 use pages::{PageCache, retry};
-use sst::{BuildOptions, IndexKind, Sst, Version};
+use sst::{BuildOptions, PageIndexKind, Sst, Version};
 use std::time::Instant;
 
 struct CachedFile {
@@ -23,7 +23,7 @@ struct CachedFile {
 /// Bytes read for a get decide; the time stands beside them.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(3_000_000);
-    let options = BuildOptions { index: IndexKind::Both, ..BuildOptions::default() };
+    let options = BuildOptions { index: PageIndexKind::Both, ..BuildOptions::default() };
     let lone =
         Lone::build(scratch, "file.sst", options, (0..rows).map(|number| (sequential_key(number), value(number))))?;
     let tree = lone.main();

@@ -2,7 +2,8 @@
 
 use super::broken;
 use harness::Failure;
-use larch::{IndexKeys, IndexOptions, Table};
+use larch::Table;
+use larch::index::{IndexKeys, IndexOptions};
 
 /// The name of the index, and its declaration.
 const NAME: &str = "by_end_of_value";

@@ -21,10 +21,9 @@ use harness::{
     Checked, Clock, Commits, Counter, Failure, KeyValue, Opening, Options, Records, Rows, Scheme, Session, Setting,
     Store, StoreUse, Strings, Table, Target, Transactions,
 };
-use larch::{
-    Builder, Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LevelOptions, LogError,
-    PageKind, Reason, Release, TableOptions,
-};
+use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind, Release};
+use larch::stats::{PageKind, Reason};
+use larch::{Builder, Compression, Database, Durability, Error, LogError, TableOptions};
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -183,7 +182,7 @@ struct TableForm {
     node_bytes: Option<u32>,
     groups: Option<usize>,
     compression: Option<Compression>,
-    index: Option<IndexKind>,
+    index: Option<PageIndexKind>,
     filters: Option<Filters>,
 }
 
@@ -214,9 +213,9 @@ impl TableForm {
             "index",
             &[
                 ("", None),
-                ("btree", Some(IndexKind::Btree)),
-                ("flat", Some(IndexKind::Flat)),
-                ("both", Some(IndexKind::Both)),
+                ("btree", Some(PageIndexKind::Btree)),
+                ("flat", Some(PageIndexKind::Flat)),
+                ("both", Some(PageIndexKind::Both)),
             ],
         )?;
         let filters = match options.text("filters") {
@@ -280,11 +279,11 @@ impl TableForm {
     }
 }
 
-fn index_name(index: IndexKind) -> &'static str {
+fn index_name(index: PageIndexKind) -> &'static str {
     match index {
-        IndexKind::Btree => "btree",
-        IndexKind::Flat => "flat",
-        IndexKind::Both => "both",
+        PageIndexKind::Btree => "btree",
+        PageIndexKind::Flat => "flat",
+        PageIndexKind::Both => "both",
     }
 }
 

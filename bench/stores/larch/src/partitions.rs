@@ -19,7 +19,8 @@ use harness::{
     Clock, Counter, Failure, Opening, Order, Outcome, PartitionRequest, PartitionRows, Reply, Request, Session,
     Setting, Store, StoreUse, Strings, Target,
 };
-use larch::{Admit, Database, Durability, Error, Table};
+use larch::stats::Admit;
+use larch::{Database, Durability, Error, Table};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 

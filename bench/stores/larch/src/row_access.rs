@@ -14,7 +14,10 @@ use ::row_access::database::{JOBS_TABLE, index_of};
 use ::row_access::{Access, Counted, Job, Loader, Opening, ReadWay, Scheme, Seen, Session, Statement, TableForm};
 use harness::directory::bytes_text;
 use harness::{Failure, Setting, Target};
-use larch::{Database, Direction, Durability, Expected, Index, IndexOptions, RangeBy, Readable, Table, Transaction};
+use larch::index::{IndexOptions, RangeBy};
+use larch::rows::Direction;
+use larch::transaction::Expected;
+use larch::{Database, Durability, Index, Readable, Table, Transaction};
 use rows::{DecodeTuple, Decoder, Extractor, Tuple};
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -355,7 +358,7 @@ struct OneByOne {
 impl Session for OneByOne {
     fn access(&mut self, statement: Statement, first: i64, last: i64) -> Result<Seen, Failure> {
         assert_eq!(statement, Statement::Read, "it reads only");
-        let of_entry = |entry: larch::Result<larch::IndexEntry>| self.table.get(entry?.row_key());
+        let of_entry = |entry: larch::Result<larch::index::IndexEntry>| self.table.get(entry?.row_key());
         seen_in_rows(self.index.entries(keys(first, last)).filter_map(|entry| of_entry(entry).transpose()))
     }
 }

@@ -15,7 +15,9 @@ use ::tpcc::encoding::{self, CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER};
 use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
 use harness::directory::bytes_text;
 use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
-use larch::{Database, Durability, Index, IndexOptions, LevelOptions, Selection, TableOptions};
+use larch::index::IndexOptions;
+use larch::options::LevelOptions;
+use larch::{Database, Durability, Index, Selection, TableOptions};
 use rows::Extractor;
 use std::sync::{Mutex, PoisonError};
 

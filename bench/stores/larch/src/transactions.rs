@@ -3,7 +3,8 @@
 use super::broken;
 use harness::transactions::{missing, number};
 use harness::{Checked, Commits, Ended, Failure, Transactions};
-use larch::{Commit, Database, Error, Isolation, Readable as _, Table, TransactionOptions};
+use larch::transaction::{Isolation, TransactionOptions};
+use larch::{Commit, Database, Error, Readable as _, Table};
 use std::collections::VecDeque;
 use std::hint::black_box;
 

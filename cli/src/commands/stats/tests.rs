@@ -1,7 +1,7 @@
 //! What is said of a table.
 
 use super::*;
-use larch::GroupStats;
+use larch::stats::GroupStats;
 
 fn printed(stats: &TableStats) -> String {
     let mut text = String::new();

@@ -2,7 +2,8 @@
 
 use crate::cluster::{Cluster, answer, larch};
 use kit::Scratch;
-use larch::{Database, PageKind, TableOptions};
+use larch::stats::PageKind;
+use larch::{Database, TableOptions};
 use os::sync::atomic::{AtomicBool, Ordering};
 use rows::Tuple;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,8 @@
 
 use crate::session::Session;
 use kit::Scratch;
-use larch::{Database, PageKind, Table, TableOptions};
+use larch::stats::PageKind;
+use larch::{Database, Table, TableOptions};
 use rows::Tuple;
 
 const ROWS: u32 = 20_000;

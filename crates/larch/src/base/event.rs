@@ -71,7 +71,7 @@ pub enum Event {
         /// How long it took.
         time: Duration,
     },
-    /// A [worker](crate::CompactionWorker) could not do a compaction. The database does it itself.
+    /// A [worker](crate::worker::CompactionWorker) could not do a compaction. The database does it itself.
     WorkerFailed {
         /// Name of the table.
         table: String,

@@ -8,7 +8,7 @@ use super::parts::MAX_GROUPS;
 use super::release::{Format, Release};
 use sst::format::features::Unreadable;
 use sst::format::varint;
-use sst::{BuildOptions, Compression, FilterKind, IndexKind};
+use sst::{BuildOptions, Compression, FilterKind, PageIndexKind};
 use std::fmt;
 
 /// When a commit returns. [`Batch::submit`](crate::Batch::submit) returns before it is durable, whatever is chosen
@@ -239,7 +239,7 @@ pub struct TableOptions {
     /// Target size of an index node in bytes, 256 to 256 KiB. Default 16 KiB.
     pub node_bytes: u32,
     /// Which kind of index files get.
-    pub index: IndexKind,
+    pub index: PageIndexKind,
     /// Whether pages are compressed: LZ4 costs little, zstd makes files smaller and reads of pages that are not in
     /// memory slower. Index nodes and filters never are. Pages in memory take the same, whatever they take in files.
     pub compression: Compression,
@@ -267,7 +267,7 @@ impl Default for TableOptions {
         Self {
             page_bytes: 16 << 10,
             node_bytes: 16 << 10,
-            index: IndexKind::Btree,
+            index: PageIndexKind::Btree,
             compression: Compression::None,
             metadata: Vec::new(),
             groups: Vec::new(),
@@ -359,9 +359,9 @@ impl TableOptions {
     /// ```
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let index = match self.index {
-            IndexKind::Btree => 0,
-            IndexKind::Flat => 1,
-            IndexKind::Both => 2,
+            PageIndexKind::Btree => 0,
+            PageIndexKind::Flat => 1,
+            PageIndexKind::Both => 2,
         };
         let compression = match self.compression {
             Compression::None => 0,
@@ -395,9 +395,9 @@ impl TableOptions {
         let [filters, prefix_bytes] = take_numbers(bytes).ok_or_else(malformed)?;
         let newer = |what: &str, number: u64| Unreadable::Newer(format!("{what} {number}"));
         let index = match index {
-            0 => IndexKind::Btree,
-            1 => IndexKind::Flat,
-            2 => IndexKind::Both,
+            0 => PageIndexKind::Btree,
+            1 => PageIndexKind::Flat,
+            2 => PageIndexKind::Both,
             _ => return Err(newer("index", index)),
         };
         let compression = match compression {

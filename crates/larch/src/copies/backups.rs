@@ -27,7 +27,7 @@ use std::time::Duration;
 /// let first = db.backup(&kept)?;
 /// db.table("fruit")?.insert("apple", "green")?;
 /// db.backup(&kept)?;
-/// let backups = larch::Backups::at(&kept);
+/// let backups = larch::backup::Backups::at(&kept);
 /// assert_eq!(backups.list()?.len(), 2);
 /// assert!(backups.verify(&mut |_, _| {})?.problems.is_empty());
 /// backups.restore(Some(first.number), &there, &mut |_, _| {})?;

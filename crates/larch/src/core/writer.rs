@@ -7,10 +7,10 @@
 use crate::base::ops::{BatchOps, Op};
 use crate::base::record::{EmptyLog, KnownEnd, LogError, LogFile, Previous};
 use crate::base::table::TableId;
+use crate::conflicts::signature::{LatestKeys, Signature};
 use crate::log::{LogWriter, SyncPoint};
 use crate::memtable::set::MemSet;
 use crate::memtable::{Memtable, Rows};
-use crate::transaction::signature::{LatestKeys, Signature};
 use os::Machine;
 use os::sync::Arc;
 use sst::{RowKind, Version};

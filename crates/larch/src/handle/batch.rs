@@ -125,7 +125,7 @@ impl Batch {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
-    /// use larch::Expected;
+    /// use larch::transaction::Expected;
     ///
     /// fruit.insert("apple", "green")?;
     /// let mut batch = db.batch();

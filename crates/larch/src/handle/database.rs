@@ -97,7 +97,7 @@ impl Builder {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
-    /// let pool = larch::ThreadPool::new(2);
+    /// let pool = larch::machine::ThreadPool::new(2);
     /// let db = larch::Database::builder(&directory).thread_pool(&pool).open()?;
     /// db.table("fruit")?.insert("apple", "red")?;
     /// db.close()?;
@@ -364,7 +364,7 @@ impl Builder {
     /// * [`Error::BadOptions`] if an option cannot be used. The message says which.
     /// * [`Error::NoThreads`] if the system refuses a thread for background work. Nothing was created.
     /// * [`Error::Log`] if the log or the manifest is damaged, or was written by a newer release.
-    ///   [`repair`](crate::repair()) saves what it can from a damaged database.
+    ///   [`repair`](crate::repair::repair()) saves what it can from a damaged database.
     /// * [`Error::Page`] if the disk fails or is full.
     pub fn open(self) -> Result<Database> {
         let mut machine = self.machine.unwrap_or_else(Machine::real);
@@ -394,7 +394,7 @@ impl Builder {
     ///
     /// let db = larch::Database::open(&here)?;
     /// let fruit = db.table("fruit")?;
-    /// let report = fruit.ingest(&[&shard], larch::IngestOptions::default())?;
+    /// let report = fruit.ingest(&[&shard], larch::bulk::IngestOptions::default())?;
     /// assert_eq!(report.rows, 1000);
     /// assert_eq!(fruit.iter().count(), 1000);
     /// # Ok(())

@@ -231,7 +231,7 @@ impl<V: Content> Reader<'_, V> {
     /// fruit.insert("apple", "red")?;
     /// db.flush()?;
     /// let explanation = fruit.explain_get("apple")?;
-    /// assert_eq!(explanation.answer, larch::Explained::Found { value_bytes: 3 });
+    /// assert_eq!(explanation.answer, larch::explain::Explained::Found { value_bytes: 3 });
     /// assert_eq!(explanation.files.len(), 1);
     /// println!("{explanation}");
     /// # Ok(())

@@ -1,6 +1,6 @@
 //! Lets other tasks of an executor run. It does not know what the task waits for.
 
-use crate::transaction::reserved::LONGEST_WAIT;
+use crate::conflicts::reserved::LONGEST_WAIT;
 use os::Clock;
 use std::future::poll_fn;
 use std::task::Poll;

@@ -32,7 +32,8 @@ impl Table {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
-    /// use larch::{Database, IndexKeys, IndexOptions};
+    /// use larch::Database;
+    /// use larch::index::{IndexKeys, IndexOptions};
     ///
     /// /// Makes one key of the first letter of the value.
     /// struct Initial;

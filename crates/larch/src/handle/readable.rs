@@ -10,7 +10,7 @@ use crate::indexes::read::{Entries, RangeBy, ScanBy};
 use crate::read::{Cursor, Range, Reader, Scan, Tried};
 use crate::view::precharge::Prefetched;
 use crate::view::value::{Key, Parts, Value};
-use sst::Limits;
+use sst::AtMost;
 
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
@@ -193,7 +193,7 @@ pub trait Readable: Sync {
     ///
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
     /// [`Reader::prefetch`].
-    fn prefetch(&self, table: &Table, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched>
+    fn prefetch(&self, table: &Table, range: impl IntoKeyRange, limits: AtMost) -> Result<Prefetched>
     where
         Self: Sized,
     {

@@ -1,11 +1,11 @@
-//! Statistics of a table, as its users ask for them. `stats/` does the work.
+//! Statistics of a table, as its users ask for them. `sizes/` does the work.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
 use crate::read::{Content, Reader};
-use crate::stats::shape::Resolution;
-use crate::stats::types::RangeStats;
-use crate::stats::{estimate, exact, shape};
+use crate::sizes::shape::Resolution;
+use crate::sizes::types::RangeStats;
+use crate::sizes::{estimate, exact, shape};
 use crate::view::point::PointRead;
 use crate::view::value::Key;
 use crate::view::{TableView, ahead};
@@ -156,7 +156,7 @@ impl<V: Content> Reader<'_, V> {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
-    /// use larch::{Metric, Resolution};
+    /// use larch::stats::{Metric, Resolution};
     ///
     /// for number in 0..1000_u32 {
     ///     fruit.insert(number.to_be_bytes(), b"ripe")?;

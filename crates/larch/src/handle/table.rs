@@ -94,7 +94,7 @@ impl Table {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
-    /// use larch::{Admit, PageKind};
+    /// use larch::stats::{Admit, PageKind};
     ///
     /// let mut batch = db.batch();
     /// for number in 0..1000 {
@@ -298,7 +298,7 @@ impl Table {
     ///     files.finish(&mut |_, _| {})?;
     /// }
     /// let fruit = larch::Database::open(&here)?.table("fruit")?;
-    /// fruit.ingest(&[&north, &south], larch::IngestOptions::default())?;
+    /// fruit.ingest(&[&north, &south], larch::bulk::IngestOptions::default())?;
     /// assert_eq!(fruit.get("fig")?.as_deref(), Some(south.as_os_str().as_encoded_bytes()));
     /// # Ok(())
     /// # }

@@ -5,11 +5,11 @@ use super::attempts::{self, transact};
 use super::database::Database;
 use super::transaction::{Transaction, TransactionOptions};
 use crate::base::error::{Error, Result};
-use crate::transaction::recent::Tables;
-use crate::transaction::reserved::Reservation;
+use crate::conflicts::recent::Tables;
+use crate::conflicts::reserved::Reservation;
 
 impl Database {
-    /// Begins a transaction, which is [serializable](crate::Isolation::Serializable). It costs what a
+    /// Begins a transaction, which is [serializable](crate::transaction::Isolation::Serializable). It costs what a
     /// [snapshot](Database::snapshot) costs.
     ///
     /// ```

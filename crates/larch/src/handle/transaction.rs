@@ -1,4 +1,4 @@
-//! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `transaction/` says
+//! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `conflicts/` says
 //! what they mean.
 
 use super::commit::Commit;
@@ -15,6 +15,8 @@ use crate::base::ops::{BatchOps, Op};
 use crate::base::options::Durability;
 use crate::base::table::{TableId, TableInfo};
 use crate::base::{bounds, parts};
+use crate::conflicts::recent::{Running, Tables};
+use crate::conflicts::reserved::Reservation;
 use crate::core::Core;
 use crate::core::handle::DatabaseHandle;
 use crate::core::registry::{LiveIndex, TableIndexes};
@@ -22,8 +24,6 @@ use crate::core::snapshots::PinnedVersion;
 use crate::indexes::maintain::{Filled, IndexedWrites};
 use crate::read::Reader;
 use crate::read::work::Work;
-use crate::transaction::recent::{Running, Tables};
-use crate::transaction::reserved::Reservation;
 use crate::view::own_writes::WriteMark;
 use crate::view::value::{Parts, Value};
 use crate::write::indexed::Indexed;

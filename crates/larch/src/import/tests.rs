@@ -1,6 +1,7 @@
 //! Rows that are given several times.
 
-use crate::{Database, FilterKind, Filters, LevelOptions, TableOptions};
+use crate::options::{FilterKind, Filters, LevelOptions};
+use crate::{Database, TableOptions};
 use os::Machine;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;

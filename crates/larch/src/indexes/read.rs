@@ -368,7 +368,8 @@ impl RangeBy {
     /// goes on after it.
     ///
     /// ```
-    /// # use larch::{Database, IndexKeys, IndexOptions};
+    /// # use larch::Database;
+    /// # use larch::index::{IndexKeys, IndexOptions};
     /// # struct FirstByte;
     /// # impl IndexKeys for FirstByte {
     /// #     fn groups(&self) -> &[usize] { &[0] }

@@ -31,7 +31,7 @@ use std::path::Path;
 /// let mut text = Vec::new();
 /// for file in std::fs::read_dir(&directory)?.flatten() {
 ///     if file.path().extension().is_some_and(|extension| extension == "sst") {
-///         larch::dump(file.path(), larch::DumpDetail::Rows, &mut text)?;
+///         larch::check::dump(file.path(), larch::check::DumpDetail::Rows, &mut text)?;
 ///     }
 /// }
 /// assert!(String::from_utf8_lossy(&text).contains("apple"));

@@ -564,7 +564,7 @@ mod tests {
         let groups = vec!["hot".to_owned(), "b.2".to_owned()];
         let filters = crate::base::options::Filters { upper: sst::FilterKind::None, deepest: sst::FilterKind::Bits12 };
         let altered = TableOptions {
-            index: sst::IndexKind::Both,
+            index: sst::PageIndexKind::Both,
             groups,
             filters,
             filter_prefix_bytes: 300,

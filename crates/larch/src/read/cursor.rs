@@ -33,7 +33,7 @@ use std::ops::Bound;
 /// row. The row at which it stands is lent, not copied.
 ///
 /// `V` is [`Value`] in a cursor over a [`Table`](crate::Table), and [`Parts`] in one over a
-/// [`Selection`](crate::Selection), which is called [`PartCursor`](crate::PartCursor).
+/// [`Selection`](crate::Selection), which is called [`PartCursor`](crate::rows::PartCursor).
 ///
 /// A cursor is at the start, at a row, or at the end, and begins at the start. Each move says whether it came to a row.
 /// If not, the cursor is at the end after a move forward, and at the start after a move backward. From the end,
@@ -340,9 +340,9 @@ impl<V: Content> Cursor<V> {
     /// fruit.insert("apple", "red")?;
     /// let mut cursor = fruit.cursor();
     /// let is_at_row = match cursor.try_next()? {
-    ///     larch::Tried::Ready(is_at_row) => is_at_row,
+    ///     larch::rows::Tried::Ready(is_at_row) => is_at_row,
     ///     // Another thread could wait in place of this one.
-    ///     larch::Tried::WouldFault => cursor.next()?,
+    ///     larch::rows::Tried::WouldFault => cursor.next()?,
     /// };
     /// assert!(is_at_row);
     /// # Ok(())

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 /// Rows of a key range in order, as of one version: a double-ended iterator over `Result<(Key, V)>`.
 ///
 /// `V` is [`Value`] in a range of a [`Table`](crate::Table), and [`Parts`](crate::Parts) in one of a
-/// [`Selection`](crate::Selection), which is called [`PartRange`](crate::PartRange). After an error the range has
+/// [`Selection`](crate::Selection), which is called [`PartRange`](crate::rows::PartRange). After an error the range has
 /// failed: it answers every call with this error. What a range keeps while it lives is described at
 /// [`Table::range`](crate::Reader::range).
 #[must_use = "a range reads nothing until it is iterated"]
@@ -213,9 +213,9 @@ impl<V: Content> Range<V> {
     /// fruit.insert("apple", "red")?;
     /// let mut rows = fruit.iter();
     /// let row = match rows.try_next()? {
-    ///     larch::Tried::Ready(row) => row,
+    ///     larch::rows::Tried::Ready(row) => row,
     ///     // Another thread could wait in place of this one.
-    ///     larch::Tried::WouldFault => rows.next().transpose()?,
+    ///     larch::rows::Tried::WouldFault => rows.next().transpose()?,
     /// };
     /// assert_eq!(row.expect("there is one").0[..], *b"apple");
     /// # Ok(())

@@ -12,9 +12,9 @@ use super::work::Work;
 use super::{Tried, multi};
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
+use crate::conflicts::read_set::ReadSet;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
-use crate::transaction::read_set::ReadSet;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
@@ -24,7 +24,7 @@ use crate::view::{TableView, precharge};
 use os::sync::{Arc, Mutex};
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::ReadPlan;
-use sst::{Direction, Limits, Version};
+use sst::{AtMost, Direction, Version};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -324,7 +324,7 @@ impl<V: Content> Reader<'_, V> {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
-    /// use larch::Tried;
+    /// use larch::rows::Tried;
     ///
     /// fruit.insert("apple", "red")?;
     /// match fruit.try_get("apple")? {
@@ -639,7 +639,7 @@ impl<V: Content> Reader<'_, V> {
     /// # let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// db.flush()?;
-    /// fruit.prefetch("a".., larch::Limits::rows(100))?;
+    /// fruit.prefetch("a".., larch::rows::AtMost::rows(100))?;
     /// assert!(fruit.try_get("apple")?.ready().is_some());
     /// # Ok(())
     /// # }
@@ -648,7 +648,7 @@ impl<V: Content> Reader<'_, V> {
     /// # Errors
     ///
     /// As [`Reader::get`].
-    pub fn prefetch(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
+    pub fn prefetch(&self, range: impl IntoKeyRange, limits: AtMost) -> Result<Prefetched> {
         self.prefetch_in(&range, limits, Direction::Forward)
     }
 
@@ -657,7 +657,7 @@ impl<V: Content> Reader<'_, V> {
     /// # Errors
     ///
     /// As [`Reader::get`].
-    pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
+    pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: AtMost) -> Result<Prefetched> {
         self.prefetch_in(&range, limits, Direction::Backward)
     }
 }
@@ -724,7 +724,7 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// Loads the pages that reading a range in `direction` will need, in the groups that are read.
-    fn prefetch_in(&self, range: &impl IntoKeyRange, limits: Limits, direction: Direction) -> Result<Prefetched> {
+    fn prefetch_in(&self, range: &impl IntoKeyRange, limits: AtMost, direction: Direction) -> Result<Prefetched> {
         let (low, high) = range.bounds();
         let groups = V::groups(&self.table, &self.wanted);
         self.look(|table| {

@@ -9,12 +9,13 @@ use crate::base::ops::BatchOps;
 use crate::base::parts;
 use crate::manifest::Edit;
 use crate::manifest::directory::fresh::FreshFiles;
+use crate::options::PageIndexKind;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
 use crate::view::value::Parts;
 use crate::write::commit;
 use crate::write::room::rotate;
-use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapshot, Table, TableOptions};
+use crate::{Database, Durability, Error, Readable, Selection, Snapshot, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Machine};
@@ -40,7 +41,7 @@ fn options(groups: &[&str]) -> TableOptions {
     TableOptions { groups: groups.iter().map(|&name| name.to_owned()).collect(), ..TableOptions::default() }
 }
 
-fn tiny_pages(index: IndexKind) -> TableOptions {
+fn tiny_pages(index: PageIndexKind) -> TableOptions {
     TableOptions { page_bytes: 256, node_bytes: 256, index, ..options(&GROUPS) }
 }
 
@@ -78,8 +79,10 @@ fn flush(table: &Table, level: u8, rows: u64) {
         let number = core.writes.new_number();
         let path = core.env.opener.path(number, core.env.epoch);
         let file = core.env.machine.disk.open(&path, Access::Create).expect("the disk works");
-        let options =
-            sst::BuildOptions { groups: groups - 1, ..options.build(sst::FilterKind::None, crate::Release::NEWEST) };
+        let options = sst::BuildOptions {
+            groups: groups - 1,
+            ..options.build(sst::FilterKind::None, crate::options::Release::NEWEST)
+        };
         (SstBuilder::new(file, path, number, options), number)
     };
     let mut edits = Vec::new();
@@ -270,7 +273,7 @@ fn check_ranges(rng: &mut StdRng, selection: &Selection, model: &Model, groups: 
 fn selections_show_what_was_written_at_every_snapshot_with_any_cache() {
     for seed in 0..4 {
         for (index, cache_bytes) in
-            [(IndexKind::Btree, 64 << 20), (IndexKind::Both, 3 * 4400), (IndexKind::Flat, 40 * 4400)]
+            [(PageIndexKind::Btree, 64 << 20), (PageIndexKind::Both, 3 * 4400), (PageIndexKind::Flat, 40 * 4400)]
         {
             println!("seed {seed}, {index:?}, cache of {cache_bytes} bytes");
             let mut rng = StdRng::seed_from_u64(seed);
@@ -299,7 +302,7 @@ fn selections_show_what_was_written_at_every_snapshot_with_any_cache() {
 fn parts_are_found_whatever_pages_are_refused() {
     let mut rng = StdRng::seed_from_u64(7);
     let db = open(&SimDisk::new(7), 8 << 20);
-    let table = db.table_with("t", tiny_pages(IndexKind::Btree)).expect("the disk works");
+    let table = db.table_with("t", tiny_pages(PageIndexKind::Btree)).expect("the disk works");
     let shown = history(&mut rng, &db, &table);
     let (_, model) = &shown[shown.len() - 1];
     let keys: Vec<Vec<u8>> = (0..80).map(|_| key(&mut rng)).collect();
@@ -333,7 +336,7 @@ fn parts_are_found_whatever_pages_are_refused() {
 #[test]
 fn a_range_goes_on_in_files_that_were_memory_when_it_began() {
     let db = open(&SimDisk::new(1), 1 << 20);
-    let table = db.table_with("t", tiny_pages(IndexKind::Btree)).expect("the disk works");
+    let table = db.table_with("t", tiny_pages(PageIndexKind::Btree)).expect("the disk works");
     for i in 0..100 {
         put(&table, format!("k{i:03}").as_bytes(), &[format!("hot {i}"), format!("warm {i}"), "cold ".repeat(i)]);
     }
@@ -661,7 +664,7 @@ fn nothing_is_read_beyond_the_far_end_of_a_range_whatever_was_erased_there() {
             let db = open(&disk, 64 << 20);
             let table = db.existing_table("whole").expect("a name").expect("it is there");
             let range = numbered(range.start)..numbered(range.end);
-            let limits = sst::Limits::NONE;
+            let limits = sst::AtMost::ALL;
             match forward {
                 true => table.prefetch(range.clone(), limits),
                 false => table.prefetch_back(range.clone(), limits),

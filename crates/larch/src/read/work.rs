@@ -3,8 +3,8 @@
 use crate::base::bounds;
 use crate::base::ops::{BatchOps, Op};
 use crate::base::table::{TableId, TableInfo};
-use crate::transaction::read_set::{OpenRead, ReadSet};
-use crate::transaction::recent::Running;
+use crate::conflicts::read_set::{OpenRead, ReadSet};
+use crate::conflicts::recent::Running;
 use crate::view::own_writes::{OwnRows, OwnWrites};
 use os::sync::{Arc, Mutex, OnceLock};
 use sst::{KeyRange, Version};

@@ -1,6 +1,7 @@
 //! What comes to memory before it is asked for: that it is what is wanted, and no more than has room.
 
-use crate::{Database, LevelOptions, Readable as _, Table, TableOptions};
+use crate::options::LevelOptions;
+use crate::{Database, Readable as _, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -130,7 +131,7 @@ fn a_compaction_of_files_that_nobody_reads_brings_nothing() {
 fn a_warm_range_is_read_without_the_disk() {
     let (_, disk) = Machine::simulated(1);
     let groups = vec!["a".to_owned(), "b".to_owned()];
-    for index in [crate::IndexKind::Btree, crate::IndexKind::Flat] {
+    for index in [crate::options::PageIndexKind::Btree, crate::options::PageIndexKind::Flat] {
         let db = open(&disk, 4 << 20);
         let name = format!("{index:?}");
         let options = TableOptions { groups: groups.clone(), index, ..options() };
@@ -296,7 +297,7 @@ fn reads_of_groups(db: &Database, table: &Table) -> u64 {
 
 #[test]
 fn pages_of_column_groups_and_pages_used_once_are_passed_on_while_there_is_room() {
-    for index in [crate::IndexKind::Btree, crate::IndexKind::Flat] {
+    for index in [crate::options::PageIndexKind::Btree, crate::options::PageIndexKind::Flat] {
         let (_, disk) = Machine::simulated(1);
         let db = open(&disk, 8 << 20);
         let groups = vec!["a".to_owned(), "b".to_owned()];

@@ -3,8 +3,9 @@
 
 use super::worker::CompactionWorker;
 use crate::base::options::{Durability, LevelOptions};
+use crate::event::Event;
 use crate::levels::offers::exchange::{Exchange, Exchanged};
-use crate::{Builder, Database, Event};
+use crate::{Builder, Database};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::{Arc, Mutex};

@@ -8,11 +8,11 @@
 use crate::base::conflict::Conflict;
 use crate::base::ops::{BatchOps, Op};
 use crate::base::table::TableId;
+use crate::conflicts::read_set::ReadSet;
+use crate::conflicts::recent::{FlushedKeys, Recent, Tables};
+use crate::conflicts::signature::{LatestKeys, Signature};
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
-use crate::transaction::read_set::ReadSet;
-use crate::transaction::recent::{FlushedKeys, Recent, Tables};
-use crate::transaction::signature::{LatestKeys, Signature};
 use crate::view::View;
 use os::sync::Arc;
 use sst::{KeyRange, Version};

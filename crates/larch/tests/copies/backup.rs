@@ -1,7 +1,8 @@
 //! Backups share files, and each of them is whole or not there.
 
 use crate::rows::{Rows, rows};
-use larch::{Backups, Cancel, Database, Error, Version};
+use larch::backup::Backups;
+use larch::{Cancel, Database, Error, Version};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::{Built, Content, ID, PATH, SeenNode, shapes, tiny};
 use crate::format::filter::FilterKind;
-use crate::format::meta::IndexKind;
+use crate::format::meta::PageIndexKind;
 use crate::format::node::{Child, NodeBuilder};
 use crate::format::validate;
 use crate::write::{BuildOptions, Compression};
@@ -24,7 +24,7 @@ fn a_dump_of_a_damaged_file_names_the_place_and_never_panics() {
         let seed = 12;
         let mut rng = StdRng::seed_from_u64(seed);
         let content = Content::random(&mut rng, 30);
-        let built = content.build(BuildOptions { index: IndexKind::Both, compression, ..tiny() });
+        let built = content.build(BuildOptions { index: PageIndexKind::Both, compression, ..tiny() });
         let whole = dumped(&built).expect("the file is whole");
         let mut failed = 0;
         for _ in 0..500 {

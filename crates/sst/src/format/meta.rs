@@ -60,7 +60,7 @@ pub const MAX_BOUND_BYTES: usize = 64;
 
 /// Which indexes a file has or gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum IndexKind {
+pub enum PageIndexKind {
     /// A tree of nodes, each a page.
     #[default]
     Btree,
@@ -70,7 +70,7 @@ pub enum IndexKind {
     Both,
 }
 
-impl IndexKind {
+impl PageIndexKind {
     /// Whether the tree is written.
     pub fn has_btree(self) -> bool {
         self != Self::Flat

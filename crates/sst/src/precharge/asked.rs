@@ -53,7 +53,7 @@ impl AskedPages {
 /// What may still be asked for in one tree of the files that are read one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Stored bytes of its pages, see [`Limits::bytes`](super::Limits::bytes).
+    /// Stored bytes of its pages, see [`AtMost::bytes`](super::AtMost::bytes).
     pub(super) bytes: u64,
     /// Memory that they may take.
     pub(super) memory_bytes: u64,

@@ -5,27 +5,27 @@ use crate::read::{Groups, Sst};
 use crate::row::Version;
 use std::ops::{Bound, Range};
 
-/// How much of a range will be read.
+/// The most of a range that will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct AtMost {
     /// Rows that are not erased.
     pub rows: u64,
     /// Stored bytes of data pages, for each tree of a file. The first page is free.
     pub bytes: u64,
 }
 
-impl Limits {
+impl AtMost {
     /// All of the range.
-    pub const NONE: Self = Self { rows: u64::MAX, bytes: u64::MAX };
+    pub const ALL: Self = Self { rows: u64::MAX, bytes: u64::MAX };
 
     /// This many rows.
     pub fn rows(rows: u64) -> Self {
-        Self { rows, ..Self::NONE }
+        Self { rows, ..Self::ALL }
     }
 
     /// This many bytes.
     pub fn bytes(bytes: u64) -> Self {
-        Self { bytes, ..Self::NONE }
+        Self { bytes, ..Self::ALL }
     }
 }
 
@@ -41,7 +41,7 @@ pub struct ReadPlan<'k> {
     /// Which end it starts from.
     pub direction: Direction,
     /// When it stops.
-    pub limits: Limits,
+    pub limits: AtMost,
     /// Column groups whose parts it reads.
     pub groups: Groups,
     /// Version it reads at.
@@ -57,7 +57,7 @@ impl ReadPlan<'_> {
         high: Bound::Unbounded,
         rows: 0..u64::MAX,
         direction: Direction::Forward,
-        limits: Limits::NONE,
+        limits: AtMost::ALL,
         groups: Groups::MAIN,
         at: Version::MAX,
         values: true,

@@ -11,7 +11,7 @@ mod touch;
 use super::*;
 use crate::KeyRange;
 use crate::fixture::{Built, Content, tiny};
-use crate::format::meta::IndexKind;
+use crate::format::meta::PageIndexKind;
 use crate::read::Groups;
 use crate::row::{RowKind, Version};
 use crate::write::BuildOptions;
@@ -45,7 +45,7 @@ fn shapes() -> Vec<(BuildOptions, u8)> {
     let shape = |max_page_rows: usize, max_node_children: usize| BuildOptions {
         page_bytes: 4096,
         node_bytes: 4096,
-        index: IndexKind::Both,
+        index: PageIndexKind::Both,
         max_page_rows,
         max_node_children,
         ..tiny()
@@ -152,7 +152,7 @@ fn every_range_of_row_ids_asks_for_its_pages() {
                         let wanted = ReadPlan {
                             rows: start..end,
                             direction,
-                            limits: Limits::rows(limit),
+                            limits: AtMost::rows(limit),
                             groups: case.groups(),
                             ..ReadPlan::ALL
                         };
@@ -204,7 +204,7 @@ fn every_range_of_keys_asks_for_its_pages() {
                     let is_plain = !case.prefer_flat && matches!((low, high), (Bound::Included(_), Bound::Excluded(_)));
                     for n in 0..if is_plain { 9 } else { 1 } {
                         let limit = limits()[(i + k + turn + n) % 9];
-                        let limits = Limits::rows(limit);
+                        let limits = AtMost::rows(limit);
                         let wanted = ReadPlan { low, high, direction, limits, groups: case.groups(), ..ReadPlan::ALL };
                         case.check(&source, &sst, &wanted, &BTreeSet::new());
                     }
@@ -228,7 +228,7 @@ fn every_limit_of_bytes_gives_a_beginning_of_what_is_wanted() {
                         (Bound::Included(keys[9].as_slice()), Bound::Excluded(keys[60].as_slice())),
                         (Bound::Excluded(keys[30].as_slice()), Bound::Unbounded),
                     ] {
-                        let limits = Limits::bytes(limit);
+                        let limits = AtMost::bytes(limit);
                         let wanted = ReadPlan { low, high, direction, limits, groups: case.groups(), ..ReadPlan::ALL };
                         case.check(&source, &sst, &wanted, &BTreeSet::new());
                     }
@@ -252,7 +252,7 @@ fn older_versions_are_asked_for_where_they_are_read() {
                             low: Bound::Included(low.as_slice()),
                             high: Bound::Excluded(high.as_slice()),
                             direction,
-                            limits: Limits::rows(limits()[(i + k) % 9]),
+                            limits: AtMost::rows(limits()[(i + k) % 9]),
                             groups: case.groups(),
                             at: Version(at),
                             ..ReadPlan::ALL
@@ -286,7 +286,7 @@ fn what_is_in_memory_changes_what_is_asked_for_only_by_itself() {
                 high: Bound::Included(keys[a.max(b)].as_slice()),
                 rows: if round % 3 == 0 { rows / 2..rows + 3 } else { 0..u64::MAX },
                 direction: DIRECTIONS[round % 2],
-                limits: Limits::rows(limits()[rng.random_range(0..9)]),
+                limits: AtMost::rows(limits()[rng.random_range(0..9)]),
                 groups: if rng.random() { case.groups() } else { Groups::MAIN },
                 at: Version([u64::MAX, 30, 110][rng.random_range(0..3)]),
                 values: true,
@@ -324,7 +324,7 @@ fn values_outside_their_pages_come_too() {
                                 low: Bound::Included(keys[11].as_slice()),
                                 high: Bound::Included(keys[77].as_slice()),
                                 direction,
-                                limits: Limits::rows(limit),
+                                limits: AtMost::rows(limit),
                                 at: Version(at),
                                 values,
                                 groups,
@@ -367,7 +367,7 @@ fn an_empty_file_and_an_empty_range_want_nothing() {
     let (sst, source) = (built.sst(), Touch::new(&built));
     let (low, high) = (Bound::Included(&b"b"[..]), Bound::Excluded(&b"a"[..]));
     charge(&source, &sst, 0, &ReadPlan { low, high, ..ReadPlan::ALL }).expect("nothing is read");
-    charge(&source, &sst, 0, &ReadPlan { limits: Limits::rows(0), ..ReadPlan::ALL }).expect("nothing is read");
+    charge(&source, &sst, 0, &ReadPlan { limits: AtMost::rows(0), ..ReadPlan::ALL }).expect("nothing is read");
     assert!(source.asked_rows().is_empty() && source.asked_nodes().is_empty());
 }
 

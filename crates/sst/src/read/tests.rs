@@ -8,7 +8,7 @@ mod values;
 
 use super::*;
 use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
-use crate::format::meta::{IndexKind, TreeKind};
+use crate::format::meta::{PageIndexKind, TreeKind};
 use crate::row::{RowKind, Version};
 use crate::write::{BuildOptions, Compression};
 use crate::{Direction, KeyRange};
@@ -397,7 +397,7 @@ fn both_indexes_give_the_same_answers_as_each_alone() {
     let mut rng = StdRng::seed_from_u64(77);
     let mut content = Content::random(&mut rng, 50);
     content.groups = 2;
-    for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
+    for index in [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both] {
         for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
             let built = content.build(BuildOptions { index, compression, ..tiny() });
             let tree = built.meta.main.expect("it has rows");

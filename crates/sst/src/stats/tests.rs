@@ -6,7 +6,7 @@ mod truth;
 
 use super::*;
 use crate::fixture::{Built, Content, Reader, Rounds, tiny};
-use crate::format::meta::{IndexKind, TreeKind};
+use crate::format::meta::{PageIndexKind, TreeKind};
 use crate::format::validate;
 use crate::read::Sst;
 use crate::row::RowKind;
@@ -43,7 +43,7 @@ fn shapes() -> [(BuildOptions, u8); 3] {
     let shape = |max_page_rows: usize, max_node_children: usize| BuildOptions {
         page_bytes: 4096,
         node_bytes: 4096,
-        index: IndexKind::Both,
+        index: PageIndexKind::Both,
         max_page_rows,
         max_node_children,
         ..tiny()

@@ -10,7 +10,7 @@ use crate::KeyRange;
 use crate::fixture::{Content, ID, PATH, part, tiny};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterKind;
-use crate::format::meta::{IndexKind, Meta, NODE_SAMPLES, ZSTD};
+use crate::format::meta::{Meta, NODE_SAMPLES, PageIndexKind, ZSTD};
 use crate::read::{EraseCursor, RangeErase, Seek, Sst, SstCursor};
 use crate::row::{RowKind, Version};
 use crate::write::{BuildOptions, Compression};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn options(compression: Compression) -> BuildOptions {
-    BuildOptions { index: IndexKind::Both, compression, ..tiny() }
+    BuildOptions { index: PageIndexKind::Both, compression, ..tiny() }
 }
 
 /// A bit of everything a file can hold.
@@ -169,7 +169,7 @@ const SAMPLES: &str = "golden-v1-samples.sst";
 fn seventy_pages(features: u32) -> Vec<u8> {
     let options = BuildOptions { node_bytes: 16 << 10, max_node_children: 1000, max_page_rows: 1, features, ..tiny() };
     let keys = (0..70).map(|i| format!("key {i:02}"));
-    Content::of_keys(keys).build(BuildOptions { index: IndexKind::Both, ..options }).bytes()
+    Content::of_keys(keys).build(BuildOptions { index: PageIndexKind::Both, ..options }).bytes()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::KeyRange;
 use crate::dump::{DumpDetail, Escaped, dump};
 use crate::fixture::{Built, Content, Reader, tiny};
 use crate::format::filter::FilterKind;
-use crate::format::meta::IndexKind;
+use crate::format::meta::PageIndexKind;
 use crate::format::validate;
 use crate::read::{RangeErase, Row, Seek, SstCursor, StoredValue};
 use crate::row::{RowKind, Version};
@@ -91,9 +91,9 @@ fn build(case: &mut TestCase) -> Built {
     };
     options.filter_prefix_bytes = number(case, "filter-prefix").unwrap_or(0) as u16;
     options.index = match case.try_take_arg::<String>("index").expect("index takes an argument").as_deref() {
-        None | Some("btree") => IndexKind::Btree,
-        Some("flat") => IndexKind::Flat,
-        Some("both") => IndexKind::Both,
+        None | Some("btree") => PageIndexKind::Btree,
+        Some("flat") => PageIndexKind::Flat,
+        Some("both") => PageIndexKind::Both,
         Some(other) => panic!("there is no {other} index"),
     };
     case.expect_empty().expect("build takes no other argument");

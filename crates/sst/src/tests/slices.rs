@@ -5,7 +5,7 @@ use crate::format::data_page::Layout;
 use crate::format::{PageRows, validate};
 use crate::precharge::{self, AskedPages, ReadPlan, Shares};
 use crate::read::{Groups, Seek, Sst, SstCursor};
-use crate::{Direction, Limits, RowRanges, Slice, Version};
+use crate::{AtMost, Direction, RowRanges, Slice, Version};
 use os::sync::Arc;
 use pages::{Admit, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Session, Stop, retry};
 use rand::rngs::StdRng;
@@ -206,7 +206,7 @@ fn a_precharge_of_a_range_reads_nothing_of_the_pieces_before_it() {
 fn a_precharge_of_some_rows_goes_on_from_piece_to_piece() {
     for limit in [u64::MAX, 100_000, 1900] {
         pieces(|session, sst| {
-            let reads = charge(session, &sst, &ReadPlan { limits: Limits::rows(limit), ..ReadPlan::ALL });
+            let reads = charge(session, &sst, &ReadPlan { limits: AtMost::rows(limit), ..ReadPlan::ALL });
             let mut cursor = SstCursor::new(sst);
             let mut there = retry(session, || cursor.seek_first(session)).expect("nothing is damaged");
             for _ in 1..limit {

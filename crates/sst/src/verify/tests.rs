@@ -5,7 +5,7 @@ use crate::fixture::{Built, Content, ID, PATH, part, shapes, tiny};
 use crate::format::data_page::{DataPageBuilder, Layout};
 use crate::format::filter::FilterKind;
 use crate::format::group_page::GroupPageBuilder;
-use crate::format::meta::{IndexKind, KeyBounds, Tree};
+use crate::format::meta::{KeyBounds, PageIndexKind, Tree};
 use crate::format::node::{Child, IndexNode, NodeBuilder};
 use crate::format::{OutsideValue, validate};
 use crate::read::{EraseCursor, RangeErase};
@@ -132,7 +132,7 @@ fn a_check_takes_as_many_rounds_as_windows() {
 }
 
 /// A small file with a page of every kind.
-fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
+fn small(index: PageIndexKind, compression: Compression) -> (Content, Built) {
     let mut content = Content::of_keys(["a", "ab", "abc", "b", "c"]);
     let long = |len: usize| (0..len).map(|i| (i * i / 7) as u8).collect::<Vec<u8>>();
     content.rows.insert(b"d".to_vec(), vec![(9, RowKind::Put, long(130)), (4, RowKind::Put, b"older".repeat(12))]);
@@ -147,7 +147,7 @@ fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
     (content, built)
 }
 
-fn check_every_byte(index: IndexKind, compression: Compression) {
+fn check_every_byte(index: PageIndexKind, compression: Compression) {
     let (_, built) = small(index, compression);
     let report = verified(&built).expect("it is whole before it is damaged");
     let kinds = [PageKind::Data, PageKind::History, PageKind::Value, PageKind::RangeErase, PageKind::Filter];
@@ -169,38 +169,38 @@ fn check_every_byte(index: IndexKind, compression: Compression) {
 
 #[test]
 fn every_flipped_byte_of_a_plain_tree_is_noticed() {
-    check_every_byte(IndexKind::Btree, Compression::None);
+    check_every_byte(PageIndexKind::Btree, Compression::None);
 }
 
 #[test]
 fn every_flipped_byte_of_a_packed_tree_is_noticed() {
-    check_every_byte(IndexKind::Btree, Compression::Lz4);
+    check_every_byte(PageIndexKind::Btree, Compression::Lz4);
 }
 
 #[test]
 fn every_flipped_byte_of_a_tree_packed_by_zstd_is_noticed() {
-    check_every_byte(IndexKind::Btree, Compression::ZSTD);
+    check_every_byte(PageIndexKind::Btree, Compression::ZSTD);
 }
 
 #[test]
 fn every_flipped_byte_of_a_plain_list_is_noticed() {
-    check_every_byte(IndexKind::Flat, Compression::None);
+    check_every_byte(PageIndexKind::Flat, Compression::None);
 }
 
 #[test]
 fn every_flipped_byte_of_a_packed_list_is_noticed() {
-    check_every_byte(IndexKind::Flat, Compression::Lz4);
+    check_every_byte(PageIndexKind::Flat, Compression::Lz4);
 }
 
 #[test]
 fn every_flipped_byte_of_a_list_packed_by_zstd_is_noticed() {
-    check_every_byte(IndexKind::Flat, Compression::ZSTD);
+    check_every_byte(PageIndexKind::Flat, Compression::ZSTD);
 }
 
 #[test]
 fn a_flipped_byte_of_either_index_is_noticed_where_a_file_has_both() {
-    let built =
-        Content::of_keys((0..40).map(|i| format!("{i:03}"))).build(BuildOptions { index: IndexKind::Both, ..tiny() });
+    let built = Content::of_keys((0..40).map(|i| format!("{i:03}")))
+        .build(BuildOptions { index: PageIndexKind::Both, ..tiny() });
     let mut rng = StdRng::seed_from_u64(8);
     for node in built.nodes() {
         for _ in 0..20 {
@@ -219,7 +219,7 @@ fn a_read_that_meets_a_flipped_byte_fails_and_is_never_wrong() {
         let seed = 6;
         let mut rng = StdRng::seed_from_u64(seed);
         let content = Content::random(&mut rng, 40);
-        let built = content.build(BuildOptions { index: IndexKind::Both, compression, ..tiny() });
+        let built = content.build(BuildOptions { index: PageIndexKind::Both, compression, ..tiny() });
         let (mut failed, mut right) = (0, 0);
         for _ in 0..400 {
             let (byte, bit) = (rng.random_range(0..built.meta.file_bytes), rng.random_range(0..8));
@@ -264,7 +264,7 @@ fn a_read_that_meets_a_flipped_byte_fails_and_is_never_wrong() {
 
 #[test]
 fn a_cut_file_is_noticed() {
-    let (_, built) = small(IndexKind::Btree, Compression::None);
+    let (_, built) = small(PageIndexKind::Btree, Compression::None);
     let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
     for len in [0, 1, 4095, 4096, built.meta.file_bytes - 4096, built.meta.file_bytes - 1] {
         let whole = built.bytes();
@@ -278,7 +278,7 @@ fn a_cut_file_is_noticed() {
 
 #[test]
 fn a_disk_that_fails_is_not_called_corruption() {
-    let (_, built) = small(IndexKind::Btree, Compression::None);
+    let (_, built) = small(PageIndexKind::Btree, Compression::None);
     for operation in 1..20 {
         let (sst, raw) = (built.sst(), built.raw());
         built.disk.fail_operation(operation, std::io::ErrorKind::TimedOut);
@@ -334,11 +334,11 @@ fn a_footer_that_contradicts_the_file_is_noticed() {
         ("outside the bounds", &|meta| meta.bounds = KeyBounds::cut(b"ab", b"d")),
     ];
     for (expected, change) in changes {
-        let (_, built) = small(IndexKind::Btree, Compression::None);
+        let (_, built) = small(PageIndexKind::Btree, Compression::None);
         let found = complaint(&with_footer(built, change));
         assert!(found.contains(expected) || expected == "data page at offset", "{expected:?} expected: {found}");
     }
-    let (_, built) = small(IndexKind::Btree, Compression::None);
+    let (_, built) = small(PageIndexKind::Btree, Compression::None);
     let mut other = built.meta.clone();
     other.user_bytes += 1;
     let built = Built { meta: other, ..built };
@@ -480,7 +480,7 @@ fn pages_that_contradict_each_other_are_noticed() {
 fn a_list_that_contradicts_the_tree_beside_it_is_noticed() {
     let change = |wanted: usize, change: ListChange<'_>| {
         let content = Content::of_keys((0..12).map(|i| format!("key {i:02}")));
-        let options = BuildOptions { index: IndexKind::Both, max_page_rows: 2, max_node_children: 100, ..tiny() };
+        let options = BuildOptions { index: PageIndexKind::Both, max_page_rows: 2, max_node_children: 100, ..tiny() };
         let built = content.build(options);
         let list = built.nodes().into_iter().find(|node| node.kind == PageKind::Flat).expect("there is a list");
         let node = IndexNode::new(&list.page);
@@ -571,7 +571,7 @@ fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
 
 #[test]
 fn two_roots_of_one_page_are_one() {
-    let built = Content::of_keys(["a"]).build(BuildOptions { index: IndexKind::Both, ..tiny() });
+    let built = Content::of_keys(["a"]).build(BuildOptions { index: PageIndexKind::Both, ..tiny() });
     let found = complaint(&with_footer(built, |meta| {
         let flat = meta.main.as_mut().and_then(|tree| tree.flat.as_mut());
         flat.expect("it has both").address.crc += 1;

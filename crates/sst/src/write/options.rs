@@ -1,7 +1,7 @@
 //! What a caller chooses about the files that a builder writes. It knows no rows and writes nothing.
 
 use crate::format::filter::FilterKind;
-use crate::format::meta::{FEATURES, IndexKind};
+use crate::format::meta::{FEATURES, PageIndexKind};
 use os::BLOCK_BYTES;
 use pages::Compression;
 
@@ -13,7 +13,7 @@ pub struct BuildOptions {
     /// Target length of an index node in bytes, at most [`MAX_NODE_BYTES`](crate::format::MAX_NODE_BYTES).
     pub node_bytes: u32,
     /// Which indexes to write.
-    pub index: IndexKind,
+    pub index: PageIndexKind,
     /// Whether data and value pages are compressed; nodes never are. It has [a level that exists](Compression::check),
     /// and not zstd where the features lack its bit.
     pub compression: Compression,
@@ -37,7 +37,7 @@ impl Default for BuildOptions {
         Self {
             page_bytes: 16 << 10,
             node_bytes: 16 << 10,
-            index: IndexKind::Btree,
+            index: PageIndexKind::Btree,
             compression: Compression::None,
             max_node_children: usize::MAX / 4,
             max_page_rows: usize::MAX,

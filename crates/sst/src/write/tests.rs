@@ -6,7 +6,7 @@ use super::*;
 use crate::KeyRange;
 use crate::fixture::{Built, Content, ID, NullFile, PATH, shapes, tiny};
 use crate::format::data_page::Layout;
-use crate::format::meta::{IndexKind, Meta, TreeKind};
+use crate::format::meta::{Meta, PageIndexKind, TreeKind};
 use crate::format::node::{IndexNode, Totals};
 use crate::format::{PageRows, validate};
 use crate::row::{RowKind, Version};
@@ -172,7 +172,7 @@ fn a_large_value_counts_with_its_own_row() {
     for i in 0..9_u8 {
         content.rows.insert(vec![i], vec![(1, RowKind::Put, vec![i; 150 + 200 * usize::from(i % 4)])]);
     }
-    let options = crate::BuildOptions { max_page_rows: 1, index: IndexKind::Flat, ..tiny() };
+    let options = crate::BuildOptions { max_page_rows: 1, index: PageIndexKind::Flat, ..tiny() };
     let built = content.build(options);
     let list = built.nodes().pop().expect("there is a list");
     let mut expected = 0;

@@ -1,6 +1,7 @@
 //! The accounts and the records of transfers, as tables of a database. It does not know who transfers, and when.
 
-use larch::{Attempt, Builder, Database, Durability, Readable, Result, Table, Transaction, TransactionOptions};
+use larch::transaction::{Attempt, TransactionOptions};
+use larch::{Builder, Database, Durability, Readable, Result, Table, Transaction};
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;

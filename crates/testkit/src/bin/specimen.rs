@@ -1,6 +1,6 @@
 //! Writes and checks small databases of a release: `cargo x compat`.
 
-use larch::Release;
+use larch::options::Release;
 use os::Machine;
 use std::path::Path;
 use std::process::ExitCode;

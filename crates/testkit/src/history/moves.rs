@@ -2,7 +2,8 @@
 
 use super::reader::{AnyCursor, Reader};
 use crate::model::KeyRange;
-use larch::{Content, Cursor, Result, Tried};
+use larch::rows::{Content, Tried};
+use larch::{Cursor, Result};
 use rand::{Rng, RngExt};
 
 /// A row that should be seen: its key and its parts.

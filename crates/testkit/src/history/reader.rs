@@ -3,10 +3,8 @@
 
 use super::rows::parts;
 use crate::model::KeyRange;
-use larch::{
-    Cursor, Key, PartCursor, PartRange, PartScan, Parts, Range, Readable, Result, RowRef, Scan, Selection, Snapshot,
-    Table, Value, Version,
-};
+use larch::rows::{PartCursor, PartRange, PartScan, RowRef};
+use larch::{Cursor, Key, Parts, Range, Readable, Result, Scan, Selection, Snapshot, Table, Value, Version};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use std::ops::{Bound, Deref};

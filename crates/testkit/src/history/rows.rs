@@ -3,7 +3,8 @@
 
 use super::History;
 use crate::model::KeyRange;
-use larch::{Batch, FileBuilder, Import, Result, Table};
+use larch::bulk::{FileBuilder, Import};
+use larch::{Batch, Result, Table};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;

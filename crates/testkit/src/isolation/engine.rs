@@ -14,9 +14,11 @@ use crate::history::reader::{Rows, Scanned, Seen};
 use crate::history::rows::parts;
 use crate::model::KeyRange;
 use crate::options::TinyOptions;
+use larch::index::{IndexEntry, RangeBy, ScanBy};
+use larch::rows::Tried;
+use larch::transaction::Savepoint;
 use larch::{
-    Conflict, Database, Durability, Error, Index, IndexEntry, RangeBy, Readable, Result, Savepoint, ScanBy, Selection,
-    Table, TableOptions, Tried, Value, Version,
+    Conflict, Database, Durability, Error, Index, Readable, Result, Selection, Table, TableOptions, Value, Version,
 };
 use os::sim::SimReads;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -383,12 +385,12 @@ impl Store for EngineStore {
 
     fn begin(&self, isolation: Isolation) -> Result<EngineTransaction<'_>> {
         let isolation = match isolation {
-            Isolation::Serializable => larch::Isolation::Serializable,
-            Isolation::Snapshot => larch::Isolation::Snapshot,
+            Isolation::Serializable => larch::transaction::Isolation::Serializable,
+            Isolation::Snapshot => larch::transaction::Isolation::Snapshot,
         };
         let durabilities = [None, None, Some(Durability::Synced), Some(Durability::Buffered)];
         let durability = *durabilities.choose(&mut *self.rng.lock()).expect("there are some");
-        let options = larch::TransactionOptions { isolation, durability, ..Default::default() };
+        let options = larch::transaction::TransactionOptions { isolation, durability, ..Default::default() };
         let inside = self.db.begin_with(&options)?;
         self.counting.begun.fetch_add(1, Ordering::Relaxed);
         Ok(EngineTransaction { store: self, durability: durability.unwrap_or(self.durability), inside })

@@ -1,7 +1,8 @@
 //! The indexes of table 0 while its isolation is tested: one by which transactions read in place of the table, and one
 //! that moves its entries with every write. It knows no histories.
 
-use larch::{Database, Error, Index, IndexKeys, IndexOptions, Result, Table};
+use larch::index::{IndexKeys, IndexOptions};
+use larch::{Database, Error, Index, Result, Table};
 
 /// Its keys are those of the rows. So what a read by this index sees is what a read of the table sees.
 const BY_KEY: &[u8] = b"key";

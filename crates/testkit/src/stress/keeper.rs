@@ -1,7 +1,8 @@
 //! Maintenance of the database, without pause: flushes, compactions, changes of options, checks and metrics.
 
 use super::{Round, tables};
-use larch::{DumpDetail, Resolution};
+use larch::check::DumpDetail;
+use larch::stats::Resolution;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
@@ -35,7 +36,10 @@ pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 round.expect("warm", table.warm(..).map(drop));
             }
             7 => {
-                round.expect("histogram", table.histogram(.., larch::Metric::Rows, Resolution::Buckets(10)).map(drop));
+                round.expect(
+                    "histogram",
+                    table.histogram(.., larch::stats::Metric::Rows, Resolution::Buckets(10)).map(drop),
+                );
             }
             8 => {
                 round.expect("sync", db.sync());

@@ -2,7 +2,8 @@
 
 use super::writers::{self, ROWS, SUM};
 use super::{Round, WRITERS, tables};
-use larch::{Database, Error, Limits, Readable, Result, Snapshot, Table, Tried};
+use larch::rows::{AtMost, Tried};
+use larch::{Database, Error, Readable, Result, Snapshot, Table};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -47,7 +48,7 @@ pub fn read(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 round.expect("try get", try_get(&snapshot, round, &from));
             }
             4 => {
-                let limits = Limits { rows: 100, bytes: 1 << 20 };
+                let limits = AtMost { rows: 100, bytes: 1 << 20 };
                 round.expect("prefetch", round.left.prefetch(from.as_str().., limits).map(drop));
             }
             5 => {

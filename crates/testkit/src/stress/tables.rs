@@ -1,7 +1,8 @@
 //! Tables: the three that stay, and those that come and go.
 
 use super::Round;
-use larch::{FilterKind, Filters, IndexKind, Result, Table, TableOptions};
+use larch::options::{FilterKind, Filters, PageIndexKind};
+use larch::{Result, Table, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 
@@ -24,7 +25,7 @@ pub fn amount(part: &[u8]) -> u64 {
 
 /// Changes how `table` is stored, except for its groups.
 pub fn alter(table: &Table, rng: &mut impl Rng) -> Result<()> {
-    let kinds = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
+    let kinds = [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both];
     let filters = [FilterKind::None, FilterKind::Bits12, FilterKind::Bits20];
     let index = kinds[rng.random_range(0..kinds.len())];
     let filter = filters[rng.random_range(0..filters.len())];

@@ -2,7 +2,8 @@
 //! then left alone.
 
 use super::{Round, readers};
-use larch::{Limits, Readable, Result, Scan, Snapshot};
+use larch::rows::AtMost;
+use larch::{Readable, Result, Scan, Snapshot};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::pin::Pin;
@@ -134,7 +135,7 @@ pub fn parked(round: &Round, mut rng: Xoshiro256PlusPlus) {
             }
         }
         round.expect("get beside parked", smol::block_on(get(round, snapshot, &keys[PARKED])));
-        round.expect("prefetch beside parked", round.left.prefetch(keys[0].as_str().., Limits::rows(20)).map(drop));
+        round.expect("prefetch beside parked", round.left.prefetch(keys[0].as_str().., AtMost::rows(20)).map(drop));
         // Half of them end, the others are dropped.
         let dropped = parked.split_off(parked.len() / 2);
         for read in parked {

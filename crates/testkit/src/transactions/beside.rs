@@ -5,7 +5,8 @@ use crate::history::rows::{batch_insert, import_add};
 use crate::isolation::engine::{BALLAST, EngineStore, TABLES};
 use crate::isolation::player::Tally;
 use crate::isolation::transaction::{Isolation, Mark, Operation, Outcome, Place, Transaction};
-use larch::{Batch, Durability, Error, Expected, Result, Version};
+use larch::transaction::Expected;
+use larch::{Batch, Durability, Error, Result, Version};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 

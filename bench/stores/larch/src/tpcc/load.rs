@@ -7,7 +7,8 @@ use ::tpcc::about;
 use ::tpcc::encoding::{self, Encoded};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
-use larch::{Import, Table};
+use larch::Table;
+use larch::bulk::Import;
 
 /// Takes the rows of a part.
 pub struct PartLoader<'l> {

@@ -1,7 +1,8 @@
 //! What the hook is given, and what a hook that panics does: nothing.
 
 use super::*;
-use crate::{Database, Durability, Error, Follow, Release};
+use crate::options::Release;
+use crate::{Database, Durability, Error, Follow};
 use os::Machine;
 use os::sync::Mutex;
 use std::io::ErrorKind;

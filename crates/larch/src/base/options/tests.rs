@@ -80,7 +80,7 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
     for other in [
         TableOptions { page_bytes: 512, ..usual.clone() },
         TableOptions { node_bytes: 512, ..usual.clone() },
-        TableOptions { index: IndexKind::Flat, ..usual.clone() },
+        TableOptions { index: PageIndexKind::Flat, ..usual.clone() },
         TableOptions { compression: Compression::Lz4, ..usual.clone() },
         TableOptions { compression: Compression::Zstd { level: 4 }, ..usual.clone() },
         TableOptions { filters: Filters::all(FilterKind::Bits12), ..usual.clone() },

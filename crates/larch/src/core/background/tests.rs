@@ -10,7 +10,8 @@ mod many;
 mod retries;
 mod space;
 
-use crate::{Database, Error, LevelOptions};
+use crate::options::LevelOptions;
+use crate::{Database, Error};
 use os::io::CallerReads;
 use os::real::ThreadPool;
 use os::sim::SimDisk;

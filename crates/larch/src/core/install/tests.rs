@@ -1,7 +1,8 @@
 //! Every operation of the disk fails in turn, in everything that changes the file set, with a manifest that is due for
 //! renewal. The database opens again after that and holds what was acknowledged.
 
-use crate::{Compression, Database, Error, LevelOptions, Result, TableOptions};
+use crate::options::LevelOptions;
+use crate::{Compression, Database, Error, Result, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};

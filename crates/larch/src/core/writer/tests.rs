@@ -1,8 +1,8 @@
 //! Commits with a log and memtables alone: no database.
 
 use super::*;
+use crate::conflicts::signature::Signature;
 use crate::log::LogReader;
-use crate::transaction::signature::Signature;
 use os::sim::SimDisk;
 use std::io::ErrorKind;
 

@@ -1,7 +1,8 @@
 //! Compactions leave files as they are where no other file has keys between theirs, and what readers see stays the
 //! same.
 
-use crate::{Database, LevelOptions, Readable, Snapshot, Table, TableOptions};
+use crate::options::LevelOptions;
+use crate::{Database, Readable, Snapshot, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;

@@ -1,7 +1,8 @@
 //! Where files end.
 
 use super::is_long_enough;
-use crate::{Database, LevelOptions};
+use crate::Database;
+use crate::options::LevelOptions;
 use os::Machine;
 
 #[test]

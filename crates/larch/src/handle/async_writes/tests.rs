@@ -3,7 +3,9 @@
 
 use crate::base::event::{Event, StallReason};
 use crate::base::extractors::IndexKeys;
-use crate::{Database, Durability, Error, IndexOptions, LevelOptions, Table};
+use crate::index::IndexOptions;
+use crate::options::LevelOptions;
+use crate::{Database, Durability, Error, Table};
 use os::Machine;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -297,6 +299,6 @@ fn errors_of_arguments_come_from_the_futures() {
     batch.insert(&table, &long, "");
     assert!(matches!(smol::block_on(batch.commit_async()), Err(Error::KeyTooLong { .. })));
     let mut batch = db.batch();
-    batch.expect(&table, "a", crate::Expected::Absent);
+    batch.expect(&table, "a", crate::transaction::Expected::Absent);
     assert!(matches!(batch.submit(), Err(Error::HasConditions)), "it does not look at conditions");
 }

@@ -3,7 +3,9 @@
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
-use crate::{Database, IndexKind, Limits, Selection, Snapshot, Table};
+use crate::options::PageIndexKind;
+use crate::rows::AtMost;
+use crate::{Database, Selection, Snapshot, Table};
 use os::Machine;
 use pages::counters;
 use rand::rngs::StdRng;
@@ -18,7 +20,7 @@ fn open(cache_bytes: u64) -> Database {
     Database::builder("db").machine(machine).levels(levels).cache_bytes(cache_bytes).open().expect("the disk works")
 }
 
-fn table(db: &Database, index: IndexKind) -> Table {
+fn table(db: &Database, index: PageIndexKind) -> Table {
     let groups = GROUPS.map(str::to_owned).to_vec();
     let options = TableOptions { page_bytes: 512, node_bytes: 512, groups, index, ..TableOptions::default() };
     db.table_with("t", options).expect("the disk works")
@@ -123,7 +125,7 @@ fn explained(explanation: &Explanation, kind: PageKind) -> (u64, u64, u64) {
 
 /// Asks two databases that are the same the same questions: one is read, the other explains.
 #[track_caller]
-fn check(seed: u64, cache_bytes: u64, index: IndexKind, range_erases: bool) {
+fn check(seed: u64, cache_bytes: u64, index: PageIndexKind, range_erases: bool) {
     println!("seed {seed}, cache of {cache_bytes} bytes, {index:?}, range erases: {range_erases}");
     let dbs = [open(cache_bytes), open(cache_bytes)];
     let tables = [&dbs[0], &dbs[1]].map(|db| table(db, index));
@@ -175,10 +177,10 @@ fn check(seed: u64, cache_bytes: u64, index: IndexKind, range_erases: bool) {
 fn an_explained_read_costs_what_the_read_costs_and_says_so() {
     for seed in 0..3 {
         for cache_bytes in [64 << 20, 40 * 4400, 3 * 4400] {
-            check(seed, cache_bytes, IndexKind::Btree, seed % 2 == 1);
+            check(seed, cache_bytes, PageIndexKind::Btree, seed % 2 == 1);
         }
-        check(seed, 64 << 20, IndexKind::Flat, false);
-        check(seed, 8 * 4400, IndexKind::Both, true);
+        check(seed, 64 << 20, PageIndexKind::Flat, false);
+        check(seed, 8 * 4400, PageIndexKind::Both, true);
     }
 }
 
@@ -271,7 +273,7 @@ fn files_say_what_their_visit_came_to() {
 fn what_a_prefetch_brought_is_found_in_memory() {
     let db = open(64 << 20);
     let table = evens(&db);
-    table.prefetch(.., Limits::NONE).expect("the disk works");
+    table.prefetch(.., AtMost::ALL).expect("the disk works");
     let explanation = table.explain_scan(.., None, Direction::Forward).expect("the disk works");
     assert_eq!((explanation.rounds, explanation.page_reads()), (0, 0));
     assert!(explanation.page_hits() > 0);
@@ -281,7 +283,7 @@ fn what_a_prefetch_brought_is_found_in_memory() {
 #[test]
 fn a_table_of_groups_is_explained_through_a_selection() {
     let db = open(64 << 20);
-    let table = table(&db, IndexKind::Btree);
+    let table = table(&db, PageIndexKind::Btree);
     assert!(matches!(table.explain_get("k"), Err(crate::Error::Grouped { .. })));
     assert!(table.explain_scan(.., None, Direction::Forward).is_err());
     assert!(table.select(GROUPS).expect("it has them").explain_get("k").is_ok());

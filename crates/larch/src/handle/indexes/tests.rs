@@ -8,8 +8,10 @@ mod storage;
 use super::*;
 use crate::base::extractors::IndexKeys;
 use crate::handle::database::{Builder, Database};
+use crate::index::IndexEntry;
+use crate::transaction::{Isolation, TransactionOptions};
 use crate::view::value::Value;
-use crate::{IndexEntry, Isolation, Readable, TableOptions, TransactionOptions};
+use crate::{Readable, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -531,8 +533,8 @@ fn a_read_by_an_index_is_explained_as_pages_of_both_and_rows_come_in_few_rounds(
     let index = db.table("t").expect("it is there").index("first").expect("it is there");
     let explained =
         index.explain_range_by(ended("0100").., Some(100), sst::Direction::Forward).expect("the disk works");
-    let rows = |of: &crate::Explanation| match of.answer {
-        crate::Explained::Rows { rows, .. } => rows,
+    let rows = |of: &crate::explain::Explanation| match of.answer {
+        crate::explain::Explained::Rows { rows, .. } => rows,
         _ => 0,
     };
     assert_eq!((rows(&explained.entries), rows(&explained.rows)), (100, 100));

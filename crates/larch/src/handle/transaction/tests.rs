@@ -5,9 +5,10 @@ mod model;
 mod retries;
 
 use super::*;
+use crate::TableOptions;
 use crate::handle::database::Database;
 use crate::read::{Range, Tried};
-use crate::{Expected, TableOptions};
+use crate::transaction::Expected;
 use os::Machine;
 
 pub(super) fn simulated(seed: u64) -> Database {

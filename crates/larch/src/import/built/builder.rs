@@ -24,7 +24,7 @@ const WORK: &str = "the building of files";
 /// are added in any order; ascending keys are fastest. [`FileBuilder::finish`] writes the list of the files, which
 /// makes the directory count. If it is dropped before, what was written is removed.
 ///
-/// It takes memory and disk as an [`Import`](crate::Import) does.
+/// It takes memory and disk as an [`Import`](crate::bulk::Import) does.
 #[derive(Debug)]
 #[must_use = "files do not count until they are finished"]
 pub struct FileBuilder {

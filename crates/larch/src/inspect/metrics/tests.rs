@@ -7,7 +7,7 @@ use crate::handle::table::Table;
 use os::sync::Arc;
 use os::{Access, Machine};
 use pages::{Admit, Reason, Session, retry};
-use sst::{Compression, FileReport, Groups, IndexKind, Seek, SstCursor};
+use sst::{Compression, FileReport, Groups, PageIndexKind, Seek, SstCursor};
 
 fn database() -> Database {
     let (machine, _) = Machine::simulated(1);
@@ -16,7 +16,7 @@ fn database() -> Database {
     Database::builder("db").machine(machine).levels(levels).open().expect("the disk works")
 }
 
-fn options(groups: &[&str], index: IndexKind) -> TableOptions {
+fn options(groups: &[&str], index: PageIndexKind) -> TableOptions {
     let groups = groups.iter().map(|&group| group.to_owned()).collect();
     TableOptions { page_bytes: 512, node_bytes: 512, groups, index, ..TableOptions::default() }
 }
@@ -55,7 +55,7 @@ fn reports(table: &Table) -> Vec<FileReport> {
 #[test]
 fn sizes_are_those_of_the_pages_that_a_check_finds() {
     for groups in [&[][..], &["all"], &["hot", "warm", "cold"]] {
-        for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
+        for index in [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both] {
             for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
                 let db = database();
                 let options = TableOptions { compression, ..options(groups, index) };
@@ -120,7 +120,7 @@ fn warm(table: &Table) {
 fn memory_of_a_table_is_that_of_its_own_pages() {
     let db = database();
     let tables = ["one", "two"].map(|name| {
-        let table = db.table_with(name, options(&["hot", "cold"], IndexKind::Btree)).expect("the disk works");
+        let table = db.table_with(name, options(&["hot", "cold"], PageIndexKind::Btree)).expect("the disk works");
         fill(&db, &table);
         table
     });
@@ -150,7 +150,7 @@ fn memory_of_a_table_is_that_of_its_own_pages() {
 #[test]
 fn another_budget_holds_at_once_for_all_who_read_and_pages_come_back_with_more() {
     let db = database();
-    let table = db.table_with("t", options(&[], IndexKind::Btree)).expect("the disk works");
+    let table = db.table_with("t", options(&[], PageIndexKind::Btree)).expect("the disk works");
     fill(&db, &table);
     db.compact().expect("the disk works");
     let read = || (0..200).for_each(|i| drop(table.get(format!("{i:04}")).expect("the disk works")));

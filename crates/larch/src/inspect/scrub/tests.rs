@@ -1,6 +1,8 @@
 //! The background scrub reads every page of every file at its rate, and says what it finds.
 
-use crate::{Database, Event, LevelOptions, Table, TableOptions};
+use crate::event::Event;
+use crate::options::LevelOptions;
+use crate::{Database, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::{Arc, Mutex};
 use os::{Disk, Machine};

@@ -1,6 +1,7 @@
 //! A compaction looks at the tables that changed, however many exist.
 
-use crate::{Database, LevelOptions};
+use crate::Database;
+use crate::options::LevelOptions;
 use os::Machine;
 use os::sim::SimDisk;
 

@@ -8,14 +8,14 @@
 use super::limit::RowLimit;
 use crate::base::bounds;
 use crate::base::error::{Error, Result};
+use crate::conflicts::read_set::OpenRead;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
 use crate::read::Tried;
 use crate::read::again::Again;
 use crate::read::row::{RowLoader, RowRef};
 use crate::read::row_batch::RowBatch;
-use crate::stats::shape;
-use crate::transaction::read_set::OpenRead;
+use crate::sizes::shape;
 use crate::view::ahead::{readahead, session};
 use crate::view::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
 use crate::view::follow::{FollowedRow, Following};
@@ -29,7 +29,7 @@ use os::sync::Arc;
 use pages::gauge::Holding;
 use pages::{PageSource, Reason, Session, Stop, Waits};
 use sst::precharge::{ReadPlan, is_empty};
-use sst::{Direction, Limits, Readahead, StoredValue};
+use sst::{AtMost, Direction, Readahead, StoredValue};
 use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::future::poll_fn;
@@ -773,7 +773,7 @@ impl Search<'_> {
         let RowLoader { session, wanted, pin, .. } = self.loader;
         let (low, high) = self.direction.near_far((self.near, self.far));
         let (direction, at, groups) = (self.direction, pin.version(), wanted.set());
-        let reading = ReadPlan { low, high, direction, limits: Limits::rows(rows), groups, at, ..ReadPlan::ALL };
+        let reading = ReadPlan { low, high, direction, limits: AtMost::rows(rows), groups, at, ..ReadPlan::ALL };
         // Nothing is loaded for a table that was just dropped: the next place reports that.
         if end.precharge.is_none()
             && let Ok(table) = self.table()

@@ -111,7 +111,7 @@ fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Mo
             println!("seed {seed}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);
             let Held { reads, db } = open_held(&SimDisk::new(seed), cache_bytes, seed);
-            let options = TableOptions { page_bytes: 2048, ..tiny_pages(IndexKind::Btree) };
+            let options = TableOptions { page_bytes: 2048, ..tiny_pages(PageIndexKind::Btree) };
             let table = db.table_with("t", options).expect("the disk works");
             let shown = write(rng, &db, &table);
             let while_pending = || {

@@ -164,7 +164,7 @@ pub(super) fn next(
 fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
     for seed in 0..6 {
         for (index, cache_bytes) in
-            [(IndexKind::Btree, 64 << 20), (IndexKind::Both, 3 * 4400), (IndexKind::Flat, 40 * 4400)]
+            [(PageIndexKind::Btree, 64 << 20), (PageIndexKind::Both, 3 * 4400), (PageIndexKind::Flat, 40 * 4400)]
         {
             println!("seed {seed}, {index:?}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);
@@ -241,7 +241,7 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
             println!("seed {seed}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);
             let Held { reads, db } = open_held(&SimDisk::new(seed), cache_bytes, seed);
-            let table = db.table_with("t", tiny_pages(IndexKind::Btree)).expect("the disk works");
+            let table = db.table_with("t", tiny_pages(PageIndexKind::Btree)).expect("the disk works");
             let shown = history(rng, &db, &table);
             let step = || {
                 reads.step();

@@ -133,7 +133,7 @@ type Writes = fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Model)>;
 fn check_moves(write: Writes, key: fn(&mut StdRng) -> Vec<u8>, page_bytes: u32) {
     for seed in 0..6 {
         for (index, cache_bytes) in
-            [(IndexKind::Btree, 64 << 20), (IndexKind::Both, 3 * 4400), (IndexKind::Flat, 40 * 4400)]
+            [(PageIndexKind::Btree, 64 << 20), (PageIndexKind::Both, 3 * 4400), (PageIndexKind::Flat, 40 * 4400)]
         {
             println!("seed {seed}, {index:?}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);

@@ -7,7 +7,7 @@ use crate::manifest::directory::leftovers::Leftovers;
 use crate::view::level::{LevelCursor, files_between};
 use os::Access;
 use pages::{PageAt, PageCache, PageKind, PageRef, Resident, Stop, retry};
-use sst::{BuildOptions, Groups, IndexKind, Limits, Readahead, RowKind, Seek, SstBuilder, Version};
+use sst::{AtMost, BuildOptions, Groups, PageIndexKind, Readahead, RowKind, Seek, SstBuilder, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -210,7 +210,7 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
     let shape = |max_page_rows: usize, max_node_children: usize, groups: usize| BuildOptions {
         page_bytes: 4096,
         node_bytes: 4096,
-        index: IndexKind::Both,
+        index: PageIndexKind::Both,
         max_page_rows,
         max_node_children,
         groups,
@@ -238,7 +238,7 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
                                 low: if turn % 5 == 0 { Bound::Excluded(low) } else { Bound::Included(low) },
                                 high: if turn % 3 == 0 { Bound::Included(high) } else { Bound::Excluded(high) },
                                 direction,
-                                limits: Limits::rows(limits[turn % 8]),
+                                limits: AtMost::rows(limits[turn % 8]),
                                 groups: Groups::first(1 + groups),
                                 at: Version(at),
                                 ..ReadPlan::ALL
@@ -249,7 +249,7 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
                 }
                 for limit in limits {
                     for direction in [Direction::Forward, Direction::Backward] {
-                        let (limits, at) = (Limits::rows(limit), Version(at));
+                        let (limits, at) = (AtMost::rows(limit), Version(at));
                         let groups = Groups::first(1 + groups);
                         check(&source, &run, &ReadPlan { direction, limits, at, groups, ..ReadPlan::ALL });
                     }

@@ -1,4 +1,5 @@
-use crate::{Conflict, Database, Durability, Isolation, Readable, Table, Transaction, TransactionOptions};
+use crate::transaction::{Isolation, TransactionOptions};
+use crate::{Conflict, Database, Durability, Readable, Table, Transaction};
 use os::Machine;
 use os::sim::SimDisk;
 use std::path::Path;
@@ -254,8 +255,8 @@ fn a_repair_leaves_out_the_writes_of_a_transaction() {
         }
     }
     let machine = Machine::simulated_on(disk.clone(), 3);
-    let report =
-        crate::repair_on(&machine, Path::new("db"), Path::new("repaired"), &mut |_| {}).expect("the disk works");
+    let report = crate::repair::repair_on(&machine, Path::new("db"), Path::new("repaired"), &mut |_| {})
+        .expect("the disk works");
     assert!(report.guesses.iter().any(|guess| guess.contains("a transaction that did not commit")), "{report:?}");
     let db = Database::builder("repaired").machine(machine).open().expect("the disk works");
     assert_eq!(db.table("t").expect("the disk works").iter().count(), 1);

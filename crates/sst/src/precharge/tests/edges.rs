@@ -59,7 +59,7 @@ fn nodes_that_lie_about_erased_rows_are_an_error() {
     for direction in DIRECTIONS {
         for limit in 1..40 {
             let reading =
-                ReadPlan { limits: Limits::rows(limit), direction, groups: Groups::first(2), ..ReadPlan::ALL };
+                ReadPlan { limits: AtMost::rows(limit), direction, groups: Groups::first(2), ..ReadPlan::ALL };
             match charge(&Touch::new(&built), &sst, 20, &reading) {
                 Ok(_) => {}
                 Err(Error::Corrupt { why, .. }) => {
@@ -146,7 +146,7 @@ fn rows_erased_later_count_for_those_who_read_before() {
     }
     let built = content.build(options());
     let (sst, source) = (built.sst(), Touch::new(&built));
-    let reading = ReadPlan { at: Version(100), limits: Limits::rows(3), ..ReadPlan::ALL };
+    let reading = ReadPlan { at: Version(100), limits: AtMost::rows(3), ..ReadPlan::ALL };
     charge(&source, &sst, rounds_at_most(&sst, &reading), &reading).expect("nothing is damaged");
     assert_eq!(source.asked_rows().len(), 4, "three rows are in two pages, their older versions as well");
 }
@@ -192,7 +192,7 @@ fn under_a_limit_of_bytes_range_erases_come_from_where_the_reader_starts() {
     for (direction, near) in [(Direction::Forward, first), (Direction::Backward, last)] {
         source.start(&BTreeSet::new());
         let (low, high) = (Bound::Included(first.as_slice()), Bound::Included(last.as_slice()));
-        let reading = ReadPlan { low, high, limits: Limits::bytes(3 * 4096), direction, ..ReadPlan::ALL };
+        let reading = ReadPlan { low, high, limits: AtMost::bytes(3 * 4096), direction, ..ReadPlan::ALL };
         charge(&source, &sst, 20, &reading).expect("nothing is damaged");
         source.forbid_faults();
         sst.cover(&source, near, Version::MAX).expect("no fault");

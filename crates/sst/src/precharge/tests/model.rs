@@ -1,6 +1,6 @@
 //! The oracle: all pages of a file in lists, and a reader that goes through rows one by one.
 
-use super::super::{Direction, Limits, ReadPlan};
+use super::super::{AtMost, Direction, ReadPlan};
 use super::touch::Touch;
 use crate::fixture::Built;
 use crate::format::data_page::Layout;
@@ -297,7 +297,7 @@ impl Side {
     }
 
     /// How many of the pages, in the order they are read, fit the limit; the first is free.
-    fn within_bytes(&self, pages: &[usize], limits: Limits) -> usize {
+    fn within_bytes(&self, pages: &[usize], limits: AtMost) -> usize {
         let mut bytes = 0u64;
         let more = pages.iter().skip(1).take_while(|&&i| {
             bytes += self.pages[i].bytes;

@@ -4,7 +4,7 @@
 use super::*;
 use crate::fixture::{Built, Content, shapes, tiny};
 use crate::format::filter::{FilterKind, hash_key};
-use crate::format::meta::IndexKind;
+use crate::format::meta::PageIndexKind;
 use crate::format::validate;
 use crate::slice::Slice;
 use crate::write::BuildOptions;
@@ -106,7 +106,7 @@ fn a_prefix_is_looked_for_in_the_first_partition_that_has_it() {
         let share = rng.random_range(0.05..1.0);
         let content = Content::of_keys(keys.iter().filter(|_| rng.random_bool(share)).cloned());
         for prefix_bytes in 1..4 {
-            let shape = BuildOptions { max_page_rows: rng.random_range(1..4), index: IndexKind::Both, ..tiny() };
+            let shape = BuildOptions { max_page_rows: rng.random_range(1..4), index: PageIndexKind::Both, ..tiny() };
             let built = content.build(with_filter(FilterKind::Bits20, prefix_bytes, shape));
             let Some(filter) = built.meta.filter else { continue };
             let (sst, source) = (built.sst(), Resident::new(validate));

@@ -11,7 +11,7 @@ fn session(cache: &os::sync::Arc<PageCache>) -> Session {
 
 fn tall() -> (Content, Built) {
     let content = Content::of_keys((0..500).map(|i| format!("key {i:05}")));
-    let built = content.build(BuildOptions { index: IndexKind::Both, max_node_children: 5, ..tiny() });
+    let built = content.build(BuildOptions { index: PageIndexKind::Both, max_node_children: 5, ..tiny() });
     (content, built)
 }
 

@@ -34,7 +34,7 @@ fn huge_keys(count: u64) -> Content {
 fn huge_keys_make_nodes_of_bounded_length_with_two_children_or_more() {
     for (count, max_node_children) in [(2, 3), (5, 3), (11, 3), (23, 1000), (24, 5)] {
         let content = huge_keys(count);
-        let options = BuildOptions { index: IndexKind::Both, max_node_children, ..tiny() };
+        let options = BuildOptions { index: PageIndexKind::Both, max_node_children, ..tiny() };
         let options = BuildOptions { max_page_rows: 1, ..options };
         let built = content.build(options);
         for node in built.nodes().iter().filter(|node| node.kind == PageKind::Index) {
@@ -58,7 +58,7 @@ fn huge_keys_make_nodes_of_bounded_length_with_two_children_or_more() {
 fn huge_keys_are_found_through_every_source() {
     let content = huge_keys(9);
     for compression in [Compression::None, Compression::Lz4, Compression::ZSTD] {
-        let built = content.build(BuildOptions { max_page_rows: 2, index: IndexKind::Both, compression, ..tiny() });
+        let built = content.build(BuildOptions { max_page_rows: 2, index: PageIndexKind::Both, compression, ..tiny() });
         check(&content, &built);
     }
 }
@@ -128,7 +128,7 @@ fn a_cursor_within_some_rows_shows_them_with_their_versions_and_reads_no_page_of
     let mut content = Content::random(&mut rng, 60);
     content.groups = 1;
     let rows: Vec<(&Vec<u8>, &Vec<Written>)> = content.rows.iter().collect();
-    let built = content.build(BuildOptions { index: IndexKind::Both, ..tiny() });
+    let built = content.build(BuildOptions { index: PageIndexKind::Both, ..tiny() });
     for (start, end) in [(0, rows.len()), (7, 20), (8, 9), (20, 20), (33, rows.len()), (0, 1)] {
         let read = |reader: &Reader<'_>| {
             let bound = near(&reader.sst, TreeKind::Main);

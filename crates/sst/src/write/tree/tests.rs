@@ -70,7 +70,7 @@ fn huge_separators_do_not_make_more_wait() {
 
 #[test]
 fn a_list_that_outgrows_its_page_becomes_a_tree() {
-    for index in [crate::IndexKind::Flat, crate::IndexKind::Both] {
+    for index in [crate::PageIndexKind::Flat, crate::PageIndexKind::Both] {
         let options = BuildOptions { max_page_rows: 1, index, ..BuildOptions::default() };
         let keys = (0..110_000_u32).map(|i| i.to_be_bytes().to_vec());
         let (_, _, tree) = grow(keys, &options);

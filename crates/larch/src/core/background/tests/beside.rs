@@ -2,7 +2,8 @@
 //! others, and a change of whole tables waits for all of them.
 
 use super::HeldReads;
-use crate::{Database, LevelOptions};
+use crate::Database;
+use crate::options::LevelOptions;
 use os::real::ThreadPool;
 use os::sync::Arc;
 use os::{Machine, Urgency};

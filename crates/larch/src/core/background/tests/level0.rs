@@ -2,7 +2,8 @@
 
 use super::retries::{insert, level0, with_level0};
 use crate::base::event::{Event, StallReason};
-use crate::{Database, Durability, Error, LevelOptions};
+use crate::options::LevelOptions;
+use crate::{Database, Durability, Error};
 use os::Machine;
 use os::real::ThreadPool;
 use os::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,8 @@
 //! when the cause is gone.
 
 use crate::core::background::trouble::FailedWork;
-use crate::{Database, Durability, Error, LevelOptions, Result, Table};
+use crate::options::LevelOptions;
+use crate::{Database, Durability, Error, Result, Table};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};

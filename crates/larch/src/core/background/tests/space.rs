@@ -1,7 +1,8 @@
 //! The space of rows that are gone comes back without any further write, on a simulated clock.
 
 use crate::base::extractors::IndexKeys;
-use crate::{Database, Durability, IndexOptions, Readable, Snapshot, Table};
+use crate::index::IndexOptions;
+use crate::{Database, Durability, Readable, Snapshot, Table};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;

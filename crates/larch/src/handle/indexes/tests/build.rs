@@ -207,7 +207,7 @@ fn the_log_of_a_build_that_meets_too_long_a_key_can_be_read() {
     let (disk, db, table) = with_table();
     fill(&table, 300);
     table.insert("zz", vec![b'x'; 100_000]).expect("no index is in the way");
-    let mut progress = |_: crate::BuildProgress| table.remove_range("zz"..).expect("it is taken");
+    let mut progress = |_: crate::index::BuildProgress| table.remove_range("zz"..).expect("it is taken");
     table.create_index("i", "value", &IndexOptions::default(), &mut progress).expect("the row is gone");
     drop((table, db));
     disk.crash_keeping_everything();

@@ -2,8 +2,9 @@
 //! change.
 
 use super::*;
+use crate::Conflict;
+use crate::options::Release;
 use crate::write::not_committed::NotCommitted;
-use crate::{Conflict, Release};
 
 #[test]
 fn without_its_extractor_an_index_is_read_and_its_table_refuses_writes() {
@@ -212,7 +213,8 @@ fn a_repair_saves_the_rows_and_names_the_indexes_that_it_leaves_out() {
                 }
             }
         }
-        let report = crate::repair_on(&machine, "db".as_ref(), "new".as_ref(), &mut |_| {}).expect("there are files");
+        let report =
+            crate::repair::repair_on(&machine, "db".as_ref(), "new".as_ref(), &mut |_| {}).expect("there are files");
         assert!(report.lost.is_empty(), "{report:?}");
         let told: Vec<&String> = report.guesses.iter().filter(|guess| guess.contains("index words")).collect();
         assert_eq!(told.len(), 1, "{report:?}");

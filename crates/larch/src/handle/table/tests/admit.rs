@@ -8,7 +8,7 @@ use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
 use pages::{Admit, PageKind};
-use sst::Limits;
+use sst::AtMost;
 
 const ROWS: usize = 400;
 
@@ -136,7 +136,7 @@ fn a_prefetch_keeps_what_it_reads() {
     let disk = disk();
     let db = open(&disk);
     let table = db.table("t").expect("it is there").admitting(Admit::Pass);
-    table.prefetch(.., Limits::NONE).expect("the disk works");
+    table.prefetch(.., AtMost::ALL).expect("the disk works");
     let reads = db.metrics().page_reads;
     assert!(reads > 0);
     assert_eq!(rows(&table).count(), ROWS);

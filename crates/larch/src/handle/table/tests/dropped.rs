@@ -3,7 +3,9 @@
 use super::*;
 use crate::handle::snapshot::Snapshot;
 use crate::read::{PartRange, Tried};
-use crate::{Direction, Error, Limits, Metric, Readable, Reader, Resolution, Selection};
+use crate::rows::{AtMost, Direction};
+use crate::stats::{Metric, Resolution};
+use crate::{Error, Readable, Reader, Selection};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -107,8 +109,8 @@ fn forms() -> Vec<Form> {
         |m| m.selection.last_key_value(),
     ];
     let others: [Form; _] = forms![
-        |m| m.table.prefetch("a".., Limits::rows(3)),
-        |m| m.selection.prefetch_back("a".., Limits::rows(3)),
+        |m| m.table.prefetch("a".., AtMost::rows(3)),
+        |m| m.selection.prefetch_back("a".., AtMost::rows(3)),
         |m| m.table.warm("a"..),
         |m| m.table.count("a"..),
         |m| m.table.count("b".."a"),

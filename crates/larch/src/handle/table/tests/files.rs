@@ -9,7 +9,7 @@ use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session, retry};
-use sst::{Compression, Groups, IndexKind, Readahead, Row, RowKind, SstCursor, Version};
+use sst::{Compression, Groups, PageIndexKind, Readahead, Row, RowKind, SstCursor, Version};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -197,10 +197,10 @@ fn travel(options: &TableOptions) {
 fn parts_come_to_files_and_stay_what_they_were() {
     for groups in [0, 1, 2, 3, 16] {
         for (index, compression) in [
-            (IndexKind::Btree, Compression::None),
-            (IndexKind::Flat, Compression::Lz4),
-            (IndexKind::Both, Compression::None),
-            (IndexKind::Btree, Compression::ZSTD),
+            (PageIndexKind::Btree, Compression::None),
+            (PageIndexKind::Flat, Compression::Lz4),
+            (PageIndexKind::Both, Compression::None),
+            (PageIndexKind::Btree, Compression::ZSTD),
         ] {
             let small = TableOptions { page_bytes: 256, node_bytes: 256, ..Default::default() };
             travel(&TableOptions { groups: split(groups), index, compression, ..small });

@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::base::event::{Event, StallReason};
-use crate::{Durability, LevelOptions, Table};
+use crate::options::LevelOptions;
+use crate::{Durability, Table};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
 use std::pin::pin;

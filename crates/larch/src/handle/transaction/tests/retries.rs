@@ -2,8 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "threads beside each other are what is tested")]
 
 use super::*;
+use crate::conflicts::reserved::Reservation;
 use crate::handle::attempt::Attempt;
-use crate::transaction::reserved::Reservation;
 use crate::{Durability, Table};
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;

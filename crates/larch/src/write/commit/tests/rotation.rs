@@ -1,8 +1,8 @@
 //! What crashes, kills and damage leave where one log ends and the next begins.
 
 use super::*;
-use crate::Release;
 use crate::base::record::tests::seeds;
+use crate::options::Release;
 use crate::write::{flush, log_job};
 use os::{Access, Job};
 use rand::rngs::StdRng;
@@ -292,7 +292,8 @@ fn a_repair_takes_commits_after_lost_ones_and_says_so_unless_a_recovery_has_drop
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);
     let repair = |new: &str| {
-        let report = crate::repair_on(&machine, Path::new("db"), Path::new(new), &mut |_| {}).expect("the disk works");
+        let report =
+            crate::repair::repair_on(&machine, Path::new("db"), Path::new(new), &mut |_| {}).expect("the disk works");
         assert!(report.lost.is_empty(), "{report:?}");
         (report.commits, report.guesses)
     };

@@ -1,0 +1,25 @@
+//! Copies of a database: checkpoints, which share files with it, and backups, which need only what is new.
+//!
+//! [`Database::checkpoint`](crate::Database::checkpoint) makes a database in another directory of the same disk, and
+//! links the files that both have. [`Database::backup`](crate::Database::backup) copies into a directory of [`Backups`],
+//! of which each file is copied once, however many backups have it.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let (path, dest, copy) = (directory.path().join("db"), directory.path().join("backups"), directory.path().join("copy"));
+//! use larch::backup::Backups;
+//!
+//! let db = larch::Database::open(&path)?;
+//! db.table("fruit")?.insert("apple", "red")?;
+//! db.backup(&dest)?;
+//!
+//! Backups::at(&dest).restore(None, &copy, &mut |_, _| {})?;
+//! assert_eq!(larch::Database::open(&copy)?.table("fruit")?.get("apple")?.as_deref(), Some(&b"red"[..]));
+//! # Ok(())
+//! # }
+//! ```
+
+pub use crate::copies::backup::BackupReport;
+pub use crate::copies::backups::{BackupInfo, BackupProblem, Backups, VerifyReport};
+pub use crate::copies::checkpoint::CheckpointReport;

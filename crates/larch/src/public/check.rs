@@ -1,0 +1,22 @@
+//! Whether a database is sound, and what its files hold.
+//!
+//! [`Database::check`](crate::Database::check) reads every page of every file and reports each [`Problem`]. [`dump`] shows
+//! a file as text. If a database is damaged, [`repair`](crate::repair::repair) saves what can be read of it.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! let db = larch::Database::open(&directory)?;
+//! db.table("fruit")?.insert("apple", "red")?;
+//! db.flush()?;
+//! let report = db.check(&mut |_| {})?;
+//! assert!(report.problems.is_empty() && report.files == 1);
+//! # Ok(())
+//! # }
+//! ```
+
+pub use crate::core::background::problem::Problem;
+pub use crate::inspect::check::{CheckProgress, CheckReport};
+pub use crate::inspect::dump::{dump, dump_on};
+pub use crate::manifest::directory::listing::is_file_of_database;
+pub use sst::DumpDetail;

@@ -1,0 +1,46 @@
+//! Indexes of tables, which find rows by other keys than their own.
+//!
+//! [`Table::create_index`](crate::Table::create_index) makes an [`Index`](crate::Index), and every commit keeps it. The
+//! engine knows no types: a program registers what makes the keys of a row, see
+//! [`Builder::extractors`](crate::Builder::extractors).
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! use larch::index::{IndexKeys, IndexOptions};
+//!
+//! /// Makes one key of each row: its value.
+//! struct ByValue;
+//!
+//! impl IndexKeys for ByValue {
+//!     fn groups(&self) -> &[usize] {
+//!         &[0]
+//!     }
+//!
+//!     fn index_keys<'r>(
+//!         &self,
+//!         _key: &'r [u8],
+//!         part: &dyn Fn(usize) -> Option<&'r [u8]>,
+//!         emit: &mut dyn FnMut(&[u8]),
+//!     ) -> Result<(), String> {
+//!         emit(part(0).ok_or("the row has no value")?);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let extractors = |_: &[u8]| Ok(Box::new(ByValue) as Box<dyn IndexKeys>);
+//! let db = larch::Database::builder(&directory).extractors(extractors).open()?;
+//! let fruit = db.table("fruit")?;
+//! let by_colour = fruit.create_index("by_colour", b"value", &IndexOptions::default(), &mut |_| {})?;
+//! fruit.insert("apple", "red")?;
+//! assert_eq!(&*by_colour.get_by("red")?[0].0, b"apple");
+//! # Ok(())
+//! # }
+//! ```
+
+pub use crate::base::extractors::IndexKeys;
+pub use crate::handle::index_build::BuildProgress;
+pub use crate::handle::indexes::IndexOptions;
+pub use crate::indexes::check::{IndexCheck, IndexProblem};
+pub use crate::indexes::entry::IndexEntry;
+pub use crate::indexes::read::{Entries, IndexRow, RangeBy, ScanBy};

@@ -1,0 +1,20 @@
+//! What a database runs on: disk, clock, randomness and threads. A program replaces them, for example for tests on a
+//! disk that is in memory and can be made to fail.
+//!
+//! ```
+//! # fn main() -> larch::Result<()> {
+//! use larch::machine::{Machine, SimDisk};
+//!
+//! let disk = SimDisk::new(1);
+//! let open = || larch::Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).open();
+//! open()?.table("fruit")?.insert("apple", "red")?;
+//!
+//! disk.crash_keeping_nothing(); // what was not synced is gone
+//! assert!(open()?.table("fruit")?.contains_key("apple")?);
+//! # Ok(())
+//! # }
+//! ```
+
+pub use os::Machine;
+pub use os::real::ThreadPool;
+pub use os::sim::SimDisk;

@@ -1,0 +1,17 @@
+//! Options of tables beyond the usual ones: levels, filters, the index of pages, and what an older release can read.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! use larch::options::{FilterKind, Filters};
+//!
+//! let db = larch::Database::open(&directory)?;
+//! let options = larch::TableOptions { filters: Filters::all(FilterKind::None), ..Default::default() };
+//! db.table_with("only scanned", options)?;
+//! # Ok(())
+//! # }
+//! ```
+
+pub use crate::base::options::{Filters, LevelOptions};
+pub use crate::base::release::Release;
+pub use sst::{FilterKind, PageIndexKind};

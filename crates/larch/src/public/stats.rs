@@ -1,0 +1,24 @@
+//! Figures: what the engine has done and holds ([`Metrics`]), what a table takes ([`TableStats`]), what lies in a range
+//! ([`RangeStats`], [`Histogram`]), and what a store has been asked and costs ([`Bill`]).
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! let db = larch::Database::open(&directory)?;
+//! let fruit = db.table("fruit")?;
+//! fruit.extend([("apple", "red"), ("pear", "green")])?;
+//! db.flush()?;
+//! assert_eq!(db.metrics().flushes, 1);
+//! assert_eq!(fruit.stats()?.rows, 2);
+//! # Ok(())
+//! # }
+//! ```
+
+pub use crate::core::background::trouble::{FailedWork, Trouble};
+pub use crate::core::background::warmth::Warmed;
+pub use crate::inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
+pub use crate::sizes::shape::Resolution;
+pub use crate::sizes::types::{RangeGroup, RangeLevel, RangeStats};
+pub use os::store::{Bill, Cost, Counts, Price, Requests};
+pub use pages::{Admit, CacheUsage, PageKind, Reason};
+pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
