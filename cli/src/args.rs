@@ -278,7 +278,7 @@ fn common_options_of(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// What is said of an option that a command does not take.
+/// The error about an option that a command does not take.
 fn refusal(command: &str, option: &str) -> String {
     let option = option.replace('_', "-");
     match (command, &option[..]) {
@@ -307,14 +307,14 @@ pub struct Common {
     /// When a change counts as done: on the disk, or with the operating system
     #[arg(long, global = true, help_heading = COMMON, value_name = "LEVEL", default_value = "synced")]
     pub durability: DurabilityArg,
-    /// Which index is read of a table that has both (made with --index both)
+    /// Index to read if a table has both (made with --index both)
     #[arg(long, global = true, help_heading = COMMON, value_name = "KIND", default_value = "btree")]
     pub read_index: ReadIndexArg,
-    /// Show only what is in files, and not the commits of a process that writes which are only in its log
+    /// Show only what is in files, without the commits that a writing process has only in its log
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
-    /// Show all commits of a process that writes, which keeps the files that are read. Commands that read do so unless
-    /// --read-only is given, but for `larch sql`
+    /// Show all commits of a process that writes, and have it keep the files that are read. All commands that read do
+    /// so unless --read-only is given, except `larch sql`
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
     /// Leave compactions to processes with `larch compaction-worker`, as long as one lives
@@ -339,7 +339,7 @@ impl Common {
     ///
     /// # Errors
     ///
-    /// What `dir` names is in a store that cannot be used.
+    /// `dir` names a place in a store that cannot be used.
     pub fn builder(&self, dir: &Path) -> Result<larch::Builder> {
         let durability = match self.durability {
             DurabilityArg::Synced => Durability::Synced,
@@ -393,7 +393,7 @@ pub enum Command {
     /// where the database is.
     #[command(after_help = BUILD_EXAMPLES)]
     BuildFiles(BuildFiles),
-    /// Take files into a table that `build-files` has made, all of them or none
+    /// Take files that `build-files` has made into a table, all of them or none
     ///
     /// No row is read: the files get second names in the database where the file system has that, and are copied
     /// elsewhere. So a damaged page is taken in unless --verify is given. A row replaces one of the table with its key,
@@ -432,8 +432,8 @@ pub enum Command {
     Nth(Nth),
     /// Print rows chosen at random, in the order of their keys
     ///
-    /// The stored rows are cut in as many equal pieces, and one row is drawn from each. Fewer rows come where much is
-    /// erased or stored twice. Takes about a page of data a row.
+    /// The stored rows are cut in equal pieces, as many as the rows asked for, and one row is drawn from each. Fewer
+    /// rows come if many are erased or stored twice. Takes about a page of data a row.
     #[command(after_help = SAMPLE_EXAMPLES)]
     Sample(Sample),
     /// Read the pages of a table or of a range of its keys, so that they are in memory when it is opened next
@@ -482,7 +482,7 @@ pub enum Command {
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
-    /// Prints the key that each part stops before, as `scan` takes it with --from and --to. Rows and bytes are
+    /// Prints the key before which each part stops, as `scan` takes it with --from and --to. Rows and bytes are
     /// estimates read off the indexes. A table with too few pages has fewer parts.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(Split),
@@ -536,7 +536,7 @@ pub enum Command {
     Backup(Backup),
     /// List the backups in a directory
     Backups(InspectBackups),
-    /// Make a database of a backup, as it was then
+    /// Make a database from a backup, as it was when the backup was made
     Restore(Restore),
     /// Read every byte of all backups in a directory, and say what is missing or damaged
     VerifyBackup(InspectBackups),
@@ -552,7 +552,7 @@ pub enum Command {
     ///
     /// If a process still writes to it, that process gets an error at its next write.
     DropDatabase(DropDatabase),
-    /// Say what a database shows that another process writes to, each time when more has come, until ^C
+    /// Follow a database that another process writes to, and print a line each time it shows more, until ^C
     ///
     /// Any reading command with --follow sees the same: every commit of the writer, some milliseconds after it.
     #[command(after_help = FOLLOW_EXAMPLES)]
@@ -563,7 +563,7 @@ pub enum Command {
     /// killed, at any time: then the writer does the compaction itself, or leaves it to another worker.
     #[command(after_help = COMPACTION_WORKER_EXAMPLES)]
     CompactionWorker(CompactionWorker),
-    /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
+    /// Show a file of a database as text (an SST, a log or a manifest), or all SSTs of a table
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
     Demo(Demo),
@@ -626,11 +626,11 @@ pub struct CreateIndex {
     pub table: String,
     /// Name of the index
     pub name: String,
-    /// What its keys are made of, in the language of docs/format/extractor.md: of tables of JSON lines and of raw
-    /// tables, or of the bytes of keys
+    /// What its keys are made of, in the language of docs/format/extractor.md; for tables of JSON lines and raw tables,
+    /// or from the bytes of keys
     #[arg(required_unless_present = "columns", conflicts_with = "columns")]
     pub declaration: Option<String>,
-    /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; of JSON lines, members
+    /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; in JSON lines, members
     /// of the object
     ///
     /// NAME:int is a whole number of 64 bits, NAME:num a decimal number with the precision of a double, and others are
@@ -695,7 +695,7 @@ pub struct Sql {
     /// How many threads work on a query [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Have the executors of this `sql-scheduler` answer, which find the database under the same DIR
+    /// Have the executors of this `sql-scheduler` answer; they find the database under the same DIR
     #[arg(long, value_name = "HOST:PORT")]
     pub scheduler: Option<String>,
 }
@@ -881,7 +881,7 @@ pub struct Ingest {
     pub dir: PathBuf,
     /// Table; made as the files were built if it does not exist, and made again if it has no rows
     pub table: String,
-    /// Directories of built files; where several have a key, the last of them counts
+    /// Directories of built files; if several have a key, the last of them counts
     #[arg(required = true, value_name = "BUILT", value_parser = local)]
     pub from: Vec<PathBuf>,
     /// Read every byte of the files and check it before
@@ -1501,7 +1501,7 @@ pub struct Dump {
     pub path: PathBuf,
     /// Table whose files are printed, if a directory is given
     pub table: Option<String>,
-    /// Print rows too; without it, print of a table only what is known without reading its files
+    /// Print rows too; without this option, a table shows only what is known without reading its files
     #[arg(long)]
     pub rows: bool,
     /// Print all pages of a table, without their rows
@@ -1514,7 +1514,7 @@ pub struct Demo {
     /// Directory of the database; it stays there afterwards
     #[arg(default_value = "larch-demo")]
     pub dir: PathBuf,
-    /// How many rows, of a 24-byte key and a 100-byte value
+    /// How many rows, each with a 24-byte key and a 100-byte value
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub rows: u64,
     /// Replace a demo that exists
