@@ -18,7 +18,7 @@ fn key(names: &[&str]) -> Vec<u8> {
     names.iter().flat_map(|name| [name.as_bytes(), &[0]].concat()).collect()
 }
 
-/// The three names in a key, turned by so many places.
+/// The three names in a key, turned by `turned` places.
 fn fact(key: &[u8], turned: usize) -> Fact {
     let mut names: Vec<String> =
         key.split(|byte| *byte == 0).take(3).map(|name| String::from_utf8_lossy(name).into_owned()).collect();

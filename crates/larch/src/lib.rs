@@ -85,9 +85,9 @@
 //! # Trouble
 //!
 //! If a flush or a compaction fails, for example because the disk is full, the engine tries it again by itself.
-//! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes go on until the write buffer is full. Then they fail with
-//! [`Error::Full`], which names the cause, until the cause is gone. A corrupt file stops only the compactions of its
-//! table.
+//! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes go on until the write buffer is
+//! full. Then they fail with [`Error::Full`], which names the cause, until the cause is gone. A corrupt file stops only
+//! the compactions of its table.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod base;

@@ -115,7 +115,8 @@ impl RemoteStore {
         self.shared.counters.get()
     }
 
-    /// Says what requests cost, for [metrics](larch::stats::Metrics::store) and explanations. Only the first call counts.
+    /// Says what requests cost, for [metrics](larch::stats::Metrics::store) and explanations. Only the first call
+    /// counts.
     pub fn set_price(&self, price: Price) {
         self.price.get_or_init(|| price);
     }

@@ -316,8 +316,8 @@ pub enum Error {
         /// The last conflict.
         conflict: Conflict,
     },
-    /// The body of [`transact_async`](crate::Database::transact_async) has returned, and its [`Attempt`](crate::transaction::Attempt)
-    /// still lives: something else keeps it. Nothing was committed.
+    /// The body of [`transact_async`](crate::Database::transact_async) has returned, and its
+    /// [`Attempt`](crate::transaction::Attempt) still lives: something else keeps it. Nothing was committed.
     #[error(
         "the body of transact_async returned and did not let its transaction go; drop the attempt before the body returns, also \
          in tasks and values that outlive the body"

@@ -1,9 +1,9 @@
 //! Bulk loads: rows that go straight into sorted files, past the log and the write buffer.
 //!
 //! [`Table::import`](crate::Table::import) takes rows in any order and sorts them.
-//! [`Builder::build_files`](crate::Builder::build_files) makes files of a table where no database is, on any machine, and
-//! [`Table::ingest`](crate::Table::ingest) takes such files into a table without reading a row. The table shows all rows
-//! at once, or none.
+//! [`Builder::build_files`](crate::Builder::build_files) makes files of a table where no database is, on any machine,
+//! and [`Table::ingest`](crate::Table::ingest) takes such files into a table without reading a row. The table shows all
+//! rows at once, or none.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -21,7 +21,8 @@ const FIRST_RETRY: Duration = Duration::from_millis(100);
 /// again.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// Background work that failed and has not succeeded since. [`Metrics::troubles`](crate::stats::Metrics::troubles) lists it.
+/// Background work that failed and has not succeeded since. [`Metrics::troubles`](crate::stats::Metrics::troubles)
+/// lists it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Trouble {
