@@ -61,7 +61,7 @@ pub enum Misfit {
         kind: Kind,
     },
     /// It is `none`, and the field is not optional.
-    #[error("none is only for a field that is declared with `?`")]
+    #[error("only a field that is declared with `?` can be none")]
     None,
 }
 

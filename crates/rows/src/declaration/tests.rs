@@ -224,7 +224,7 @@ fn a_text_that_is_no_key_is_refused() {
     check("u8", "7", "0 of the text: `(` is expected");
     check("u8", "(256)", "1 of the text: 256 is outside the range of u8");
     check("u8", "(-1)", "1 of the text: a value of type u8 is expected, not `-1`");
-    check("u8", "(none)", "1 of the text: none is only for a field that is declared with `?`");
+    check("u8", "(none)", "1 of the text: only a field that is declared with `?` can be none");
     check("u8", "(7", "2 of the text: `,` or `)` is expected");
     check("u8", "(7, 8)", "4 of the text: there is no further field: u8");
     check("u8, u8", "(7)", "3 of the text: a key has one whole value for each field: u8, u8");
@@ -273,7 +273,7 @@ fn values_that_do_not_fit_are_refused_and_leave_the_key_as_it_was() {
     check("u16", &[number.clone(), number.clone()], "the number of values is 2, and the number of fields 1");
     check("u16, u8? desc", &[number.clone(), number.clone()], "field 1 (u8? desc): 300 is outside the range of u8");
     check("u16, string", &[number.clone(), number.clone()], "field 1 (string): 300 is not of type string");
-    let none = "field 0 (u16): none is only for a field that is declared with `?`";
+    let none = "field 0 (u16): only a field that is declared with `?` can be none";
     check("u16", &[FieldValue::None], none);
     check("bytes[2]", &[FieldValue::Bytes(b"abc".into())], "field 0 (bytes[2]): 3 bytes are not of type bytes[2]");
 }
