@@ -68,7 +68,7 @@ fn a_query_with_two_columns_of_one_name_is_refused() {
 fn what_does_not_fit_is_refused_with_the_name_of_the_column() {
     for (columns, expected) in [
         ("key.tuple(a u8), value.tuple(b string?, c f64?, d bool)", "a: "),
-        ("key.tuple(a u16), value.tuple(b string, c f64?, d bool)", "b: only a field that is declared with `?` can be none"),
+        ("key.tuple(a u16), value.tuple(b string, c f64?, d bool)", "b: only a field that is declared"),
         ("key b string, value.tuple(a u16, c f64?, d bool)", "b: NULL is only for a field"),
         ("key.tuple(a u16), value.tuple(b string?, c f64?)", "the query has a column d"),
         ("key.tuple(a u16), value.tuple(b string?, c f64?, d bool, e u8)", "the query has no column e"),
