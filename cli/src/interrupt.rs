@@ -4,8 +4,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "ends the process by a thread of its own, never simulated")]
 
-use larch::Cancel;
 use os::Machine;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The exit code of a process that ^C ended.
@@ -14,21 +16,36 @@ pub const EXIT_CODE: u8 = 130;
 /// Work looks whether to give up at each page or row; what takes longer waits for something outside.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// From now on, catches ^C and the request to end. Called once in a process.
-pub fn cancels() -> Cancel {
-    let cancel = Cancel::new();
-    let asked = cancel.clone();
-    let caught = ctrlc::set_handler(move || {
-        if asked.is_cancelled() {
-            std::process::exit(EXIT_CODE.into());
-        }
-        asked.cancel();
-        eprintln!("larch: giving up; once more ends at once");
-        std::thread::spawn(|| {
-            Machine::real().clock.sleep(PATIENCE);
-            std::process::exit(EXIT_CODE.into());
+/// Whether the user wants long work to end. Clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From now on, catches ^C and the request to end. Called once in a process.
+    pub fn caught() -> Self {
+        let interrupt = Self::default();
+        let Self(asked) = interrupt.clone();
+        let caught = ctrlc::set_handler(move || {
+            if asked.swap(true, Ordering::AcqRel) {
+                std::process::exit(EXIT_CODE.into());
+            }
+            eprintln!("larch: giving up; once more ends at once");
+            std::thread::spawn(|| {
+                Machine::real().clock.sleep(PATIENCE);
+                std::process::exit(EXIT_CODE.into());
+            });
         });
-    });
-    // Where it cannot be caught it ends the process, as for any other program.
-    caught.map_or_else(|_| Cancel::new(), |()| cancel)
+        // Where it cannot be caught it ends the process, as for any other program.
+        caught.map_or_else(|_| Self::default(), |()| interrupt)
+    }
+
+    /// What a callback of long work answers.
+    pub fn goes_on(&self) -> ControlFlow<()> {
+        if self.0.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Ends `work` that the command does itself, as the engine ends its own.
+    pub fn check(&self, work: &'static str) -> larch::Result<()> {
+        if self.goes_on().is_break() { Err(larch::Error::Cancelled(work)) } else { Ok(()) }
+    }
 }

@@ -1,8 +1,10 @@
 //! A progress bar on the terminal, for what takes longer than a second.
 
+use crate::interrupt::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use os::{Clock, Machine};
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +59,18 @@ impl Progress {
             self.bar.set_length(total);
         }
         self.set(done);
+    }
+
+    /// The callback of long work that shows its progress here and that `interrupt` ends.
+    pub fn until(&mut self, interrupt: &Interrupt) -> impl FnMut(larch::Progress) -> ControlFlow<()> {
+        |at| {
+            if at.total > 0 {
+                self.set_of(at.done, at.total)
+            } else {
+                self.set(at.done)
+            }
+            interrupt.goes_on()
+        }
     }
 }
 

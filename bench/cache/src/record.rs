@@ -103,7 +103,7 @@ fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
     while rows.next_row(&mut key, &mut record) {
         import.add(&key, harness::key_value::encoded(&record, &mut value)).map_err(broken)?;
     }
-    import.finish(&mut |_, _| {}).map_err(broken)?;
+    import.finish(|_| {}).map_err(broken)?;
     Ok((db, table))
 }
 

@@ -126,7 +126,7 @@ fn load(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<bool, 
         for number in 0..size.rows {
             import.add(&key(number), &value(database, number)).map_err(failed)?;
         }
-        import.finish(&mut |_, _| {}).map_err(failed)?;
+        import.finish(|_| {}).map_err(failed)?;
         drop(table);
         db.close().map_err(failed)?;
     }

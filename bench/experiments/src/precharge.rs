@@ -240,7 +240,7 @@ fn load(place: &Path, rows: u64, stop: &Stop) -> Result<Shape, Failure> {
         }
         import.add_parts(&key(number), &parts_after(number, 0)).map_err(failed)?;
     }
-    import.finish(&mut |_, _| {}).map_err(failed)?;
+    import.finish(|_| {}).map_err(failed)?;
     for (before, every) in REWRITTEN.into_iter().enumerate() {
         for number in (0..rows).step_by(every as usize) {
             if stop.is_pressed() {

@@ -194,7 +194,7 @@ fn load(place: &Path, rows: u64, size: &Size, stop: &Stop) -> Result<Shape, Fail
         put_value(&mut value, number);
         import.add(&key(number, rows), &value).map_err(failed)?;
     }
-    import.finish(&mut |_, _| {}).map_err(failed)?;
+    import.finish(|_| {}).map_err(failed)?;
     let stats = table.stats().map_err(failed)?;
     drop(table);
     db.close().map_err(failed)?;

@@ -280,7 +280,7 @@ fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) ->
                 for number in groups.flat_map(rows_of) {
                     import.add(&key(number), &value).map_err(failed)?;
                 }
-                import.finish(&mut |_, _| {}).map_err(failed)?;
+                import.finish(|_| {}).map_err(failed)?;
             }
             Lying::Over => {
                 for group in groups {

@@ -209,7 +209,7 @@ fn load(table: &Table) -> Result<()> {
     for i in 0..ROWS {
         import.add(&key(i), &value(i))?;
     }
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use crate::args::{Backup, Common, InspectBackups};
 use crate::database;
 use crate::failure::Result;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::places::{self, Stored};
 use crate::progress::Progress;
@@ -43,9 +43,9 @@ pub fn run(common: &Common, args: &Backup) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::bytes("copying", 0);
-    let cancel = interrupt::cancels();
-    let backups = backups_at(&args.dest)?.until(&cancel);
-    let made = database.backup_to(&backups, &mut |done, total| progress.set_of(done, total));
+    let interrupt = Interrupt::caught();
+    let backups = backups_at(&args.dest)?;
+    let made = database.backup_to(&backups, progress.until(&interrupt));
     drop(progress);
     let made = made?;
     let removed = args.keep.map_or(Ok(Vec::new()), |count| backups.keep(count))?;

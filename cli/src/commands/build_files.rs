@@ -5,7 +5,7 @@ use crate::args::{BuildFiles, Common};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::input::NOTHING_BUILT;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::schema::Schema;
@@ -29,7 +29,7 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let like = like(common, args)?;
-    let cancel = interrupt::cancels();
+    let interrupt = Interrupt::caught();
     let mut building: Option<(FileBuilder, Schema)> = None;
     let mut rows_read = 0;
     for file in &args.files {
@@ -40,7 +40,7 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
             None => {
                 let mut table = like.as_ref().map_or_else(|| options(&args.table_options, &ours), Table::options);
                 args.table_options.apply(&mut table);
-                let files = common.builder(&args.out)?.build_files(table)?.until(&cancel);
+                let files = common.builder(&args.out)?.build_files(table)?;
                 building.insert((files, ours.clone()))
             }
         };
@@ -50,14 +50,17 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
                 reading.name
             )));
         }
-        rows_read += reading.read(schema, &mut |row| match &row.parts[..] {
-            [value] => files.add(&row.key, value),
-            parts => files.add_parts(&row.key, parts),
+        rows_read += reading.read(schema, &mut |row| {
+            interrupt.check("the building of files")?;
+            match &row.parts[..] {
+                [value] => files.add(&row.key, value),
+                parts => files.add_parts(&row.key, parts),
+            }
         })?;
     }
     let (files, schema) = building.expect("the arguments name an input");
     let mut writing = Progress::bytes("writing", 0);
-    let done = files.finish(&mut |done, total| writing.set_of(done, total))?;
+    let done = files.finish(writing.until(&interrupt))?;
     drop(writing);
     let time = clock.now().saturating_sub(started);
     let work = SortingWork::new(rows_read, &done, time);

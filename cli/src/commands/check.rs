@@ -3,11 +3,10 @@
 use crate::args::{Common, Inspect};
 use crate::database;
 use crate::failure::{Failure, Result};
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
-use larch::check::CheckProgress;
 use os::Machine;
 use serde::Serialize;
 
@@ -29,11 +28,10 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::bytes("checking", 0);
-    let mut tell = |step: CheckProgress| progress.set_of(step.done_bytes, step.total_bytes);
-    let cancel = interrupt::cancels();
+    let interrupt = Interrupt::caught();
     let found = match &table {
-        Some(table) => table.until(&cancel).check(&mut tell),
-        None => database.until(&cancel).check(&mut tell),
+        Some(table) => table.check(progress.until(&interrupt)),
+        None => database.check(progress.until(&interrupt)),
     };
     drop(progress);
     let found = found.map_err(|error| damage(error.into()))?;

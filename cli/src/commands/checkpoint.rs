@@ -3,7 +3,7 @@
 use crate::args::{Checkpoint, Common};
 use crate::database;
 use crate::failure::Result;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
@@ -26,8 +26,8 @@ pub fn run(common: &Common, args: &Checkpoint) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::bytes("copying", 0);
-    let cancel = interrupt::cancels();
-    let made = database.until(&cancel).checkpoint(&args.dest, &mut |done, total| progress.set_of(done, total));
+    let interrupt = Interrupt::caught();
+    let made = database.checkpoint_with(&args.dest, progress.until(&interrupt));
     drop(progress);
     let (made, time) = (made?, clock.now().saturating_sub(started));
     let report = Report {

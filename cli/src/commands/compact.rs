@@ -4,7 +4,7 @@ use crate::args::{Common, Inspect};
 use crate::commands::stats::Stats;
 use crate::database;
 use crate::failure::Result;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
@@ -31,10 +31,10 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let stats = |tables: &[Table]| -> Result<Vec<Stats>> { tables.iter().map(Stats::of).collect() };
     let clock = Machine::real().clock;
     let (started, before) = (clock.now(), stats(&tables)?);
-    let cancel = interrupt::cancels();
+    let interrupt = Interrupt::caught();
     for table in &tables {
         let mut progress = Progress::bytes(format!("compacting {}", table.name()), 0);
-        table.until(&cancel).compact_with(&mut |done, total| progress.set_of(done, total))?;
+        table.compact_with(progress.until(&interrupt))?;
     }
     let time = clock.now().saturating_sub(started);
     let after = stats(&tables)?;

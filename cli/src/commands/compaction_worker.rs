@@ -2,11 +2,12 @@
 
 use crate::args::{self, Common};
 use crate::failure::{Failure, Result};
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::size;
 use larch::worker::CompactedJob;
 use serde::Serialize;
+use std::ops::ControlFlow;
 
 /// What was done.
 #[derive(Serialize)]
@@ -23,24 +24,23 @@ struct Done<'j> {
 
 /// Runs the command.
 pub fn run(common: &Common, args: &args::CompactionWorker) -> Result<()> {
-    let cancel = interrupt::cancels();
+    let interrupt = Interrupt::caught();
     let mut worker = common.builder(&args.dir)?.compaction_worker()?;
     let (mut output, mut jobs, mut failure) = (Output::new(), 0, None);
     if args.jobs == Some(0) {
         return output.finish();
     }
-    worker.run(&cancel, &mut |job| {
+    worker.run(|job| {
+        let Some(job) = job else { return interrupt.goes_on() };
         let done = Done::of(job);
         let json = || serde_json::to_string(&done).expect("it has no maps");
         let line = if args.json { json() } else { done.to_string() };
         if let Err(error) = output.line(line).and_then(|()| output.flush()) {
             failure = Some(error);
-            cancel.cancel();
+            return ControlFlow::Break(());
         }
         jobs += 1;
-        if args.jobs.is_some_and(|most| jobs >= most) {
-            cancel.cancel();
-        }
+        if args.jobs.is_some_and(|most| jobs >= most) { ControlFlow::Break(()) } else { interrupt.goes_on() }
     })?;
     failure.map_or(Ok(()), |failure: Failure| Err(failure))?;
     output.finish()

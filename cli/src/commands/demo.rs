@@ -266,7 +266,7 @@ fn make(common: &Common, args: &Demo) -> Result<Step> {
     }
     drop(making);
     let mut writing = Progress::bytes("writing files", 0);
-    import.finish(&mut |done, total| writing.set_of(done, total))?;
+    import.finish(|at| writing.set_of(at.done, at.total))?;
     drop(writing);
     let step = watch.step("import", args.rows, &database);
     drop(table);

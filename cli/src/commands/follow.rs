@@ -2,7 +2,7 @@
 
 use crate::args::{self, Common};
 use crate::failure::Result;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::size;
 use larch::machine::Machine;
@@ -34,11 +34,11 @@ struct Shown {
 /// Runs the command.
 pub fn run(common: &Common, args: &args::Follow) -> Result<()> {
     let what = if args.files { Follow::Files } else { Follow::Commits };
-    let cancel = interrupt::cancels();
+    let interrupt = Interrupt::caught();
     let database = common.builder(&args.dir)?.create(false).follow(what).open()?;
     let (clock, mut output) = (Machine::real().clock, Output::new());
     let (mut lines, mut last) = (0, None);
-    while !cancel.is_cancelled() && args.lines.is_none_or(|most| lines < most) {
+    while interrupt.goes_on().is_continue() && args.lines.is_none_or(|most| lines < most) {
         let shown = Shown::of(&database);
         let now = Some((shown.version, shown.files, shown.trouble.is_some()));
         if now == last {

@@ -4,7 +4,7 @@ use crate::args::{Common, Import, InputArgs, TableArgs};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::input::{Input, NOTHING_KEPT};
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::layout::{Layout, Row};
 use crate::new_database::{with_database, with_table};
 use crate::output::Output;
@@ -177,14 +177,17 @@ impl Reading {
 
 /// Puts all rows in the table, or none, and returns their number.
 fn fill(table: &Table, schema: &Schema, reading: &mut Reading) -> Result<(u64, ImportReport)> {
-    let cancel = interrupt::cancels();
-    let mut import = table.until(&cancel).import()?;
-    let rows_read = reading.read(schema, &mut |row| match &row.parts[..] {
-        [value] => import.add(&row.key, value),
-        parts => import.add_parts(&row.key, parts),
+    let interrupt = Interrupt::caught();
+    let mut import = table.import()?;
+    let rows_read = reading.read(schema, &mut |row| {
+        interrupt.check("the import")?;
+        match &row.parts[..] {
+            [value] => import.add(&row.key, value),
+            parts => import.add_parts(&row.key, parts),
+        }
     })?;
     let mut writing = Progress::bytes("writing", 0);
-    let done = import.finish(&mut |done, total| writing.set_of(done, total));
+    let done = import.finish(writing.until(&interrupt));
     let failed = |error| Failure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
     Ok((rows_read, done.map_err(failed)?))
 }

@@ -4,7 +4,7 @@ use crate::args::{CheckIndex, Common, CreateIndex, DropIndex, Inspect};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::index_text;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::layout::indexed;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -74,11 +74,9 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
         )));
     }
     let options = IndexOptions { unique: args.unique };
-    let cancel = interrupt::cancels();
+    let interrupt = Interrupt::caught();
     let mut progress = Progress::items("indexing", 0);
-    let made = table.until(&cancel).create_index(&args.name, extractor.to_bytes(), &options, &mut |done| {
-        progress.set_of(done.rows, done.total_rows);
-    });
+    let made = table.create_index(&args.name, extractor.to_bytes(), &options, progress.until(&interrupt));
     drop(progress);
     drop(made?);
     drop(table);
@@ -99,7 +97,7 @@ pub fn drop_index(common: &Common, args: &DropIndex) -> Result<()> {
 /// Compares indexes with their tables.
 pub fn check(common: &Common, args: &CheckIndex) -> Result<()> {
     let database = database::open(&args.dir, common)?;
-    let cancel = interrupt::cancels();
+    let interrupt = Interrupt::caught();
     let mut output = Output::new();
     let mut is_clean = true;
     for table in database::tables(&database, &args.dir, args.table.as_deref())? {
@@ -109,7 +107,7 @@ pub fn check(common: &Common, args: &CheckIndex) -> Result<()> {
         };
         for index in &names {
             let mut progress = Progress::endless("rows and entries compared");
-            let found = table.until(&cancel).check_index(index, &mut |done| progress.set(done))?;
+            let found = table.index(index)?.check(progress.until(&interrupt))?;
             drop(progress);
             is_clean &= found.problems.is_empty();
             let problems = found.problems.iter().map(ToString::to_string).collect();

@@ -4,7 +4,7 @@ use super::import::filled_table;
 use crate::args::{Common, Ingest};
 use crate::database;
 use crate::failure::{Failure, Result};
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::new_database::{with_database, with_table};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -118,6 +118,6 @@ fn take_in(args: &Ingest, table: &Table, built: &[BuiltFiles]) -> Result<larch::
     }
     let mut progress = Progress::bytes(if args.verify { "verifying and copying" } else { "copying" }, 0);
     let options = IngestOptions { verify: args.verify, remove: args.remove };
-    let cancel = interrupt::cancels();
-    Ok(table.until(&cancel).ingest(&args.from, options, &mut |done, total| progress.set_of(done, total))?)
+    let interrupt = Interrupt::caught();
+    Ok(table.ingest_with(&args.from, options, progress.until(&interrupt))?)
 }

@@ -2,6 +2,7 @@
 
 use crate::args::Repair;
 use crate::failure::{Failure, Result};
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
@@ -55,7 +56,7 @@ pub fn run(args: &Repair) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::endless("rows saved");
-    let report = larch::repair::repair(&args.dir, &args.new, &mut |rows| progress.set(rows))?;
+    let report = larch::repair::repair(&args.dir, &args.new, progress.until(&Interrupt::caught()))?;
     drop(progress);
     let time = clock.now().saturating_sub(started);
     let mut output = Output::new();

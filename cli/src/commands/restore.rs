@@ -3,7 +3,7 @@
 use super::backup::backups_at;
 use crate::args::Restore;
 use crate::failure::Result;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::places::{self, Stored};
 use crate::progress::Progress;
@@ -26,10 +26,9 @@ pub fn run(args: &Restore) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::bytes("restoring", 0);
-    let backups = backups_at(&args.dest)?.until(&interrupt::cancels());
+    let backups = backups_at(&args.dest)?;
     let machine = places::machine(&args.dir, Stored::Database)?.unwrap_or_else(Machine::real);
-    let restored =
-        backups.restore_on(&machine, args.backup, &args.dir, &mut |done, total| progress.set_of(done, total));
+    let restored = backups.restore_on(&machine, args.backup, &args.dir, progress.until(&Interrupt::caught()));
     drop(progress);
     let (restored, time) = (restored?, clock.now().saturating_sub(started));
     let report = Report {

@@ -3,7 +3,7 @@
 use super::backup::backups_at;
 use crate::args::InspectBackups;
 use crate::failure::{Failure, Result};
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
@@ -27,8 +27,7 @@ pub fn run(args: &InspectBackups) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
     let mut progress = Progress::bytes("verifying", 0);
-    let backups = backups_at(&args.dest)?.until(&interrupt::cancels());
-    let found = backups.verify(&mut |done, total| progress.set_of(done, total));
+    let found = backups_at(&args.dest)?.verify(progress.until(&Interrupt::caught()));
     drop(progress);
     let (found, time) = (found?, clock.now().saturating_sub(started));
     let report = Report {

@@ -184,7 +184,7 @@ fn fill(sides: &Sides, rows: u64) -> Result<()> {
         start += BATCH_ROWS;
     }
     writer.close()?;
-    import.finish(&mut |_, _| ())?;
+    import.finish(|_| {})?;
     database.close()?;
     Ok(())
 }

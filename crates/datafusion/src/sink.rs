@@ -284,7 +284,7 @@ async fn build(
     wait(move || {
         for (files, rows) in added {
             // One with no rows is removed when the builder is dropped.
-            let finished = if rows > 0 { files.finish(&mut |_, _| ()).map_err(external).map(drop) } else { Ok(()) };
+            let finished = if rows > 0 { files.finish(|_| {}).map_err(external).map(drop) } else { Ok(()) };
             if let Err(error) = finished {
                 take_back(&directory, count);
                 return Err(error);

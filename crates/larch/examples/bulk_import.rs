@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         import.add(&scattered(number).to_be_bytes(), format!("reading {number:92}").as_bytes())?;
     }
     assert_eq!(readings.iter().count(), 0);
-    let report = import.finish(&mut |_, _| {})?;
+    let report = import.finish(|_| {})?;
     println!("{} rows in {} runs, {} files, {} MiB", report.rows, report.runs, report.files, report.bytes / MIB);
     assert_eq!(report.rows, ROWS);
 

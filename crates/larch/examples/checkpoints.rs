@@ -5,7 +5,8 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
 
 use larch::options::LevelOptions;
-use larch::{Cancel, Database, Durability, Table};
+use larch::{Database, Durability, Table};
+use os::sync::atomic::{AtomicBool, Ordering};
 use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,18 +38,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     for row in 0..files * FILE_BYTES / VALUE.len() as u64 {
         import.add(format!("row {row:012}").as_bytes(), &VALUE)?;
     }
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
 
     let (commits, longest) = write(&table, |count| count < files * 1000)?;
     println!("no checkpoints: {commits} commits, the longest took {longest:?}");
-    let end = Cancel::new();
+    let end = AtomicBool::new(false);
     let (commits, longest) = thread::scope(|scope| -> larch::Result<_> {
-        let writer = scope.spawn(|| write(&table, |_| !end.is_cancelled()));
+        let writer = scope.spawn(|| write(&table, |_| !end.load(Ordering::Relaxed)));
         for n in 0..CHECKPOINTS {
             let start = Instant::now();
             let report = db.checkpoint(directory.path().join(format!("copy {n}")));
             if report.is_err() || n + 1 == CHECKPOINTS {
-                end.cancel();
+                end.store(true, Ordering::Relaxed);
             }
             println!("  a checkpoint of {} files in {:?}", report?.files, start.elapsed());
         }

@@ -51,7 +51,7 @@ fn write(directory: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
     let (table, times) = (db.table("t")?, db.table("times")?);
     let mut import = table.import()?;
     (0..rows).try_for_each(|row| import.add(key(row).as_bytes(), &VALUE))?;
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
     times.insert("now", nanos().to_le_bytes())?;
     println!("ready");
     let start = Instant::now();

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for number in 0..ROWS {
         import.add(&key(number), &[number as u8; 100])?;
     }
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
 
     // The try form answers at once: with the row, or with the fact that the disk has to be asked.
     let wanted = key(ROWS / 2);

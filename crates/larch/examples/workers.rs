@@ -169,7 +169,7 @@ fn check(directory: &Path, rows: u64) -> Outcome<()> {
     }
     assert!(found.next().is_none(), "there is a row that nobody wrote");
     drop(found);
-    let problems = db.check(&mut |_| {})?.problems;
+    let problems = db.check(|_| {})?.problems;
     assert!(problems.is_empty(), "{problems:?}");
     Ok(())
 }
@@ -179,7 +179,7 @@ fn main() -> Outcome<()> {
     match &args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["work", directory] => {
             let mut worker = builder(Path::new(directory), Compacts::Itself).compaction_worker()?;
-            return Ok(worker.run(&larch::Cancel::new(), &mut |_| {})?);
+            return Ok(worker.run(|_| {})?);
         }
         ["write", directory, rows, how] => {
             return write(Path::new(directory), rows.parse()?, Compacts::of(how).ok_or("how it compacts")?);

@@ -2,7 +2,6 @@
 //! log. It knows no database.
 
 pub mod bounds;
-pub mod cancel;
 pub mod conflict;
 pub mod error;
 pub mod event;
@@ -15,3 +14,4 @@ pub mod record;
 pub mod release;
 pub mod sealed;
 pub mod table;
+pub mod watch;

@@ -9,9 +9,9 @@ pub mod execute;
 pub mod offering;
 pub mod result;
 
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
+use crate::base::watch::Watch;
 use crate::core::{Core, StopOnPanic};
 use crate::levels::level0::{self, Now};
 use crate::levels::levels_lock::SharedLevels;
@@ -238,21 +238,16 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     outcome
 }
 
-/// Merges everything that a table has in files into its deepest level, unless `limit` ends it before. `progress`
-/// receives the bytes that were read and the bytes to read in all.
+/// Merges everything that a table has in files into its deepest level, unless `watch` ends it before. It counts the bytes
+/// that it reads.
 ///
 /// # Errors
 ///
-/// Why writes are refused; why the compaction failed; that `limit` has ended it.
-pub fn compact_table(
-    core: &Arc<Core>,
-    table: TableId,
-    limit: &Limit,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<()> {
+/// Why writes are refused; why the compaction failed; that `watch` has ended it.
+pub fn compact_table(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<()> {
     let outcome = {
         let _levels = core.own_levels();
-        limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))
+        watch.check().and_then(|()| merge_all(core, table, watch))
     };
     core.background.wake_compact();
     core.background.tell_progress();
@@ -260,20 +255,17 @@ pub fn compact_table(
         core.background.troubles.compaction_succeeded(table);
     }
     match outcome {
-        Ok(false) => limit.check(WORK),
+        Ok(false) => watch.check(),
         Ok(true) | Err(Error::NoSuchTable(_)) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
 /// The part of [`compact_table`] that has the lock of levels alone. Returns whether levels changed.
-fn merge_all(core: &Arc<Core>, table: TableId, limit: &Limit, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
+fn merge_all(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<bool> {
     let files = |view: &View| view.files.tables.get(&table).cloned();
     let Some(before) = files(&core.views.newest()) else { return Ok(false) };
     cut::cut(core, &before, &core.views.boundaries())?;
     let Some(files) = files(&core.views.newest()) else { return Ok(false) };
-    execute::execute(core, &files, &pick::everything(&files), &mut |done, total| {
-        progress(done, total);
-        !limit.is_over()
-    })
+    execute::execute(core, &files, &pick::everything(&files), &mut |done, total| watch.tell(done, total))
 }

@@ -24,5 +24,4 @@ pub mod statistics;
 pub mod table;
 pub mod transact;
 pub mod transaction;
-pub mod until;
 pub mod writes;

@@ -7,9 +7,9 @@ pub mod share;
 pub mod sort;
 pub mod take_in;
 
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
+use crate::base::watch::{GoOn, Progress, Watch};
 use crate::core::Core;
 use crate::core::handle::TableHandle;
 use crate::write::define::check_unindexed;
@@ -35,10 +35,10 @@ pub struct Import {
 }
 
 impl Import {
-    pub(crate) fn new(table: &TableHandle, limit: Limit) -> Result<Self> {
+    pub(crate) fn new(table: &TableHandle) -> Result<Self> {
         check_table(table, WORK)?;
         table.core().writes.reserve.fill()?;
-        Ok(Self { table: table.clone(), sorter: RowSorter::new(table, limit, WORK) })
+        Ok(Self { table: table.clone(), sorter: RowSorter::new(table) })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -51,8 +51,8 @@ impl Import {
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; that the import was cancelled; a file could not be written. After
-    /// an error of the disk or of the limit, drop the import.
+    /// [`Error::ValueTooLong`]; a file could not be written. After an error of the disk,
+    /// drop the import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
@@ -67,17 +67,17 @@ impl Import {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Makes all rows visible at once, and durable. `progress` receives how many bytes of a merge are done, and how
-    /// many they are in all; rows that came in order need no merge.
+    /// Makes all rows visible at once, and durable. `watch` sees how many bytes of a merge are done, and says
+    /// whether to go on; rows that came in order need no merge.
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`]; that the import was cancelled; why files could not be written or
+    /// [`Error::TableDropped`]; [`Error::Cancelled`] if `watch` ends it; why files could not be written or
     /// installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. The table is as it was
     /// before, unless the error is [`Error::OutcomeUnknown`].
-    pub fn finish(self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {
+    pub fn finish<G: GoOn>(self, mut watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
         let core = self.core().clone();
-        let (run, report) = self.sorter.finish(progress)?;
+        let (run, report) = self.sorter.finish(&Watch::new(WORK, &mut |progress| watch(progress).goes_on()))?;
         take_in(&core, &self.table.info(), vec![run], WORK)?;
         core.env.written.import.fetch_add(report.bytes, Ordering::Relaxed);
         let table = || self.table.identity.name.clone();

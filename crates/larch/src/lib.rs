@@ -123,11 +123,11 @@ pub use public::{backup, bulk, check, event, explain, index, machine, options, r
 use pages::gauge;
 
 pub use base::bounds::IntoKeyRange;
-pub use base::cancel::Cancel;
 pub use base::conflict::Conflict;
 pub use base::error::{Error, Result};
 pub use base::options::{Durability, Follow, TableOptions};
 pub use base::record::LogError;
+pub use base::watch::{GoOn, Progress};
 pub use handle::batch::Batch;
 pub use handle::cache::Cache;
 pub use handle::commit::Commit;
@@ -138,7 +138,6 @@ pub use handle::selection::Selection;
 pub use handle::snapshot::Snapshot;
 pub use handle::table::Table;
 pub use handle::transaction::Transaction;
-pub use handle::until::Until;
 pub use read::{Cursor, Range, Reader, Scan};
 pub use sst::{Compression, MAX_KEY_BYTES, Version, successor};
 pub use view::value::{Key, Parts, Value};

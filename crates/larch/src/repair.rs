@@ -19,6 +19,7 @@ mod save;
 pub use report::{Loss, RepairReport};
 
 use crate::base::error::{Error, Result};
+use crate::base::watch::{GoOn, Progress, Watch};
 use crate::files::outside::check_outside_of;
 use crate::handle::database::Database;
 use crate::write::define::check_new_name;
@@ -31,8 +32,8 @@ use std::path::Path;
 const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 
 /// Saves what can be read of the database in `damaged` into a new one in `new`, which must be empty or not exist. No
-/// process may write to `damaged` meanwhile, and the repair writes nothing there. From time to time `progress` receives
-/// how many rows were saved so far.
+/// process may write to `damaged` meanwhile, and the repair writes nothing there. `watch` sees how many rows were saved,
+/// and says whether to go on.
 ///
 /// It saves the newest version of each key that can be read, and no older versions. It reads all files and logs, holds
 /// the rows of all logs in memory, and needs disk space for about two copies of the rows.
@@ -42,7 +43,7 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 /// # let directory = tempfile::tempdir()?;
 /// # let (damaged, new) = (directory.path().join("damaged"), directory.path().join("new"));
 /// larch::Database::open(&damaged)?.table("fruit")?.insert("apple", "red")?;
-/// let report = larch::repair::repair(&damaged, &new, &mut |_| {})?;
+/// let report = larch::repair::repair(&damaged, &new, |_| {})?;
 /// assert!(report.lost.is_empty() && report.rows == 1);
 /// # Ok(())
 /// # }
@@ -52,9 +53,14 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 ///
 /// [`Error::RepairTarget`] if `new` is not empty; [`Error::WithinDatabase`] if it lies in `damaged` or in another
 /// database; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of opening and writing the new
-/// database. Damage is no error: the report lists it.
-pub fn repair(damaged: impl AsRef<Path>, new: impl AsRef<Path>, progress: &mut dyn FnMut(u64)) -> Result<RepairReport> {
-    repair_on(&Machine::real(), damaged.as_ref(), new.as_ref(), progress)
+/// database; [`Error::Cancelled`] if `watch` ends it, and then `new` has a part of the rows. Damage is no error: the
+/// report lists it.
+pub fn repair<G: GoOn>(
+    damaged: impl AsRef<Path>,
+    new: impl AsRef<Path>,
+    watch: impl FnMut(Progress) -> G,
+) -> Result<RepairReport> {
+    repair_on(&Machine::real(), damaged.as_ref(), new.as_ref(), watch)
 }
 
 /// As [`repair`], on any machine, for example a simulated one.
@@ -62,7 +68,14 @@ pub fn repair(damaged: impl AsRef<Path>, new: impl AsRef<Path>, progress: &mut d
 /// # Errors
 ///
 /// As [`repair`].
-pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut dyn FnMut(u64)) -> Result<RepairReport> {
+pub fn repair_on<G: GoOn>(
+    machine: &Machine,
+    damaged: &Path,
+    new: &Path,
+    mut watch: impl FnMut(Progress) -> G,
+) -> Result<RepairReport> {
+    let mut goes_on = |progress| watch(progress).goes_on();
+    let watch = Watch::new("the repair", &mut goes_on);
     let disk = &machine.disk;
     let is_there = disk.exists(new).map_err(|error| Error::io("look for", new, error))?;
     if is_there && !disk.list(new).map_err(|error| Error::io("list", new, error))?.is_empty() {
@@ -81,7 +94,7 @@ pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut d
             table.name = name;
         }
         let memtable = source.memory.table(*id).map(|memtable| &**memtable);
-        save_table(&db, table, memtable, &source.cache, &mut report, progress)?;
+        save_table(&db, table, memtable, &source.cache, &mut report, &watch)?;
         report.tables += 1;
     }
     db.close()?;

@@ -123,7 +123,7 @@ fn large_values(is_flushed: bool) -> (Database, Table) {
     let builder = Database::builder("db").machine(machine).cache_bytes(1 << 20).write_buffer_bytes(4 << 20);
     let db = builder.extractors(|_: &[u8]| Ok(Box::new(FirstBytes))).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
-    table.create_index("i", "", &IndexOptions::default(), &mut |_| {}).expect("it is built");
+    table.create_index("i", "", &IndexOptions::default(), |_| {}).expect("it is built");
     for i in 0..LARGE_ROWS {
         let mut value = i.to_be_bytes().to_vec();
         value.resize(LARGE_BYTES, 7);

@@ -7,7 +7,7 @@ use larch::backup::Backups;
 use larch::bulk::{BuiltFiles, IngestOptions, IngestReport};
 use larch::machine::Machine;
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
-use larch::{Cancel, Compression, Database, Error, Follow, Readable, Table, TableOptions};
+use larch::{Compression, Database, Error, Follow, Readable, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,7 @@ use os::{Access, Disk};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Values by key. A value is in one piece here, whatever the groups of its table are.
@@ -64,7 +65,7 @@ fn build(
             _ => files.add_parts(&key, &halves(&value))?,
         }
     }
-    files.finish(&mut |_, _| {}).map(drop)
+    files.finish(|_| {}).map(drop)
 }
 
 fn ingest(table: &Table, directories: &[&str]) -> larch::Result<IngestReport> {
@@ -92,7 +93,7 @@ fn rows(table: &Table) -> Rows {
 
 #[track_caller]
 fn is_sound(db: &Database) {
-    let report = db.check(&mut |_| {}).expect("the disk works");
+    let report = db.check(|_| {}).expect("the disk works");
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
 }
 
@@ -446,12 +447,10 @@ fn a_building_that_ends_early_leaves_nothing_and_one_that_crashed_can_begin_agai
     }
     assert!(kept <= 1, "one operation is the last sync, {kept} left a list");
     let (machine, disk) = Machine::simulated(1);
-    let cancel = Cancel::new();
     let builder = Database::builder("shard").machine(machine).write_buffer_bytes(16 << 10);
-    let mut files = builder.build_files(options).expect("the disk works").until(&cancel);
+    let mut files = builder.build_files(options).expect("the disk works");
     rows().take(1000).for_each(|(key, value)| files.add(&key, &value).expect("the disk works"));
-    cancel.cancel();
-    assert!(matches!(files.finish(&mut |_, _| {}), Err(Error::Cancelled("the building of files"))));
+    assert!(matches!(files.finish(|_| ControlFlow::Break(())), Err(Error::Cancelled("the building of files"))));
     assert!(!disk.exists(Path::new("shard")).expect("the disk works"), "nothing is left");
 }
 
@@ -462,14 +461,12 @@ fn a_cancelled_ingest_leaves_the_table_as_it_was() {
     disk.fail_links(ErrorKind::CrossesDevices);
     let db = open(&machine).expect("the disk works");
     let table = db.table("t").expect("it is there");
-    let (cancel, names) = (Cancel::new(), sst_names(&disk, HERE));
+    let names = sst_names(&disk, HERE);
     let options = IngestOptions { verify: true, remove: true };
     let mut seen = Vec::new();
-    let outcome = table.until(&cancel).ingest(&["a", "b"], options, &mut |done, total| {
-        seen.push((done, total));
-        if done > total / 4 * 3 {
-            cancel.cancel();
-        }
+    let outcome = table.ingest_with(&["a", "b"], options, |at| {
+        seen.push((at.done, at.total));
+        if at.done > at.total / 4 * 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(outcome, Err(Error::Cancelled(_))));
     assert!(seen.is_sorted() && seen.len() > 4, "{seen:?}");
@@ -491,7 +488,7 @@ fn writers_and_readers_go_on_while_files_are_taken_in() {
         for row in 0..2000u32 {
             files.add(format!("built {shard} {row:06}").as_bytes(), &[1; 100]).expect("the disk works");
         }
-        files.finish(&mut |_, _| {}).expect("the disk works");
+        files.finish(|_| {}).expect("the disk works");
     }
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -572,7 +569,7 @@ fn several_databases_share_files_and_none_changes_them() {
         db.drop_table("u").expect("the disk works");
         assert_eq!(table.iter().count(), expected.range(b"000500".to_vec()..).count());
         db.backup("kept-".to_owned() + name).expect("the disk works");
-        assert!(Backups::at("kept-".to_owned() + name).on(&machine).verify(&mut |_, _| {}).is_ok());
+        assert!(Backups::at("kept-".to_owned() + name).on(&machine).verify(|_| {}).is_ok());
         is_sound(&db);
     }
     assert!(whole(&disk) == bytes);
@@ -631,7 +628,7 @@ fn a_repair_without_a_manifest_does_not_mix_built_files_with_those_of_tables() {
         }
     }
     let report =
-        larch::repair::repair_on(&machine, Path::new(HERE), Path::new("saved"), &mut |_| {}).expect("the disk works");
+        larch::repair::repair_on(&machine, Path::new(HERE), Path::new("saved"), |_| {}).expect("the disk works");
     assert!(report.guesses.iter().any(|guess| guess.contains("was built elsewhere")), "{:?}", report.guesses);
     let db = Database::builder("saved").machine(machine).open().expect("it is whole");
     let tables = db.tables();

@@ -27,7 +27,7 @@ fn rows() -> (Database, Table) {
     let table = table.expect("the disk works");
     let mut import = table.import().expect("the disk works");
     (0..ROWS).for_each(|i| import.add(&key(i), &value(i)).expect("the disk works"));
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     let mut batch = db.batch();
     (0..ROWS).step_by(10).for_each(|i| batch.insert(&table, key(i), value(i)));
     batch.commit().expect("the disk works");

@@ -228,7 +228,7 @@ fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     let table = db.table("t").expect("the disk works");
     let mut import = table.import().expect("the disk works");
     (0..rows).for_each(|i| import.add(&key(i), &[i as u8; 1000]).expect("the disk works"));
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     smol::block_on(async {
         let (sender, woken) = channel();
         let keys = (0..gets).map(|get| get * (rows / gets));

@@ -134,7 +134,7 @@ impl World {
                 let mut import = table.import().expect("the disk works");
                 import.add(&key, &value).expect("the disk works");
                 import.add(&other, &value).expect("the disk works");
-                import.finish(&mut |_, _| {}).expect("the disk works");
+                import.finish(|_| {}).expect("the disk works");
                 self.rows.insert((name.clone(), key), value.clone());
                 self.rows.insert((name, other), value);
             }

@@ -54,7 +54,7 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
     table.insert("d", "4").expect("the parent writes on");
     commit.wait().expect("the parent has its threads");
     drop(commit);
-    import.finish(&mut |_, _| {}).expect("the child has removed nothing");
+    import.finish(|_| {}).expect("the child has removed nothing");
     db.flush().expect("the disk works");
     drop((table, db));
     let db = Database::open(&directory).expect("it opens");

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a user moves and removes directories with the tools of the system")]
 
 use larch::backup::Backups;
-use larch::{Cancel, Database, Error, Follow, Result, Table};
+use larch::{Database, Error, Follow, Result, Table};
 use std::fs;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn write(table: &Table, keys: std::ops::Range<u32>, byte: u8) -> Result<()> {
 /// The number of rows whose values are all of `byte`.
 fn rows(directory: &Path, byte: u8) -> usize {
     let db = open(directory);
-    assert!(db.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+    assert!(db.check(|_| {}).expect("the disk works").problems.is_empty());
     let table = db.table("t").expect("the disk works");
     table.iter().filter(|row| row.as_ref().expect("the disk works").1[..] == [byte; VALUE_BYTES]).count()
 }
@@ -126,7 +126,7 @@ fn a_copy_and_a_backup_go_where_they_began_or_nowhere() {
     write(&table, ROWS..2 * ROWS, 1).and_then(|()| db.flush()).expect("the disk works");
     // In the middle of the next one the directory is moved, and an empty one comes to its place.
     let mut is_moved = false;
-    let outcome = db.backup_to(&Backups::at(&backups), &mut |_, _| {
+    let outcome = db.backup_to(&Backups::at(&backups), |_| {
         if !std::mem::replace(&mut is_moved, true) {
             fs::rename(&backups, &elsewhere).and_then(|()| fs::create_dir(&backups)).expect("both are on one disk");
         }
@@ -134,12 +134,12 @@ fn a_copy_and_a_backup_go_where_they_began_or_nowhere() {
     outcome.expect("the directory is there, elsewhere");
     assert!(is_moved);
     assert_eq!(fs::read_dir(&backups).expect("it is there").count(), 0, "nothing came to the other directory");
-    assert!(Backups::at(&elsewhere).verify(&mut |_, _| {}).expect("the disk works").problems.is_empty());
+    assert!(Backups::at(&elsewhere).verify(|_| {}).expect("the disk works").problems.is_empty());
     assert_eq!(Backups::at(&elsewhere).list().expect("the disk works").len(), 2);
     // A checkpoint that is removed behaves in the same way.
     let copy = scratch.path().join("copy");
     let mut is_removed = false;
-    let outcome = db.until(&Cancel::new()).checkpoint(&copy, &mut |_, _| {
+    let outcome = db.checkpoint_with(&copy, |_| {
         if !std::mem::replace(&mut is_removed, true) {
             fs::remove_dir_all(&copy).and_then(|()| fs::create_dir(&copy)).expect("it is there");
         }

@@ -88,7 +88,7 @@ fn check(read_only: bool) {
     for i in 0..ROWS {
         import.add(&i.to_be_bytes(), &[7; 100]).expect("the disk works");
     }
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     drop(table);
     let db = if read_only {
         db.close().expect("the disk works");
@@ -165,7 +165,7 @@ impl Indexed {
         for i in 0..INDEXED_ROWS {
             table.insert(i.to_be_bytes(), value(i)).expect("the disk works");
         }
-        let index = table.create_index("by_first", b"first", &IndexOptions::default(), &mut |_| {});
+        let index = table.create_index("by_first", b"first", &IndexOptions::default(), |_| {});
         Self { db, index: index.expect("the disk works"), table }
     }
 
@@ -297,5 +297,5 @@ fn transactions_of_every_kind_leave_nothing_behind() {
     let metrics = indexed.db.metrics();
     assert_eq!(metrics.pinned_versions, 0);
     assert_eq!(metrics.memory().session_bytes, 0, "ranges that are being read");
-    assert!(indexed.index.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+    assert!(indexed.index.check(|_| {}).expect("the disk works").problems.is_empty());
 }

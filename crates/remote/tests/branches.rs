@@ -67,20 +67,20 @@ fn a_branch_shares_files_and_both_write_on() {
     put(&db, 5_000..10_000, "origin");
     for db in [&copy, &db] {
         db.flush().and_then(|()| db.compact()).expect("the store works");
-        assert!(db.check(&mut |_| {}).expect("the store works").problems.is_empty());
+        assert!(db.check(|_| {}).expect("the store works").problems.is_empty());
     }
     assert_eq!((count(&copy, "branch"), count(&copy, "origin"), count(&copy, "late")), (5_000, 0, 0));
     assert_eq!((count(&db, "branch"), count(&db, "origin"), count(&db, "late")), (0, 5_000, 10));
     // What the origin replaced is kept for the branch, also when the origin is closed; a reader of the branch finds it.
     drop(db);
     let reader = branch.builder().read_only(true).open().expect("it is there");
-    assert_eq!(reader.check(&mut |_| {}).expect("the store works").problems.len(), 0);
+    assert_eq!(reader.check(|_| {}).expect("the store works").problems.len(), 0);
     drop((reader, copy));
     origin.drop_database().expect("the branch has files of its own only since it was compacted and closed");
     assert!(origin.builder().create(false).open().is_err());
     let copy = branch.builder().open().expect("it needs nothing of the origin");
     assert_eq!(count(&copy, "branch"), 5_000);
-    assert!(copy.check(&mut |_| {}).expect("the store works").problems.is_empty());
+    assert!(copy.check(|_| {}).expect("the store works").problems.is_empty());
 }
 
 #[test]

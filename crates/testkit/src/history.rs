@@ -398,7 +398,7 @@ impl History {
             let backups = Backups::at(BACKUPS).on(&machine);
             source.backup(BACKUPS)?;
             backups.keep(2)?;
-            backups.restore(None, &copy, &mut |_, _| {})?.version
+            backups.restore(None, &copy, |_| {})?.version
         } else {
             source.checkpoint(&copy)?.version
         };
@@ -441,7 +441,7 @@ impl History {
 
 /// Every byte of the database is as it was written.
 fn expect_sound(db: &Database) -> Result<()> {
-    match db.check(&mut |_| {})?.problems.into_iter().next() {
+    match db.check(|_| {})?.problems.into_iter().next() {
         Some(problem) if problem.error.is_corruption() => panic!("check: {problem}"),
         // The disk has failed.
         Some(problem) => Err(problem.error),

@@ -82,11 +82,11 @@ pub fn change_directory(seed: u64, change: Change) -> Changes {
     drop(follower);
     second.db.close().expect("nobody else writes where the second one has the lock");
     let db = open(HERE, rng.random());
-    assert!(db.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+    assert!(db.check(|_| {}).expect("the disk works").problems.is_empty());
     assert!(rows_of(&db).expect("the disk works") == second.rows, "the second database is what its writer left");
     if change == Change::Moved {
         let db = open(THERE, rng.random());
-        assert!(db.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+        assert!(db.check(|_| {}).expect("the disk works").problems.is_empty());
         assert!(rows_of(&db).expect("the disk works") == rows, "the moved database is what its writer left");
     }
     changes
@@ -103,7 +103,7 @@ impl Writer {
                 let mut import = table.import()?;
                 let rows: Rows = (0..20).map(|_| (key(rng), value(rng))).collect();
                 rows.iter().try_for_each(|(key, value)| import.add(key, value))?;
-                import.finish(&mut |_, _| {})?;
+                import.finish(|_| {})?;
                 self.rows.extend(rows);
                 Ok(())
             }

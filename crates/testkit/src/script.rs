@@ -196,7 +196,7 @@ impl World {
                 for line in lines {
                     import.add(&bytes(line[0]), &bytes(line[1]))?;
                 }
-                let report = import.finish(&mut |_, _| {})?;
+                let report = import.finish(|_| {})?;
                 say(output, format_args!("{} rows at version {}", report.rows, self.opened().db.version().0));
             }
             _ => return self.opened().answer(&case.directive, named, &lines, output),
@@ -333,7 +333,7 @@ impl OpenDatabase {
             "compact" => self.db.compact()?,
             "sync" => self.db.sync()?,
             "check" => {
-                for problem in self.db.check(&mut |_| {})?.problems {
+                for problem in self.db.check(|_| {})?.problems {
                     say(output, format_args!("{problem}"));
                 }
             }

@@ -68,7 +68,7 @@ impl SpecimenWriter {
             import.add(key.as_bytes(), value)?;
             self.rows.insert((table.name().to_owned(), key.as_bytes().to_vec()), value.to_vec());
         }
-        import.finish(&mut |_, _| {})?;
+        import.finish(|_| {})?;
         Ok(())
     }
 
@@ -180,7 +180,7 @@ pub fn check(machine: &Machine, folder: &Path, read_only: bool) {
     let database = folder.join("db");
     let db = Database::builder(&database).machine(machine.clone()).create(false).read_only(read_only).open();
     let db = db.unwrap_or_else(|error| panic!("{}: {error}", database.display()));
-    let report = db.check(&mut |_| {}).expect("it can be read");
+    let report = db.check(|_| {}).expect("it can be read");
     assert!(report.problems.is_empty(), "{}: {:?}", database.display(), report.problems);
     let name = if read_only { "rows-in-files" } else { "rows" };
     let expected = machine.disk.read_all(&folder.join(name)).expect("it lies beside the database");

@@ -208,7 +208,7 @@ fn round(settings: &Settings, number: u64, writers: Vec<Writer>, summary: &mut S
     let mut writers: Vec<Writer> = writers.into_iter().map(|writer| writer.verified(&round)).collect();
     readers::check_all(&round);
     let writers = work(settings, &round, &mut rng, std::mem::take(&mut writers));
-    let report = round.db.check(&mut |_| {}).expect("the disk works again");
+    let report = round.db.check(|_| {}).expect("the disk works again");
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
     readers::check_all(&round);
     let round = Arc::into_inner(round).expect("every thread has ended");

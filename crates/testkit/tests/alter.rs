@@ -57,7 +57,7 @@ fn check_rows(db: &Database, table: &Table) {
     assert_eq!(all(table.iter().collect()), expected);
     assert_eq!(all(table.range(key(100)..key(203)).collect()), expected[100..203]);
     assert_eq!(all(table.iter().rev().collect()).into_iter().rev().collect::<Vec<_>>(), expected);
-    let report = db.check(&mut |_| {}).expect("the disk works");
+    let report = db.check(|_| {}).expect("the disk works");
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
 }
 
@@ -211,7 +211,7 @@ fn imports_write_as_the_table_says_now() {
     table.alter(|options| options.index = PageIndexKind::Flat).expect("the disk works");
     let mut import = table.import().expect("the disk works");
     (0..600).for_each(|i| import.add(key(i).as_bytes(), &value(i)).expect("the disk works"));
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     let stats = table.stats().expect("the table is there");
     assert!(stats.btree_bytes == 0 && stats.flat_bytes > 0, "{stats:?}");
     check_rows(&db, &table);
@@ -287,7 +287,7 @@ fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
             let found = db.existing_table("t").expect("the disk works").map(|table| table.options());
             let at = found.map_or(0, |found| 1 + states.iter().position(|state| *state == found).expect("a whole one"));
             assert!((done..=done + 1).contains(&at), "sync {sync}: {done} were acknowledged, {at} are there");
-            let report = db.check(&mut |_| {}).expect("the disk works");
+            let report = db.check(|_| {}).expect("the disk works");
             assert!(report.problems.is_empty(), "{}", report.problems[0]);
         }
     }

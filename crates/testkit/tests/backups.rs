@@ -153,11 +153,11 @@ impl World {
         let mut other = (self.rng.random_range(0..4) == 0).then(|| self.mortal());
         let (mut second, mut steps) = (None, self.rng.random_range(0..4));
         let (rows, was) = (&mut self.rows, &mut self.was);
-        let made = source.backup_to(&backups, &mut |_, _| {
+        let made = source.backup_to(&backups, |_| {
             if steps == 0
                 && let Some(other) = other.take()
             {
-                second = Some(source.backup_to(&other, &mut |_, _| {}));
+                second = Some(source.backup_to(&other, |_| {}));
             }
             if writes {
                 key += 1;
@@ -210,7 +210,7 @@ impl World {
         });
         self.calmly(|world| {
             let (backups, _) = world.process();
-            let report = backups.verify(&mut |_, _| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            let report = backups.verify(|_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}: {:?}", report.problems);
             for number in there {
                 let machine = match world.rng.random() {
@@ -221,7 +221,7 @@ impl World {
                         on_store(Arc::new(folder), DIRECTORY, &world.clock, seed * 1000 + world.processes)
                     }
                 };
-                let restored = backups.restore_on(&machine, Some(number), DIRECTORY, &mut |_, _| {});
+                let restored = backups.restore_on(&machine, Some(number), DIRECTORY, |_| {});
                 let info = restored.unwrap_or_else(|error| panic!("seed {seed}, backup {number}: {error}"));
                 let db = open(&machine, DIRECTORY).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
                 assert_eq!(Some(&rows(&db)), world.was.get(&info.version.0), "seed {seed}, backup {number}");
@@ -252,7 +252,7 @@ impl World {
         for _ in 0..3 {
             self.clock.advance(Duration::from_secs(7200));
             let (backups, _) = self.process();
-            let made = self.db.backup_to(&backups, &mut |_, _| {});
+            let made = self.db.backup_to(&backups, |_| {});
             let report = made.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             self.acknowledged = BTreeSet::from([report.number]);
             self.was.insert(report.version.0, self.rows.clone());
@@ -260,7 +260,7 @@ impl World {
         }
         self.look();
         let (backups, _) = self.process();
-        let report = backups.verify(&mut |_, _| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let report = backups.verify(|_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!((report.backups, report.unfinished.len()), (1, 0), "seed {seed}");
         let ssts = self.store.names().iter().filter(|name| name.starts_with("kept/sst/")).count() as u64;
         // Its manifest is in the journal.
@@ -321,22 +321,22 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
             db.flush().expect("the disk works");
         }
         let backups = Backups::at(KEPT_AT).on(&here);
-        db.backup_to(&backups, &mut |_, _| {}).expect("the disk works");
+        db.backup_to(&backups, |_| {}).expect("the disk works");
         let client = store.client();
         client.crash_after(requests);
         let machine = on_store(Arc::new(FolderStore::new(client, "far")), DIRECTORY, &clock, 2);
-        let killed = backups.restore_on(&machine, None, DIRECTORY, &mut |_, _| {});
+        let killed = backups.restore_on(&machine, None, DIRECTORY, |_| {});
         drop(machine);
         let at = |seed| on_store(Arc::new(FolderStore::new(store.client(), "far")), DIRECTORY, &clock, seed);
         if killed.is_err() {
-            match backups.restore_on(&at(3), None, DIRECTORY, &mut |_, _| {}) {
+            match backups.restore_on(&at(3), None, DIRECTORY, |_| {}) {
                 // It had put nothing.
                 Ok(_) => {}
                 // Its last step may have come through.
                 Err(larch::Error::UnfinishedCopy(_) | larch::Error::CopyTarget(_)) => {
                     let whole: Arc<dyn os::Store> = Arc::new(FolderStore::new(store.client(), ""));
                     drop_database(&whole, &outside(&clock, 4), "far").expect("the store works");
-                    backups.restore_on(&at(5), None, DIRECTORY, &mut |_, _| {}).expect("nothing is there");
+                    backups.restore_on(&at(5), None, DIRECTORY, |_| {}).expect("nothing is there");
                 }
                 Err(error) => panic!("{requests} requests: {error}"),
             }
@@ -344,7 +344,7 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
         clock.advance(Duration::from_secs(7200));
         let restored = open(&at(6), DIRECTORY).expect("it is a database");
         assert_eq!(rows(&restored), rows(&db), "{requests} requests");
-        assert!(restored.check(&mut |_| {}).expect("the store works").problems.is_empty());
+        assert!(restored.check(|_| {}).expect("the store works").problems.is_empty());
         if killed.is_ok() {
             break;
         }
@@ -362,12 +362,11 @@ fn a_database_in_a_store_is_not_taken_over_by_a_backup_or_a_restore_to_its_place
     writer.table("t").expect("the store works").insert("a", "b").expect("the store works");
     let db = open(&here, DIRECTORY).expect("the disk works");
     let before = store.names();
-    let error =
-        db.backup_to(&Backups::at(DIRECTORY).on(&at("other", 2)), &mut |_, _| {}).expect_err("it is a database");
+    let error = db.backup_to(&Backups::at(DIRECTORY).on(&at("other", 2)), |_| {}).expect_err("it is a database");
     assert!(matches!(error, larch::Error::NotBackups { .. }), "{error}");
     let backups = Backups::at(KEPT_AT).on(&here);
-    db.backup_to(&backups, &mut |_, _| {}).expect("the disk works");
-    let error = backups.restore_on(&at("other", 3), None, DIRECTORY, &mut |_, _| {}).expect_err("it is a database");
+    db.backup_to(&backups, |_| {}).expect("the disk works");
+    let error = backups.restore_on(&at("other", 3), None, DIRECTORY, |_| {}).expect_err("it is a database");
     assert!(matches!(error, larch::Error::CopyTarget(_)), "{error}");
     assert_eq!(store.names(), before);
     writer.table("t").expect("the store works").insert("a", "c").expect("nobody has taken over");

@@ -270,7 +270,7 @@ impl World {
                 return;
             }
             let db = opened.unwrap_or_else(|error| panic!("seed {seed}, {prefix} {after}: {error}"));
-            let report = db.check(&mut |_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
+            let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix} {after}: {:?}", report.problems);
             drop(db);
             // The commits in logs are seen by one that follows them.
@@ -372,7 +372,7 @@ impl World {
             let db = open(&process.machine, false).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             self.compare(place, &db, "at the end");
             db.compact().unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
-            let report = db.check(&mut |_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
+            let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix}: {:?}", report.problems);
         }
         // Branches were made again and again of what was there; those that were not finished are given up now.

@@ -1,12 +1,12 @@
 //! Long work that is cancelled has no effect, at whatever point.
 
 use larch::options::LevelOptions;
-use larch::{Cancel, Database, Error, Table, TableOptions};
+use larch::{Database, Error, Table, TableOptions};
 use os::sim::SimDisk;
 use os::{Disk, Machine};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 const ROWS: u32 = 4_000;
 
@@ -37,7 +37,7 @@ fn ssts(disk: &SimDisk) -> usize {
 #[track_caller]
 fn check_whole(db: &Database, table: &Table) {
     assert_eq!(table.iter().count(), ROWS as usize);
-    assert!(db.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+    assert!(db.check(|_| {}).expect("the disk works").problems.is_empty());
 }
 
 #[test]
@@ -45,17 +45,17 @@ fn a_compaction_that_is_given_up_leaves_the_files_as_they_were() {
     let (db, table, disk, _) = database();
     let before = ssts(&disk);
     assert!(before > 10);
-    let cancel = Cancel::new();
     let mut looks = 0;
-    let outcome = table.until(&cancel).compact_with(&mut |_, _| {
-        looks += 1;
-        cancel.cancel();
+    let outcome = table.compact_with(|at| {
+        // The first look comes before anything is read.
+        looks += u32::from(at.total > 0);
+        if looks > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(outcome, Err(Error::Cancelled("the compaction"))), "{outcome:?}");
-    assert_eq!((looks, ssts(&disk)), (1, before), "it ends where it next looks, and removes what it wrote");
+    assert_eq!((looks, ssts(&disk)), (1, before), "it ends where it is told, and removes what it wrote");
     check_whole(&db, &table);
-    assert!(db.until(&cancel).compact().is_err_and(|error| matches!(error, Error::Cancelled(_))));
-    db.until(&Cancel::new()).compact().expect("nobody gives it up");
+    assert!(db.compact_with(|_| ControlFlow::Break(())).is_err_and(|error| matches!(error, Error::Cancelled(_))));
+    db.compact_with(|_| {}).expect("nobody gives it up");
     assert_eq!(ssts(&disk), 1);
     check_whole(&db, &table);
 }
@@ -63,17 +63,14 @@ fn a_compaction_that_is_given_up_leaves_the_files_as_they_were() {
 #[test]
 fn a_check_that_is_given_up_reads_no_further() {
     let (db, table, ..) = database();
-    let whole = table.check(&mut |_| {}).expect("the disk works").pages;
-    let cancel = Cancel::new();
+    let whole = table.check(|_| {}).expect("the disk works").pages;
     let mut calls = 0u64;
-    let outcome = db.until(&cancel).check(&mut |_| {
+    let outcome = db.check(|_| {
         calls += 1;
-        if calls == 5 {
-            cancel.cancel();
-        }
+        if calls >= 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(outcome, Err(Error::Cancelled("the check"))), "{outcome:?}");
-    assert!(calls < whole / 10, "{calls} of {whole} pages");
+    assert_eq!(calls, 5, "it is asked no more after it has ended the check; a whole one has {whole} pages");
 }
 
 #[test]
@@ -82,21 +79,20 @@ fn an_import_that_is_given_up_leaves_neither_rows_nor_files() {
     let before = ssts(&disk);
     // While rows come in order, while they are sorted, and while runs are merged.
     for (is_sorted, is_finished) in [(true, false), (false, false), (false, true)] {
-        let cancel = Cancel::new();
-        let mut import = table.until(&cancel).import().expect("the disk works");
+        let mut import = table.import().expect("the disk works");
         for row in 0..ROWS {
             let row = if is_sorted { row } else { row * 7 % ROWS };
             import.add(&key(row), &[b'n'; 300]).expect("the disk works");
         }
-        let outcome = if is_finished {
-            import.finish(&mut |_, _| cancel.cancel()).map(|_| ())
+        if is_finished {
+            let outcome = import.finish(|at| match at.total {
+                0 => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            });
+            assert!(matches!(outcome, Err(Error::Cancelled("the import"))), "{outcome:?}");
         } else {
-            cancel.cancel();
-            let outcome = (0..100).try_for_each(|row| import.add(&key(ROWS + row), b"n"));
             drop(import);
-            outcome
-        };
-        assert!(matches!(outcome, Err(Error::Cancelled("the import"))), "{outcome:?}");
+        }
         assert_eq!(ssts(&disk), before, "sorted {is_sorted} finished {is_finished}");
         check_whole(&db, &table);
         assert_eq!(table.get(key(3)).expect("the disk works").as_deref(), Some(&[b'v'; 300][..]));
@@ -104,23 +100,15 @@ fn an_import_that_is_given_up_leaves_neither_rows_nor_files() {
 }
 
 #[test]
-fn work_ends_when_its_time_is_over() {
-    let (db, table, disk, machine) = database();
+fn work_that_may_not_begin_changes_nothing() {
+    let (db, table, disk, _) = database();
     let before = ssts(&disk);
-    // No time at all, and more than there will be.
-    let over = Cancel::after(Duration::ZERO);
-    assert!(matches!(table.until(&over).compact(), Err(Error::Cancelled(_))));
-    assert!(matches!(table.until(&over).check(&mut |_| {}), Err(Error::Cancelled(_))));
-    assert!(matches!(table.until(&over).warm(..), Err(Error::Cancelled(_))));
-    let mut import = table.until(&over).import().expect("nothing was done yet");
-    assert!(matches!(import.add(b"k", b"v"), Err(Error::Cancelled(_))));
-    drop(import);
+    let never = |_| ControlFlow::Break(());
+    assert!(matches!(table.compact_with(never), Err(Error::Cancelled(_))));
+    assert!(matches!(table.check(never), Err(Error::Cancelled(_))));
+    assert!(matches!(table.warm_with(.., 1 << 20, never), Err(Error::Cancelled(_))));
+    assert!(matches!(db.checkpoint_with("copy", never), Err(Error::Cancelled(_))));
+    assert!(matches!(table.import().expect("the disk works").finish(never), Err(Error::Cancelled(_))));
     assert_eq!(ssts(&disk), before);
-    let long = Cancel::after(Duration::from_secs(3_600));
-    table.until(&long).warm(..).expect("there is time");
-    table.until(&long).compact().expect("there is time");
     check_whole(&db, &table);
-    // Each piece of work has its own time.
-    machine.clock.sleep(Duration::from_secs(7_200));
-    table.until(&long).check(&mut |_| {}).expect("there is time again");
 }

@@ -39,7 +39,7 @@ fn import(table: &Table, rows: u32) {
     for i in 0..rows {
         import.add(&key(2 * i), &[b'v'; 100]).expect("the disk works");
     }
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
 }
 
 /// Imports 20,000 rows under `options` and closes.
@@ -238,7 +238,7 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     for i in 0..FILES as u32 {
         rows.add(&key(i), &[b'v'; 200]).expect("the disk works");
     }
-    let report = rows.finish(&mut |_, _| {}).expect("the disk works");
+    let report = rows.finish(|_| {}).expect("the disk works");
     assert_eq!(report.files, FILES);
     drop(table);
     db.close().expect("the disk works");

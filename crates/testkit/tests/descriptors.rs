@@ -68,7 +68,7 @@ fn no_more_files_stay_open_than_allowed_whatever_fails() {
         assert!(open() <= OPEN_FILES, "{} open after read {i}", open());
     }
     assert!(failed > 100, "{failed}");
-    assert!(db.check(&mut |_| {}).expect("nothing fails any more").problems.is_empty());
+    assert!(db.check(|_| {}).expect("nothing fails any more").problems.is_empty());
     assert!(open() <= OPEN_FILES);
     table.compact().expect("nothing fails any more");
     assert!(open() <= OPEN_FILES);

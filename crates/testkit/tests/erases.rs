@@ -144,7 +144,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
         for (snapshot, table, model) in &shown {
             check(rng, table, snapshot, model, KEYS);
         }
-        let report = db.check(&mut |_| {}).expect("the disk works");
+        let report = db.check(|_| {}).expect("the disk works");
         assert!(report.problems.is_empty(), "{}", report.problems[0]);
         drop(shown);
         db.compact().expect("the disk works");
@@ -165,7 +165,7 @@ fn filled(db: &Database) -> Table {
     for i in 0..ROWS {
         import.add(&key(i), &[b'v'; 50]).expect("the disk works");
     }
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     table
 }
 

@@ -33,7 +33,7 @@ fn layered(filters: Filters) -> Arc<SimDisk> {
     let table = db.table_with("t", options).expect("the disk works");
     let mut import = table.import().expect("the disk works");
     (0..ROWS).for_each(|i| import.add(&key(2 * i), &[b'v'; 100]).expect("the disk works"));
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
     for flush in 0..7 {
         for _ in 0..700 {
@@ -179,7 +179,7 @@ fn ranges_of_absent_prefixes_open_no_file_once_filters_are_there() {
         for i in 0..ROWS {
             import.add(format!("{}-{}", prefix(i / 4 * 2), i % 4).as_bytes(), &[b'v'; 100]).expect("the disk works");
         }
-        import.finish(&mut |_, _| {}).expect("the disk works");
+        import.finish(|_| {}).expect("the disk works");
         for i in 0..1_000 {
             table.insert(format!("{}-new", prefix(i * 20)), "new").expect("the disk works");
         }

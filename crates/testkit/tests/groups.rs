@@ -57,7 +57,7 @@ mod a_large_cold_group {
             into_alone.add(&key(i), &hot(i)).expect("the disk works");
         }
         for import in [into_split, into_alone] {
-            let report = import.finish(&mut |_, _| {}).expect("the disk works");
+            let report = import.finish(|_| {}).expect("the disk works");
             assert_eq!((report.rows, report.files), (ROWS, 1));
         }
         let metrics = db.metrics();

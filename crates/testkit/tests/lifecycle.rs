@@ -179,7 +179,7 @@ fn an_import_beside_writers_flushes_once_and_ends() {
             });
         }
         let before = db.metrics().flushes;
-        import.finish(&mut |_, _| {}).expect("it ends");
+        import.finish(|_| {}).expect("it ends");
         let flushes = db.metrics().flushes - before;
         stop.store(true, os::sync::atomic::Ordering::Relaxed);
         flushes

@@ -119,7 +119,7 @@ fn owners_hold_what_the_process_has_grown_by() {
     }
     assert!(db.metrics().memory().import_bytes > 10 << 20);
     check("import out of order", &db, before);
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     db.compact_due().expect("the disk works");
     let memory = *db.metrics().memory();
     assert_eq!((memory.builder_bytes, memory.import_bytes), (0, 0));
@@ -147,7 +147,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         }
         db.flush().expect("the disk works");
         let mut most = 0;
-        let look = &mut |_, _| {
+        let look = &mut |_| {
             // The pages that are read ahead are as many as have room, and are counted by themselves.
             let pages = db.metrics().memory().compaction_bytes;
             most = most.max(memory_bytes().saturating_sub(before + pages));

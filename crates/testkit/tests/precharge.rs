@@ -231,7 +231,7 @@ fn imported(options: TableOptions, cache_bytes: u64, rows: u32, parts: &[Vec<u8>
     for i in 0..rows {
         import.add_parts(&key(i), parts).expect("the disk works");
     }
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     drop(table);
     db.close().expect("the disk works");
     let db = open();

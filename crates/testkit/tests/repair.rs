@@ -26,7 +26,7 @@ fn repair(disk: &Arc<SimDisk>, damaged: &str) -> RepairReport {
         names.map(|path| (disk.read_all(&path).expect("the disk works"), path)).collect::<Vec<(Vec<u8>, PathBuf)>>()
     };
     let before = files(damaged);
-    let report = larch::repair::repair_on(&machine(disk), Path::new(damaged), Path::new(NEW), &mut |_| {});
+    let report = larch::repair::repair_on(&machine(disk), Path::new(damaged), Path::new(NEW), |_| {});
     let report = report.expect("the disk works");
     assert!(files(damaged) == before, "what is damaged is only read");
     report
@@ -34,7 +34,7 @@ fn repair(disk: &Arc<SimDisk>, damaged: &str) -> RepairReport {
 
 fn open_new(disk: &Arc<SimDisk>) -> Database {
     let db = Database::builder(NEW).machine(machine(disk)).create(false).open().expect("a repaired database is whole");
-    assert!(db.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+    assert!(db.check(|_| {}).expect("the disk works").problems.is_empty());
     db
 }
 
@@ -99,7 +99,7 @@ fn without_a_manifest_files_say_which_table_they_are_of_and_versions_say_what_is
             let mut import = plain.import().expect("the disk works");
             import.add(b"imported", b"from outside").expect("the disk works");
             import.add(b"row059", b"from outside").expect("the disk works");
-            import.finish(&mut |_, _| {}).expect("the disk works");
+            import.finish(|_| {}).expect("the disk works");
             rows.insert(b"imported".to_vec(), b"from outside".to_vec());
             rows.insert(b"row059".to_vec(), b"from outside".to_vec());
         }
@@ -242,7 +242,7 @@ fn nothing_is_written_where_something_is() {
     let (disk, _, _) = one_file(PageIndexKind::Btree);
     disk.create_dir(Path::new(NEW)).expect("the disk works");
     disk.open(&Path::new(NEW).join("mine"), Access::Create).expect("the disk works");
-    let run = |from: &str| larch::repair::repair_on(&machine(&disk), Path::new(from), Path::new(NEW), &mut |_| {});
+    let run = |from: &str| larch::repair::repair_on(&machine(&disk), Path::new(from), Path::new(NEW), |_| {});
     let error = run(DAMAGED).expect_err("it is not empty");
     assert!(matches!(&error, Error::RepairTarget(_)) && error.to_string().contains("not there yet"), "{error}");
     disk.remove(&Path::new(NEW).join("mine")).expect("the disk works");

@@ -57,7 +57,7 @@ fn import(db: &Database) -> larch::Result<larch::bulk::ImportReport> {
     for i in 0..ROWS {
         import.add(&key(i), &[7; 100])?;
     }
-    import.finish(&mut |_, _| {})
+    import.finish(|_| {})
 }
 
 #[test]
@@ -75,9 +75,7 @@ fn the_sorted_runs_of_an_import_into_a_store_stay_on_this_machine() {
     assert!(world.scratch_entries() == 1, "there is a directory as long as the database is open");
     let table = db.table("t").expect("it is there");
     assert_eq!(table.iter().count(), ROWS as usize);
-    table
-        .create_index("i", "", &larch::index::IndexOptions::default(), &mut |_| {})
-        .expect_err("there is no extractor");
+    table.create_index("i", "", &larch::index::IndexOptions::default(), |_| {}).expect_err("there is no extractor");
     drop((table, db));
     assert_eq!(world.scratch_entries(), 0, "nothing is left");
 }

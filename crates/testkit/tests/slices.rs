@@ -70,7 +70,7 @@ fn check_rows(db: &Database, table: &Table, expected: &[u32]) {
     for i in (0..ROWS).step_by(7).chain([0, 999, 1000, 2999, 3000, ROWS - 1]) {
         assert_eq!(table.contains_key(key(i)).expect("the disk works"), expected.contains(&i), "row {i}");
     }
-    let report = db.check(&mut |_| {}).expect("the disk works");
+    let report = db.check(|_| {}).expect("the disk works");
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
 }
 
@@ -238,7 +238,7 @@ fn a_file_that_is_cut_down_to_a_bound_leaves_the_order_of_its_level() {
     }
     drop(snapshot);
     let rest = table.split_off("m", "rest").expect("the name is free");
-    let report = db.check(&mut |_| {}).expect("the disk works");
+    let report = db.check(|_| {}).expect("the disk works");
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
     let keys = ["m", "n", "x", "z"];
     for (i, key) in keys.into_iter().enumerate() {
@@ -258,7 +258,7 @@ fn what_was_cut_off_a_file_hides_nothing_that_came_later_to_a_deeper_level() {
     let rest = table.split_off("p", "rest").expect("the name is free");
     let mut import = rest.import().expect("the disk works");
     import.add(b"c", b"new").expect("the disk works");
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     // Any commit drives what is to be done behind it.
     rest.insert("y", "new").expect("the disk works");
     db.flush().expect("the disk works");

@@ -111,7 +111,7 @@ impl History {
             let parts = vec![vec![b'i'; 20]; self.parts];
             import.add_parts(&format!("{:02}{i:05}", i / 100).into_bytes(), &parts).expect("the disk works");
         }
-        import.finish(&mut |_, _| {}).expect("the disk works");
+        import.finish(|_| {}).expect("the disk works");
     }
 
     /// Asks everything, now and of a snapshot.

@@ -195,7 +195,7 @@ fn take_over(seed: u64) -> [u64; 3] {
     assert_eq!(found.last().copied(), newest, "seed {seed}: commits are whole");
     let writers: Vec<usize> = found.iter().map(|number| openings_of[number]).collect();
     assert!(writers.is_sorted(), "seed {seed}: writers are mixed: {writers:?}");
-    db.check(&mut |_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     if let Some(follower) = &followed {
         follower.catch_up().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let (seen, _) = numbers(follower).unwrap_or_else(|error| panic!("seed {seed}: {error}"));

@@ -130,7 +130,7 @@ fn readers_see_whole_commits_in_order_while_everything_moves() {
             scope.spawn(move || {
                 while writing.load(Ordering::Acquire) > 0 {
                     db.compact().unwrap();
-                    let report = db.check(&mut |_| {}).unwrap();
+                    let report = db.check(|_| {}).unwrap();
                     assert!(report.problems.is_empty(), "{}", report.problems[0]);
                 }
             });
@@ -143,7 +143,7 @@ fn readers_see_whole_commits_in_order_while_everything_moves() {
     let mut seen = Seen::default();
     seen.look(&db, (&left, &right)).unwrap();
     assert_eq!(seen.counters, [COMMITS; WRITERS]);
-    let report = db.check(&mut |_| {}).unwrap();
+    let report = db.check(|_| {}).unwrap();
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
 }
 
@@ -188,7 +188,7 @@ fn tables_and_imports_come_and_go_while_others_write() {
                 for i in 0..60u32 {
                     import.add(format!("{:03}", i * 7 % 60).as_bytes(), format!("{round}").as_bytes()).unwrap();
                 }
-                assert_eq!(import.finish(&mut |_, _| {}).unwrap().rows, 60);
+                assert_eq!(import.finish(|_| {}).unwrap().rows, 60);
                 let values = table.iter().map(|row| row.map(|(_, value)| value.to_vec()));
                 let values: Vec<Vec<u8>> = values.collect::<Result<_>>().unwrap();
                 assert_eq!(values, vec![format!("{round}").into_bytes(); 60]);
@@ -201,7 +201,7 @@ fn tables_and_imports_come_and_go_while_others_write() {
             }
         });
     });
-    let report = db.check(&mut |_| {}).unwrap();
+    let report = db.check(|_| {}).unwrap();
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
 }
 
@@ -255,7 +255,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
         let has = (stats.btree_bytes > 0, stats.flat_bytes > 0);
         assert_eq!(has, (index != PageIndexKind::Flat, index != PageIndexKind::Btree), "{index:?}");
         assert_eq!(table.iter().count(), 2000);
-        let report = db.check(&mut |_| {}).unwrap();
+        let report = db.check(|_| {}).unwrap();
         assert!(report.problems.is_empty(), "{}", report.problems[0]);
     }
 }

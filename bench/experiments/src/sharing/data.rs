@@ -77,7 +77,7 @@ impl Data {
             self.put_value(&mut value, number);
             import.add(&key, &value).map_err(broken)?;
         }
-        import.finish(&mut |_, _| {}).map_err(broken)?;
+        import.finish(|_| {}).map_err(broken)?;
         let stats = table.stats().map_err(broken)?;
         if stats.files != 1 || stats.index_height == 0 {
             let text = format!("{} files with {} levels of nodes", stats.files, stats.index_height);

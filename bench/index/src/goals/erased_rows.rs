@@ -21,7 +21,7 @@ pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     for number in 0..ROWS {
         import.add(&sequential_key(number), &value(number))?;
     }
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
     for number in FIRST..FIRST + ERASED {
         table.remove(sequential_key(number))?;
     }

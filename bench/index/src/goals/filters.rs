@@ -42,7 +42,7 @@ fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
         for number in (0..rows).step_by(step) {
             import.add(&key(number), &value(number))?;
         }
-        import.finish(&mut |_, _| {})?;
+        import.finish(|_| {})?;
     }
     for flush in 0..FLUSHES {
         for i in 0..rows / 100 {

@@ -31,7 +31,7 @@ fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
     for number in 0..files {
         import.add(&sequential_key(number), &value(number))?;
     }
-    let made = import.finish(&mut |_, _| {})?.files;
+    let made = import.finish(|_| {})?.files;
     if made != files {
         return Err(format!("{made} files were made, not {files}").into());
     }

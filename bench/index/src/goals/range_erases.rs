@@ -50,7 +50,7 @@ fn table(
     for number in 0..rows {
         import.add(&sequential_key(number), &value(number)[..100])?;
     }
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
     for numbers in numbers.chunks(500) {
         let mut batch = database.batch();
         for &number in numbers {

@@ -57,7 +57,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     for number in 0..rows {
         import.add(&key(number), &value(number)[..100])?;
     }
-    let imported = import.finish(&mut |_, _| {})?;
+    let imported = import.finish(|_| {})?;
     let mut lines = Vec::new();
 
     let before = database.metrics();

@@ -42,13 +42,13 @@ pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
 /// Builds the index, while others write. Returns how many rows it has gone over.
 pub fn build(table: &Table) -> Result<u64, Failure> {
     let mut rows = 0;
-    table.create_index(NAME, NAME, &IndexOptions::default(), &mut |progress| rows = progress.rows).map_err(broken)?;
+    table.create_index(NAME, NAME, &IndexOptions::default(), |progress| rows = progress.done).map_err(broken)?;
     Ok(rows)
 }
 
 /// Compares the index with the rows, and drops it. Returns how many entries it has.
 pub fn check_and_drop(table: &Table) -> Result<u64, Failure> {
-    let check = table.index(NAME).map_err(broken)?.check(&mut |_| {}).map_err(broken)?;
+    let check = table.index(NAME).map_err(broken)?.check(|_| {}).map_err(broken)?;
     if !check.problems.is_empty() {
         let text = format!("the index differs from the rows: {:?}", check.problems);
         return Err(Failure::session("index", text));

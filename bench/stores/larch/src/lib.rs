@@ -403,7 +403,7 @@ impl Store for Larch {
             .map_err(broken)?;
             count += 1;
         }
-        import.finish(&mut |_, _| {}).map_err(broken)?;
+        import.finish(|_| {}).map_err(broken)?;
         Ok(Some(count))
     }
 

@@ -109,7 +109,7 @@ impl ::row_access::Database for Rows {
         if !form.index_as_pk && !has_index {
             let declaration = INDEX.parse::<Extractor>().expect("it is the text of an extractor").to_bytes();
             let options = IndexOptions::default();
-            table.create_index(&form.index(), declaration, &options, &mut |_| {}).map_err(broken)?;
+            table.create_index(&form.index(), declaration, &options, |_| {}).map_err(broken)?;
         }
         let tablets = [("tab_tablets", form.tablets), ("ind_tablets", form.index_tablets)];
         let asked = tablets.into_iter().filter(|(_, tablets)| *tablets > 0);

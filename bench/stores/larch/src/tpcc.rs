@@ -225,7 +225,7 @@ impl ::tpcc::Database for Larch {
                 continue;
             }
             let declaration = declaration.parse::<Extractor>().expect("it is the text of an extractor").to_bytes();
-            table.create_index(name, declaration, &IndexOptions::default(), &mut |_| {}).map_err(broken)?;
+            table.create_index(name, declaration, &IndexOptions::default(), |_| {}).map_err(broken)?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ fn fill_in(database: &Database) {
         let parts = [((id % 100) as u16, u64::from(id) * 3).to_key(), vec![id as u8; 150]];
         import.add_parts(&(id,).to_key(), &parts).expect("it is added");
     }
-    import.finish(&mut |_, _| ()).expect("it is imported");
+    import.finish(|_| {}).expect("it is imported");
     let shops = database.table("shops").expect("a table");
     for shop in 0..100_u16 {
         shops.insert((shop,).to_key(), ["Bonn", "Oslo", "Rome"][usize::from(shop % 3)]).expect("it is written");

@@ -35,7 +35,7 @@ impl Table {
             let (id, few, many, half) = self.row(at);
             import.add(&(id,).to_key(), &(few, many, half).to_key()).expect("it is added");
         }
-        import.finish(&mut |_, _| ()).expect("it is imported");
+        import.finish(|_| {}).expect("it is imported");
     }
 
     fn in_memory(&self) -> MemTable {

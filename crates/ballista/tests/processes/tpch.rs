@@ -99,7 +99,7 @@ impl Table {
             let key: Vec<u8> = self.key.iter().flat_map(|name| (number(name),).to_key()).collect();
             import.add(&key, line.trim_end_matches('|').as_bytes()).expect("it is added");
         }
-        import.finish(&mut |_, _| ()).expect("it is imported");
+        import.finish(|_| {}).expect("it is imported");
     }
 
     /// The statements that declare its columns. A text that stands for another type is cast to it by a view.

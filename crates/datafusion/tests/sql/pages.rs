@@ -21,7 +21,7 @@ fn fill(scratch: &Scratch) -> (Database, Table) {
         let parts = [(u64::from(id) * 3,).to_key(), (id % 100,).to_key(), vec![id as u8; 200]];
         import.add_parts(&(id,).to_key(), &parts).expect("it is added");
     }
-    import.finish(&mut |_, _| ()).expect("it is imported");
+    import.finish(|_| {}).expect("it is imported");
     database.close().expect("it is closed");
     let database = Database::builder(&directory).read_only(true).open().expect("it is there");
     let table = database.existing_table("t").expect("it can be asked").expect("it is there");

@@ -18,7 +18,7 @@ fn fill(scratch: &Scratch) -> (Database, Table) {
             import.add(&(a, Descending(b)).to_key(), &[7; 200]).expect("it is added");
         }
     }
-    import.finish(&mut |_, _| ()).expect("it is imported");
+    import.finish(|_| {}).expect("it is imported");
     (database, table)
 }
 

@@ -21,7 +21,7 @@ fn fill(scratch: &Scratch) -> Database {
     for id in 0..ROWS {
         import.add(&(id,).to_key(), &(id % 10, vec![7_u8; 100]).to_key()).expect("it is added");
     }
-    import.finish(&mut |_, _| ()).expect("it is imported");
+    import.finish(|_| {}).expect("it is imported");
     database
 }
 

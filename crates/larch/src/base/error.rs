@@ -305,7 +305,7 @@ pub enum Error {
     /// A compaction by a worker needs more files than the writer has given numbers for.
     #[error("the compaction makes more files than the writer of the database expects; the writer does it itself")]
     NumbersUsedUp,
-    /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
+    /// Long work was ended early by its callback, see [`GoOn`](crate::GoOn). It can be begun again.
     #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
     Cancelled(&'static str),
     /// A transaction conflicted in each of its attempts.

@@ -4,8 +4,8 @@
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
 use super::store::{Found, Store};
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
+use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::files::copied_file::{Content, copy_whole, read_file};
 use crate::files::outside::check_outside;
@@ -37,17 +37,12 @@ pub struct BackupReport {
     pub new_bytes: u64,
 }
 
-/// Adds a backup to those in `store`. `progress` gets how many bytes are in place, and how many they are in all.
+/// Adds a backup to those in `store`. `watch` sees how many bytes are in place.
 ///
 /// # Errors
 ///
 /// As [`Database::backup`](crate::Database::backup); that the work was cancelled.
-pub fn backup(
-    core: &Arc<Core>,
-    mut store: Store,
-    limit: &Limit,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<BackupReport> {
+pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<BackupReport> {
     core.env.check_origin()?;
     check_outside(&*store.disk, &store.directory)?;
     let lock = store.lock()?;
@@ -58,7 +53,7 @@ pub fn backup(
     let outcome = loop {
         attempts += 1;
         let mut moment = Moment::now(core)?;
-        match new.make(core, &mut moment, limit, progress) {
+        match new.make(core, &mut moment, watch) {
             // In a directory of its own, because names in this one were given. What was copied stays where it is.
             Err(error) if moment.is_outdated(&error) => new.number += 1,
             outcome => break outcome,
@@ -114,13 +109,7 @@ impl<'s> NewBackup<'s> {
         Ok(new)
     }
 
-    fn make(
-        &mut self,
-        core: &Arc<Core>,
-        moment: &mut Moment,
-        limit: &Limit,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<BackupReport> {
+    fn make(&mut self, core: &Arc<Core>, moment: &mut Moment, watch: &Watch<'_>) -> Result<BackupReport> {
         let (store, from) = (self.store, &*core.env.machine.disk);
         if self.database.is_some_and(|database| database != moment.database()) {
             return Err(Error::OtherDatabase(store.directory.clone()));
@@ -128,7 +117,7 @@ impl<'s> NewBackup<'s> {
         let directory = store.directory_of(self.number);
         store.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
         let place = Place::outside(&store.disk, &directory);
-        let Written { version, manifest, names, mut fresh } = moment.write_rest(&place, limit)?;
+        let Written { version, manifest, names, mut fresh } = moment.write_rest(&place, watch)?;
         let files = moment.files();
         let total = files.iter().map(|file| file.bytes()).sum();
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
@@ -136,15 +125,17 @@ impl<'s> NewBackup<'s> {
         for file in &files {
             // The copies of a fenced process are of no use to anybody.
             self.lock.check().map_err(|error| Error::io("make a backup in", &store.directory, error))?;
-            let (new, copied) = self.store_file(from, file, limit, &mut |bytes| progress(done + bytes, total))?;
+            let (new, copied) = self.store_file(from, file, watch, &mut |bytes| {
+                watch.tell(done + bytes, total);
+            })?;
             report.new_files += u64::from(copied);
             report.new_bytes += if copied { new.content.bytes } else { 0 };
             stored.push(new);
             done += file.bytes();
-            progress(done, total);
+            watch.tell(done, total);
         }
         for name in names.into_iter().chain([manifest]) {
-            let content = read_file(&*store.disk, &directory.join(&name), limit, &mut |_| {})?;
+            let content = read_file(&*store.disk, &directory.join(&name), watch, &mut |_| {})?;
             report.new_files += 1;
             report.new_bytes += content.bytes;
             stored.push(StoredFile { name, lies: Lies::Alone, content });
@@ -164,7 +155,7 @@ impl<'s> NewBackup<'s> {
         &mut self,
         from: &dyn Disk,
         file: &DbFile,
-        limit: &Limit,
+        watch: &Watch<'_>,
         tell: &mut dyn FnMut(u64),
     ) -> Result<(StoredFile, bool)> {
         let (name, id) = (sst_name(file.number, file.epoch), file.sst.meta.file_id);
@@ -173,7 +164,7 @@ impl<'s> NewBackup<'s> {
         }
         let copy = self.store.directory_of(self.number).join(&name);
         let mut copied = 0;
-        let content = copy_whole((from, file.path()), (&*self.store.disk, &copy), limit, &mut |bytes| {
+        let content = copy_whole((from, file.path()), (&*self.store.disk, &copy), watch, &mut |bytes| {
             copied += bytes;
             tell(copied);
         })?;

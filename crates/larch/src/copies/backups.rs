@@ -3,8 +3,8 @@
 
 use super::list::BackupList;
 use super::store::{Found, Store};
-use crate::base::cancel::{Cancel, Limit};
 use crate::base::error::{Error, Result};
+use crate::base::watch::{GoOn, Progress, Watch};
 use crate::files::copied_file::{Content, copy_whole, read_file};
 use crate::files::new_directory::NewDirectory;
 use crate::files::outside::check_outside_of;
@@ -29,8 +29,8 @@ use std::time::Duration;
 /// db.backup(&kept)?;
 /// let backups = larch::backup::Backups::at(&kept);
 /// assert_eq!(backups.list()?.len(), 2);
-/// assert!(backups.verify(&mut |_, _| {})?.problems.is_empty());
-/// backups.restore(Some(first.number), &there, &mut |_, _| {})?;
+/// assert!(backups.verify(|_| {})?.problems.is_empty());
+/// backups.restore(Some(first.number), &there, |_| {})?;
 /// let restored = larch::Database::open(&there)?;
 /// assert_eq!(restored.table("fruit")?.get("apple")?.as_deref(), Some(&b"red"[..]));
 /// # Ok(())
@@ -40,7 +40,6 @@ use std::time::Duration;
 pub struct Backups {
     machine: Machine,
     directory: PathBuf,
-    cancel: Cancel,
 }
 
 /// A backup.
@@ -108,17 +107,12 @@ impl From<&BackupList> for BackupInfo {
 impl Backups {
     /// The backups in `directory`.
     pub fn at(directory: impl AsRef<Path>) -> Self {
-        Self { machine: Machine::real(), directory: directory.as_ref().to_owned(), cancel: Cancel::new() }
+        Self { machine: Machine::real(), directory: directory.as_ref().to_owned() }
     }
 
     /// The same backups on another machine, for example a store.
     pub fn on(self, machine: &Machine) -> Self {
         Self { machine: machine.clone(), ..self }
-    }
-
-    /// The same backups, for work that `cancel` can end early.
-    pub fn until(self, cancel: &Cancel) -> Self {
-        Self { cancel: cancel.clone(), ..self }
     }
 
     /// Where they lie.
@@ -128,10 +122,6 @@ impl Backups {
     /// The directory cannot be opened.
     pub(crate) fn store(&self) -> Result<Store> {
         Store::new(&self.machine, &self.directory)
-    }
-
-    pub(crate) fn limit(&self) -> Limit {
-        Limit::new(&self.machine.clock, &self.cancel)
     }
 
     /// All backups, the oldest first.
@@ -180,8 +170,8 @@ impl Backups {
     }
 
     /// Makes `directory`, which does not exist yet or is empty, the database as it was when backup `number` was made;
-    /// `None` is the newest one. Each file is compared with its checksum. `progress` gets how many bytes are in place,
-    /// and how many they are in all.
+    /// `None` is the newest one. Each file is compared with its checksum. `watch` sees how many bytes are in place,
+    /// and says whether to go on.
     ///
     /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no
     /// database, and another call with the same directory first removes what is there. In a store it refuses that: drop
@@ -192,13 +182,13 @@ impl Backups {
     /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged;
     /// [`Error::NewerBackup`]; [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if another
     /// call has left files in it, in a store; [`Error::CopyLocked`]; [`Error::Cancelled`]; what the disk refuses.
-    pub fn restore(
+    pub fn restore<G: GoOn>(
         &self,
         number: Option<u64>,
         directory: impl AsRef<Path>,
-        progress: &mut dyn FnMut(u64, u64),
+        watch: impl FnMut(Progress) -> G,
     ) -> Result<BackupInfo> {
-        self.restore_on(&self.machine, number, directory, progress)
+        self.restore_on(&self.machine, number, directory, watch)
     }
 
     /// As [`Backups::restore`], to a directory of another machine: into a store, or from backups in a store to a
@@ -207,14 +197,15 @@ impl Backups {
     /// # Errors
     ///
     /// As [`Backups::restore`].
-    pub fn restore_on(
+    pub fn restore_on<G: GoOn>(
         &self,
         machine: &Machine,
         number: Option<u64>,
         directory: impl AsRef<Path>,
-        progress: &mut dyn FnMut(u64, u64),
+        mut watch: impl FnMut(Progress) -> G,
     ) -> Result<BackupInfo> {
-        let (store, limit) = (self.store()?, self.limit());
+        let mut goes_on = |progress| watch(progress).goes_on();
+        let (store, watch) = (self.store()?, Watch::new("the restore", &mut goes_on));
         let list = self.find(&store, number)?;
         let total = list.bytes();
         if machine.disk.keeps_removed().is_none() {
@@ -224,9 +215,9 @@ impl Backups {
         let mut done = 0;
         for (file, path) in list.files.iter().zip(store.paths(&list)) {
             let copy = new.place().directory.join(&file.name);
-            let copied = copy_whole((&*store.disk, &path), (&*new.place().disk, &copy), &limit, &mut |bytes| {
+            let copied = copy_whole((&*store.disk, &path), (&*new.place().disk, &copy), &watch, &mut |bytes| {
                 done += bytes;
-                progress(done, total);
+                watch.tell(done, total);
             });
             let why = match copied {
                 Ok(content) if content == file.content => continue,
@@ -258,13 +249,15 @@ impl Backups {
     }
 
     /// Reads every byte of every backup and compares each file with the length and the checksum in the lists. Damage is
-    /// no error: the report lists it. `progress` gets how many bytes were read, and how many they are in all.
+    /// no error: the report lists it. `watch` sees how many bytes were read, and says whether to go on.
     ///
     /// # Errors
     ///
     /// [`Error::NotBackups`]; [`Error::Cancelled`]; the directory cannot be listed.
-    pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
-        let (store, limit, mut report) = (self.store()?, self.limit(), VerifyReport::default());
+    pub fn verify<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<VerifyReport> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        let watch = Watch::new("the verification", &mut goes_on);
+        let (store, mut report) = (self.store()?, VerifyReport::default());
         // What each file holds, as the lists say, and the backups that have it.
         let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();
         let (mut unfinished, mut holders) = (Vec::new(), BTreeSet::new());
@@ -298,11 +291,11 @@ impl Backups {
         let total = lengths.fold(0, u64::saturating_add);
         let mut done = 0;
         for (path, said) in files {
-            let found = read_file(&*self.machine.disk, &path, &limit, &mut |bytes| {
+            let found = read_file(&*self.machine.disk, &path, &watch, &mut |bytes| {
                 done += bytes;
-                progress(done, total);
+                watch.tell(done, total);
             });
-            limit.check("the verification")?;
+            watch.check()?;
             report.files += 1;
             report.bytes += found.as_ref().map_or(0, |content| content.bytes);
             for ((bytes, checksum), mut backups) in said {

@@ -2,8 +2,8 @@
 //! know how the moment that it shows is found.
 
 use super::moment::{Moment, Written};
-use crate::base::cancel::Limit;
 use crate::base::error::Result;
+use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::files::copied_file::{copy_whole, share_file};
 use crate::files::new_directory::NewDirectory;
@@ -26,20 +26,15 @@ pub struct CheckpointReport {
     pub copied_bytes: u64,
 }
 
-/// Makes a checkpoint in `directory`. `progress` gets how many bytes are in place, and how many they are in all.
+/// Makes a checkpoint in `directory`. `watch` sees how many bytes are in place.
 ///
 /// # Errors
 ///
 /// As [`Database::checkpoint`](crate::Database::checkpoint); that the work was cancelled.
-pub fn checkpoint(
-    core: &Arc<Core>,
-    directory: &Path,
-    limit: &Limit,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<CheckpointReport> {
+pub fn checkpoint(core: &Arc<Core>, directory: &Path, watch: &Watch<'_>) -> Result<CheckpointReport> {
     loop {
         let mut moment = Moment::now(core)?;
-        match checkpoint_of(core, &mut moment, directory, limit, progress) {
+        match checkpoint_of(core, &mut moment, directory, watch) {
             Err(error) if moment.is_outdated(&error) => {}
             outcome => return outcome,
         }
@@ -50,30 +45,29 @@ fn checkpoint_of(
     core: &Arc<Core>,
     moment: &mut Moment,
     directory: &Path,
-    limit: &Limit,
-    progress: &mut dyn FnMut(u64, u64),
+    watch: &Watch<'_>,
 ) -> Result<CheckpointReport> {
     let new = NewDirectory::begin(&core.env.machine.disk, directory)?;
     // It has both directories.
     let disk = new.place().disk.clone();
-    let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), limit)?;
+    let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), watch)?;
     let files = moment.files();
     let total: u64 = files.iter().map(|file| file.bytes()).sum();
     let mut report = CheckpointReport { version, files: files.len() as u64, ..CheckpointReport::default() };
     for file in &files {
-        limit.check("the checkpoint")?;
+        watch.check()?;
         let copy = directory.join(sst_name(file.number, file.epoch));
         if !share_file(&*disk, file.path(), &copy)? {
             let before = report.bytes;
             let mut done = before;
-            let content = copy_whole((&*disk, file.path()), (&*disk, &copy), limit, &mut |bytes| {
+            let content = copy_whole((&*disk, file.path()), (&*disk, &copy), watch, &mut |bytes| {
                 done += bytes;
-                progress(done, total);
+                watch.tell(done, total);
             })?;
             report.copied_bytes += content.bytes;
         }
         report.bytes += file.bytes();
-        progress(report.bytes, total);
+        watch.tell(report.bytes, total);
     }
     moment.make_durable(version)?;
     // If the last step fails and cannot be taken back, the copy is whole and needs them. Otherwise `new` removes them.

@@ -6,8 +6,8 @@
 //! files.
 
 use super::beside::{self, OpenLog};
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
+use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::core::writer::log_path;
 use crate::files::copied_file::copy_file;
@@ -100,12 +100,12 @@ impl Moment {
     /// # Errors
     ///
     /// A file could not be written; damage of a log; that the work was cancelled.
-    pub fn write_rest(&mut self, place: &Place, limit: &Limit) -> Result<Written> {
+    pub fn write_rest(&mut self, place: &Place, watch: &Watch<'_>) -> Result<Written> {
         let (core, mut all) = (&self.core, NewFiles::none(place));
         let version = match std::mem::replace(&mut self.rest, Rest::Logs(Vec::new())) {
             Rest::Memory(memory, version) => {
                 for memory in memory {
-                    limit.check("the copy")?;
+                    watch.check()?;
                     all.append(write_version_to(core, &memory, (&self.files, version), place)?);
                 }
                 version
@@ -114,7 +114,7 @@ impl Moment {
                 // The writer gives the next numbers to files of its own. If the copy replaces the database in a store,
                 // no name there stands for other bytes than before.
                 core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
-                let (rows, newest) = rows_of_logs(core, &logs, place, limit)?;
+                let (rows, newest) = rows_of_logs(core, &logs, place, watch)?;
                 all.append(rows);
                 self.rest = Rest::Logs(logs);
                 newest.max(self.files.last_version)
@@ -164,13 +164,13 @@ impl Moment {
 
 /// Reads `logs` from copies in `place`, where recovery may cut them off, and writes their rows to files there. Returns
 /// these and the newest version in them.
-fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, limit: &Limit) -> Result<(NewFiles, Version)> {
+fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, watch: &Watch<'_>) -> Result<(NewFiles, Version)> {
     let disk = &place.disk;
     let mut copies = FreshFiles::new(&place.leftovers);
     for log in logs {
         let path = log_path(&place.directory, log.number);
         copies.add(path.clone());
-        let content = copy_file((&*log.file, &log.path), log.bytes, &**disk, &path, limit, &mut |_| {})?;
+        let content = copy_file((&*log.file, &log.path), log.bytes, &**disk, &path, watch, &mut |_| {})?;
         if content.bytes != log.bytes {
             let why =
                 io::Error::new(ErrorKind::UnexpectedEof, "it was removed while it was copied; begin the copy again");

@@ -1,8 +1,8 @@
 //! Copies a file byte by byte, and gives it a second name where that does as well. It computes the checksum of the
 //! whole file on the way, and does not know what is in the file.
 
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
+use crate::base::watch::Watch;
 use crc_fast::{CrcAlgorithm, Digest};
 use os::{Access, Buffer, Disk, File};
 use std::io::{self, ErrorKind};
@@ -24,9 +24,9 @@ pub struct Content {
 /// # Errors
 ///
 /// The file cannot be read; that the work was cancelled.
-pub fn read_file(disk: &dyn Disk, path: &Path, limit: &Limit, tell: &mut dyn FnMut(u64)) -> Result<Content> {
+pub fn read_file(disk: &dyn Disk, path: &Path, watch: &Watch<'_>, tell: &mut dyn FnMut(u64)) -> Result<Content> {
     let file = disk.open(path, Access::ReadDirect).map_err(|error| Error::io("open", path, error))?;
-    read_chunks((&*file, path), u64::MAX, limit, &mut |_, chunk| {
+    read_chunks((&*file, path), u64::MAX, watch, &mut |_, chunk| {
         tell(chunk.len() as u64);
         Ok(())
     })
@@ -43,11 +43,11 @@ pub fn copy_file(
     bytes: u64,
     disk: &dyn Disk,
     to: &Path,
-    limit: &Limit,
+    watch: &Watch<'_>,
     tell: &mut dyn FnMut(u64),
 ) -> Result<Content> {
     let copy = disk.open(to, Access::CreateDirect).map_err(|error| Error::io("create", to, error))?;
-    let content = read_chunks(from, bytes, limit, &mut |offset, chunk| {
+    let content = read_chunks(from, bytes, watch, &mut |offset, chunk| {
         copy.write_at(chunk, offset).map_err(|error| Error::io("write", to, error))?;
         tell(chunk.len() as u64);
         Ok(())
@@ -64,18 +64,18 @@ pub fn copy_file(
 pub fn copy_whole(
     (from_disk, from): (&dyn Disk, &Path),
     (to_disk, to): (&dyn Disk, &Path),
-    limit: &Limit,
+    watch: &Watch<'_>,
     tell: &mut dyn FnMut(u64),
 ) -> Result<Content> {
     let file = from_disk.open(from, Access::ReadDirect).map_err(|error| Error::io("open", from, error))?;
-    copy_file((&*file, from), u64::MAX, to_disk, to, limit, tell)
+    copy_file((&*file, from), u64::MAX, to_disk, to, watch, tell)
 }
 
 /// Gives the first `bytes` of a file to `take`, with the offset of each chunk.
 fn read_chunks(
     (file, path): (&dyn File, &Path),
     bytes: u64,
-    limit: &Limit,
+    watch: &Watch<'_>,
     take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<Content> {
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
@@ -84,7 +84,7 @@ fn read_chunks(
     // So nothing is asked of a store beyond the end.
     let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
     while done < bytes {
-        limit.check("the copy")?;
+        watch.check()?;
         let most = (bytes - done).min(CHUNK_BYTES as u64) as usize;
         let read = file.read_at(&mut chunk[..most], done).map_err(|error| Error::io("read", path, error))?;
         if read == 0 {

@@ -9,12 +9,12 @@ use super::selection::Selection;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::base::bounds::IntoKeyRange;
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::event::{Event, EventHook};
 use crate::base::extractors::{Extractors, IndexKeys};
 use crate::base::options::{Durability, Follow, LevelOptions, Options, TableOptions};
 use crate::base::release::Release;
+use crate::base::watch::{GoOn, Progress, Watch};
 use crate::copies::backup::BackupReport;
 use crate::copies::backups::Backups;
 use crate::copies::checkpoint::CheckpointReport;
@@ -25,7 +25,7 @@ use crate::core::background::warmth::Warmed;
 use crate::core::handle::DatabaseHandle;
 use crate::import::built::builder::FileBuilder;
 use crate::import::share;
-use crate::inspect::check::{self, CheckProgress, CheckReport};
+use crate::inspect::check::{self, CheckReport};
 use crate::inspect::metrics::Metrics;
 use crate::manifest::db_file::sst_name;
 use crate::read::Reader;
@@ -390,7 +390,7 @@ impl Builder {
     /// for number in 0..1000_u32 {
     ///     files.add(&number.to_be_bytes(), b"apple")?;
     /// }
-    /// files.finish(&mut |_, _| {})?;
+    /// files.finish(|_| {})?;
     ///
     /// let db = larch::Database::open(&here)?;
     /// let fruit = db.table("fruit")?;
@@ -765,11 +765,19 @@ impl Database {
     ///
     /// As [`Table::compact`]. Tables that were merged before the error stay merged.
     pub fn compact(&self) -> Result<()> {
-        let view = self.core().views.newest();
-        for table in view.files.tables.keys() {
-            flush_and_compact(self.core(), *table, &Limit::none(&self.core().env.machine.clock), &mut |_, _| {})?;
-        }
-        Ok(())
+        self.compact_with(|_| {})
+    }
+
+    /// As [`Database::compact`]. `watch` sees how many bytes of a table were read, and says whether to go on. It must not
+    /// write to the database, see [`Table::compact_with`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if `watch` ends it, otherwise as [`Database::compact`].
+    pub fn compact_with<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<()> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        let (view, watch) = (self.core().views.newest(), Watch::new(compact::WORK, &mut goes_on));
+        view.files.tables.keys().try_for_each(|table| flush_and_compact(self.core(), *table, &watch))
     }
 
     /// Writes all rows in memory to files and runs all compactions that are due, and those that would be due after some
@@ -861,8 +869,22 @@ impl Database {
     /// database; what the disk refuses, for example because it is full; damage of the log in a database opened
     /// read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
     pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
-        let core = self.core();
-        checkpoint::checkpoint(core, directory.as_ref(), &Limit::none(&core.env.machine.clock), &mut |_, _| {})
+        self.checkpoint_with(directory, |_| {})
+    }
+
+    /// As [`Database::checkpoint`]. `watch` sees how many bytes are in place, and says whether to go on; this takes time
+    /// only where files have to be copied.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if `watch` ends it, otherwise as [`Database::checkpoint`].
+    pub fn checkpoint_with<G: GoOn>(
+        &self,
+        directory: impl AsRef<Path>,
+        mut watch: impl FnMut(Progress) -> G,
+    ) -> Result<CheckpointReport> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        checkpoint::checkpoint(self.core(), directory.as_ref(), &Watch::new("the checkpoint", &mut goes_on))
     }
 
     /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. It
@@ -879,20 +901,21 @@ impl Database {
     /// `directory` cannot take it; what the disk refuses, for example because it is full; damage of the log in a
     /// database opened read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
-        self.backup_to(&Backups::at(directory).on(&self.core().env.machine), &mut |_, _| {})
+        self.backup_to(&Backups::at(directory).on(&self.core().env.machine), |_| {})
     }
 
     /// As [`Database::backup`], added to these backups, which may lie on another machine than the database: in a store,
-    /// or on this machine if the database is in a store. `progress` gets how many bytes are in place, and how many
-    /// bytes all are.
+    /// or on this machine if the database is in a store. `watch` sees how many bytes are in place, and says
+    /// whether to go on.
     ///
     /// In a store a backup that is begun while another one is made or removed takes over: that one ends with an error.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if the backups were [cancelled](Backups::until), otherwise as [`Database::backup`].
-    pub fn backup_to(&self, backups: &Backups, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupReport> {
-        backup::backup(self.core(), backups.store()?, &backups.limit(), progress)
+    /// [`Error::Cancelled`] if `watch` ends it, otherwise as [`Database::backup`].
+    pub fn backup_to<G: GoOn>(&self, backups: &Backups, mut watch: impl FnMut(Progress) -> G) -> Result<BackupReport> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        backup::backup(self.core(), backups.store()?, &Watch::new("the backup", &mut goes_on))
     }
 
     /// The SSTs that the newest files of all tables are, by their names in the directory, with their lengths in bytes.
@@ -905,8 +928,8 @@ impl Database {
     }
 
     /// Reads every page of every file from disk and compares the pages with their checksums, with each other and with
-    /// the manifest. It admits nothing to the cache. `progress` is called again and again with the bytes that were
-    /// checked. The database can be used meanwhile.
+    /// the manifest. It admits nothing to the cache. `watch` sees how many bytes were checked, and says whether
+    /// to go on. The database can be used meanwhile.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -914,7 +937,7 @@ impl Database {
     /// # let db = larch::Database::open(&directory)?;
     /// db.table("fruit")?.insert("apple", "red")?;
     /// db.flush()?;
-    /// let report = db.check(&mut |progress| println!("{} of {} bytes", progress.done_bytes, progress.total_bytes))?;
+    /// let report = db.check(|progress| println!("{} of {} bytes", progress.done, progress.total))?;
     /// assert!(report.problems.is_empty());
     /// # Ok(())
     /// # }
@@ -924,8 +947,9 @@ impl Database {
     ///
     /// Damage is not an error: it is in [`CheckReport::problems`]. [`Error::Outdated`] in a database opened read-only,
     /// if a writer has removed a file meanwhile; check again then.
-    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
-        check::check(self.core(), None, &Limit::none(&self.core().env.machine.clock), progress)
+    pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        check::check(self.core(), None, &Watch::new(check::WORK, &mut goes_on))
     }
 
     /// Counters since the database was opened, and sizes now. The call looks at every page in the cache, so use it for

@@ -3,9 +3,9 @@
 
 use super::table::Table;
 use crate::base::bounds::{self, IntoKeyRange};
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::table::{IndexInfo, TableInfo};
+use crate::base::watch::{GoOn, Progress, Watch};
 use crate::core::registry::LiveIndex;
 use crate::indexes::check::{self, IndexCheck};
 use crate::indexes::read::{Entries, RangeBy, ScanBy};
@@ -120,25 +120,17 @@ impl Index {
         Ok(())
     }
 
-    /// Compares the index with its table, both at one version. `progress` receives the rows and entries that were
-    /// looked at so far.
+    /// Compares the index with its table, both at one version. `watch` sees how many rows and entries were
+    /// looked at so far, and says whether to go on.
     ///
     /// # Errors
     ///
     /// A difference is no error: it is in the result. [`Error::NoExtractor`] if nothing makes the keys of the index;
-    /// otherwise as [`Table::get`](crate::Reader::get).
-    pub fn check(&self, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
-        self.check_until(&Limit::none(&self.table.core().env.machine.clock), progress)
-    }
-
-    /// As [`Index::check`], unless `limit` ends it before.
-    ///
-    /// # Errors
-    ///
-    /// As [`Index::check`]; the error of the limit.
-    pub(super) fn check_until(&self, limit: &Limit, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
+    /// otherwise as [`Table::get`](crate::Reader::get). [`Error::Cancelled`] if `watch` ends it.
+    pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<IndexCheck> {
         let live = LiveIndex::new(self.entries.identity().clone(), &self.table.core().env.options.extractors);
-        check::check(self.table.inner(), &live, limit, progress)
+        let mut goes_on = |progress| watch(progress).goes_on();
+        check::check(self.table.inner(), &live, &Watch::new(check::WORK, &mut goes_on))
     }
 }
 

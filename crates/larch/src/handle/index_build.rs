@@ -13,10 +13,10 @@
 //! An index whose build ends early is dropped whole: at once; if that fails, before the next index is created; or by
 //! the next open.
 
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::options::{Durability, TableOptions};
 use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
+use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::core::registry::no_extractor;
@@ -35,15 +35,6 @@ use sst::Version;
 use std::ops::Bound;
 use std::time::Duration;
 
-/// How far the building of an index is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BuildProgress {
-    /// Rows whose entries are there.
-    pub rows: u64,
-    /// About how many rows the table has.
-    pub total_rows: u64,
-}
-
 /// An index that is to be created.
 #[derive(Clone, Copy, Debug)]
 pub struct NewIndex<'n> {
@@ -56,7 +47,7 @@ pub struct NewIndex<'n> {
 }
 
 /// The name of the work in the error about a build that was cancelled.
-const WORK: &str = "building the index";
+pub const WORK: &str = "building the index";
 
 /// How many rows the first transaction takes, and how many later ones take at most. Commits become visible in their
 /// order: one that follows waits until all of these are in memory.
@@ -76,14 +67,13 @@ const BUFFER_SHARE: u64 = 64;
 /// # Errors
 ///
 /// [`Error::BadIndexName`], [`Error::IndexExists`], [`Error::TableDropped`], [`Error::NoExtractor`];
-/// [`Error::BadOptions`] under compat of a release without indexes; a row that cannot be in the index; the error of the
-/// limit; what reads and commits return.
+/// [`Error::BadOptions`] under compat of a release without indexes; a row that cannot be in the index; that `watch` has
+/// ended it; what reads and commits return.
 pub fn create(
     handle: &Arc<DatabaseHandle>,
     table: &Arc<TableInfo>,
     new: &NewIndex<'_>,
-    limit: &Limit,
-    progress: &mut dyn FnMut(BuildProgress),
+    watch: &Watch<'_>,
 ) -> Result<Arc<TableInfo>> {
     let core = handle.core();
     if new.name.is_empty() || new.name.len() > 255 || has_control(new.name) {
@@ -95,14 +85,14 @@ pub fn create(
             "compat {release}: Larch {release} does not read databases with indexes; open the database without compat to create one"
         )));
     }
-    limit.check(WORK)?;
+    watch.check()?;
     while let Some(id) = core.indexes.abandoned() {
         drop_by_id(core, id)?;
         core.indexes.forget_abandoned(id);
     }
     let unfinished = Unfinished { core, id: Some(install(core, table, new)?) };
     let id = unfinished.id.expect("it was set above");
-    fill(handle, table, (id, new.name), limit, progress)?;
+    fill(handle, table, (id, new.name), watch)?;
     finish(core, table, id, new.name)?;
     unfinished.keep();
     core.views.table_info(id).ok_or_else(|| no_such_index(table, new.name))
@@ -175,15 +165,14 @@ fn fill(
     handle: &Arc<DatabaseHandle>,
     table: &Arc<TableInfo>,
     (id, name): (TableId, &str),
-    limit: &Limit,
-    progress: &mut dyn FnMut(BuildProgress),
+    watch: &Watch<'_>,
 ) -> Result<()> {
     let core = handle.core();
     // What it depends on is noted row by row.
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         durability: Some(Durability::Buffered),
-        // It ends with the limit: each attempt takes fewer rows, and their keys are reserved.
+        // It ends with the watch: each attempt takes fewer rows, and their keys are reserved.
         attempts: u32::MAX,
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
@@ -200,7 +189,7 @@ fn fill(
         let begun = clock.now();
         let mut attempts = Attempts::new(handle, &options);
         let (filled, version) = loop {
-            limit.check(WORK)?;
+            watch.check()?;
             let mut tx = attempts.begin()?;
             let index = core.indexes.index(table.id, id).ok_or_else(|| no_such_index(table, name))?;
             let filled = tx.fill(table, &index, (after.as_deref(), &through), (most_rows, most_bytes))?;
@@ -213,7 +202,7 @@ fn fill(
             }
         };
         rows += filled.rows;
-        progress(BuildProgress { rows, total_rows: rows.max(total_rows) });
+        watch.tell(rows, rows.max(total_rows));
         after = match filled.last {
             Some(last) => Some(last),
             None => return Ok(()),

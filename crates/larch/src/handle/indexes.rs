@@ -2,13 +2,11 @@
 
 use super::index::Index;
 use super::index_build as build;
-use super::index_build::{BuildProgress, NewIndex};
+use super::index_build::NewIndex;
 use super::table::Table;
-use super::until::Until;
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::table::IndexState;
-use crate::indexes::check::IndexCheck;
+use crate::base::watch::{GoOn, Progress, Watch};
 
 /// How an index is created, see [`Table::create_index`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +21,8 @@ impl Table {
     /// ready.
     ///
     /// What the keys of the index are made of is said by `declaration`. The engine stores it and gives it to the
-    /// [extractors](crate::Builder::extractors) of the program; it does not look at it itself. `progress` is called
-    /// again and again.
+    /// [extractors](crate::Builder::extractors) of the program; it does not look at it itself. `watch` sees how
+    /// many rows have entries, and says whether to go on; an index whose building it ends is dropped.
     ///
     /// From now on a write to the table also reads the row that it replaces, and writes the entries that differ, in the
     /// same commit. The table cannot be cloned or split, and takes no import, as long as it has an index.
@@ -61,7 +59,7 @@ impl Table {
     /// let db = Database::builder(&directory).extractors(extractors).open()?;
     /// let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
-    /// let by_initial = fruit.create_index("by_initial", b"initial", &IndexOptions::default(), &mut |_| {})?;
+    /// let by_initial = fruit.create_index("by_initial", b"initial", &IndexOptions::default(), |_| {})?;
     /// fruit.insert("cherry", "rosy")?;
     /// fruit.insert("banana", "yellow")?;
     /// let rows = by_initial.get_by("r")?;
@@ -82,27 +80,17 @@ impl Table {
     /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without
     ///   indexes.
     /// * The errors of [`Table::get`](crate::Reader::get) and [`Table::insert`].
-    pub fn create_index(
+    pub fn create_index<G: GoOn>(
         &self,
         name: &str,
         declaration: impl AsRef<[u8]>,
         options: &IndexOptions,
-        progress: &mut dyn FnMut(BuildProgress),
+        mut watch: impl FnMut(Progress) -> G,
     ) -> Result<Index> {
-        let limit = Limit::none(&self.core().env.machine.clock);
-        self.create_index_until(name, declaration.as_ref(), options, &limit, progress)
-    }
-
-    fn create_index_until(
-        &self,
-        name: &str,
-        declaration: &[u8],
-        options: &IndexOptions,
-        limit: &Limit,
-        progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Index> {
-        let new = NewIndex { name, declaration, is_unique: options.unique };
-        let entries = build::create(&self.inner().handle, self.identity(), &new, limit, progress)?;
+        let new = NewIndex { name, declaration: declaration.as_ref(), is_unique: options.unique };
+        let mut goes_on = |progress| watch(progress).goes_on();
+        let watch = Watch::new(build::WORK, &mut goes_on);
+        let entries = build::create(&self.inner().handle, self.identity(), &new, &watch)?;
         Ok(Index::new(self, entries))
     }
 
@@ -151,32 +139,6 @@ impl Table {
     /// [`Table::insert`] that say that the database takes no writes.
     pub fn drop_index(&self, name: &str) -> Result<bool> {
         build::drop_index(self.core(), self.identity(), name)
-    }
-}
-
-impl Until<'_, Table> {
-    /// As [`Table::create_index`]. An index whose building was cancelled is dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Cancelled`] if it was cancelled, otherwise as [`Table::create_index`].
-    pub fn create_index(
-        &self,
-        name: &str,
-        declaration: impl AsRef<[u8]>,
-        options: &IndexOptions,
-        progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Index> {
-        self.handle().create_index_until(name, declaration.as_ref(), options, &self.limit(), progress)
-    }
-
-    /// As [`Index::check`], of the index `name`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Cancelled`] if it was cancelled, otherwise as [`Table::index`] and [`Index::check`].
-    pub fn check_index(&self, name: &str, progress: &mut dyn FnMut(u64)) -> Result<IndexCheck> {
-        self.handle().index(name)?.check_until(&self.limit(), progress)
     }
 }
 

@@ -2,18 +2,19 @@
 
 use super::compaction::flush_and_compact;
 use crate::base::bounds::{self, IntoKeyRange};
-use crate::base::cancel::{Cancel, Limit};
 use crate::base::error::Result;
 use crate::base::options::TableOptions;
 use crate::base::table::{TableId, TableInfo};
+use crate::base::watch::{GoOn, Progress, Watch};
+use crate::compact;
 use crate::core::Core;
 use crate::core::background::warmth::Warmed;
 use crate::core::handle::{DatabaseHandle, TableHandle};
-use crate::import::built::ingest::{IngestOptions, IngestReport};
+use crate::import::built::ingest::{self, IngestOptions, IngestReport};
 use crate::import::{Import, share};
-use crate::inspect::check::{CheckProgress, CheckReport};
+use crate::inspect::check::{self, CheckReport};
+use crate::inspect::dump;
 use crate::inspect::metrics::TableStats;
-use crate::inspect::{check, dump};
 use crate::manifest::DbFile;
 use crate::read::Reader;
 use crate::view::part_list::PartList;
@@ -260,7 +261,7 @@ impl Table {
     /// for number in 0..1000_u32 {
     ///     import.add(&number.to_be_bytes(), b"apple")?;
     /// }
-    /// let report = import.finish(&mut |_, _| {})?;
+    /// let report = import.finish(|_| {})?;
     /// assert_eq!((report.rows, report.sorted), (1000, true));
     /// # Ok(())
     /// # }
@@ -273,7 +274,7 @@ impl Table {
     /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped, [`Error::Log`](crate::Error::Log)
     /// or [`Error::Page`](crate::Error::Page) if the disk is full.
     pub fn import(&self) -> Result<Import> {
-        Import::new(self.inner(), Limit::none(&self.core().env.machine.clock))
+        Import::new(self.inner())
     }
 
     /// Makes the files in `directories`, which were built [without a database](crate::Builder::build_files), part of
@@ -295,7 +296,7 @@ impl Table {
     ///     for key in keys {
     ///         files.add(key.as_bytes(), shard.as_os_str().as_encoded_bytes())?;
     ///     }
-    ///     files.finish(&mut |_, _| {})?;
+    ///     files.finish(|_| {})?;
     /// }
     /// let fruit = larch::Database::open(&here)?.table("fruit")?;
     /// fruit.ingest(&[&north, &south], larch::bulk::IngestOptions::default())?;
@@ -312,7 +313,24 @@ impl Table {
     /// [`Error::BadOptions`](crate::Error::BadOptions) if the release that the database is written for cannot read the
     /// files; otherwise as [`Table::import`] and [`Import::finish`].
     pub fn ingest(&self, directories: &[impl AsRef<Path>], options: IngestOptions) -> Result<IngestReport> {
-        self.until(&Cancel::new()).ingest(directories, options, &mut |_, _| {})
+        self.ingest_with(directories, options, |_| {})
+    }
+
+    /// As [`Table::ingest`]. `watch` sees how many bytes are in place, and says whether to go on; this takes time only
+    /// where files have to be copied or verified.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it, otherwise as [`Table::ingest`].
+    pub fn ingest_with<G: GoOn>(
+        &self,
+        directories: &[impl AsRef<Path>],
+        options: IngestOptions,
+        mut watch: impl FnMut(Progress) -> G,
+    ) -> Result<IngestReport> {
+        let directories: Vec<&Path> = directories.iter().map(AsRef::as_ref).collect();
+        let mut goes_on = |progress| watch(progress).goes_on();
+        ingest::ingest(self.inner(), &directories, options, &Watch::new(ingest::WORK, &mut goes_on))
     }
 
     /// Writes what is in memory to files and merges all files of the table into its deepest level, so that erased and
@@ -340,19 +358,20 @@ impl Table {
     /// be written. What was merged before stays. Otherwise the errors of [`Table::insert`] that say that the database
     /// takes no writes.
     pub fn compact(&self) -> Result<()> {
-        self.compact_with(&mut |_, _| {})
+        self.compact_with(|_| {})
     }
 
-    /// As [`Table::compact`]. `progress` receives the bytes that were read so far and the bytes to read. It is called
-    /// by the thread that compacts and must not write to the database: a write that waits for room in level 0 would
-    /// wait for its own thread.
+    /// As [`Table::compact`]. `watch` sees how many bytes were read, and says whether to go on. It is called by the
+    /// thread that compacts and must not write to the database: a write that waits for room in level 0 would wait for its
+    /// own thread.
     ///
     /// # Errors
     ///
-    /// As [`Table::compact`].
-    pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it, otherwise as [`Table::compact`].
+    pub fn compact_with<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<()> {
         self.core().views.newest().files_of(self.identity())?;
-        flush_and_compact(self.core(), self.id(), &Limit::none(&self.core().env.machine.clock), progress)
+        let mut goes_on = |progress| watch(progress).goes_on();
+        flush_and_compact(self.core(), self.id(), &Watch::new(compact::WORK, &mut goes_on))
     }
 
     /// Reads every page of the table's files and compares them with each other and with the manifest. See
@@ -361,9 +380,11 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Outdated`](crate::Error::Outdated) in a database
-    /// opened read-only. Damage is not an error: it is in the report.
-    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
-        check::check(self.core(), Some(self.identity()), &Limit::none(&self.core().env.machine.clock), progress)
+    /// opened read-only; [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it. Damage is not an error: it is
+    /// in the report.
+    pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        check::check(self.core(), Some(self.identity()), &Watch::new(check::WORK, &mut goes_on))
     }
 
     /// Prints every tree, column group and history of the table's files to `out`, as text for people. With
@@ -430,28 +451,36 @@ impl Table {
     /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped). Pages that were loaded before stay.
     pub fn warm(&self, range: impl IntoKeyRange) -> Result<Warmed> {
         let most_bytes = self.core().env.cache.budget_bytes() / 2;
-        self.warm_with(range, most_bytes, |_| true)
+        self.warm_with(range, most_bytes, |_| {})
     }
 
-    /// As [`Table::warm`], with at most `most_bytes` of memory. `progress` receives the bytes that were loaded so far,
-    /// and returns whether to go on.
+    /// As [`Table::warm`], with at most `most_bytes` of memory. `watch` sees how many bytes were loaded, and says
+    /// whether to go on.
     ///
     /// # Errors
     ///
-    /// As [`Table::warm`].
-    pub fn warm_with(
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it before all is loaded, otherwise as
+    /// [`Table::warm`].
+    pub fn warm_with<G: GoOn>(
         &self,
         range: impl IntoKeyRange,
         most_bytes: u64,
-        mut progress: impl FnMut(u64) -> bool,
+        mut watch: impl FnMut(Progress) -> G,
     ) -> Result<Warmed> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        let watch = Watch::new("loading pages", &mut goes_on);
         let (view, at) = self.core().views.now();
         let files: Vec<Arc<DbFile>> = view.files_of(self.identity())?.files().map(|(_, file)| file.clone()).collect();
         let Some(keys) = bounds::keys(&range) else {
             return Ok(Warmed { is_whole: true, ..Warmed::default() });
         };
-        let mut loader = PageLoader::new(&self.core().env, Reason::Warm, most_bytes, &mut progress);
+        let mut tell = |bytes| watch.tell(bytes, 0);
+        let mut loader = PageLoader::new(&self.core().env, Reason::Warm, most_bytes, &mut tell);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
+        // Work that has loaded everything was not ended.
+        if !is_whole {
+            watch.check()?;
+        }
         Ok(Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole })
     }
 }

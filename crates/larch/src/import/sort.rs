@@ -7,11 +7,11 @@
 //! counts. Files of a run that is dropped are removed. Runs that are merged again lie where [work writes what it reads
 //! itself](crate::core::scratch).
 
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::options::LevelOptions;
 use crate::base::parts;
 use crate::base::table::LEVELS;
+use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::core::handle::TableHandle;
 use crate::core::scratch::ScratchPlace;
@@ -33,9 +33,6 @@ use std::cmp::Ordering as Compared;
 /// Most runs that are merged at once: each needs its share of the readahead.
 const MAX_FAN_IN: usize = 128;
 
-/// The limit is checked once in this many rows: it reads the clock, and a row takes only some hundred nanoseconds.
-const CHECKED_ROWS: u32 = 64;
-
 /// Rows of a table that are being sorted into files.
 ///
 /// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also
@@ -50,11 +47,6 @@ pub struct RowSorter {
     user_bytes: u64,
     /// A value joined from its parts; kept for its memory.
     joined: Vec<u8>,
-    limit: Limit,
-    /// The name of the work in the error about its end.
-    work: &'static str,
-    /// Rows until the limit is checked again.
-    unchecked_rows: u32,
     /// Why rows that were given are missing. Nothing can be added any more, and the rest does not become files.
     failed: Option<Error>,
 }
@@ -115,18 +107,11 @@ struct Stream {
 }
 
 impl RowSorter {
-    /// No rows yet. `work` is named in the error if `limit` ends it.
-    pub fn new(table: &TableHandle, limit: Limit, work: &'static str) -> Self {
+    /// No rows yet.
+    pub fn new(table: &TableHandle) -> Self {
         let runs_memory = table.core().env.held.imports.holding();
         let (runs, joined, state) = (Vec::new(), Vec::new(), SortPhase::Streaming(Box::default()));
-        let (user_bytes, unchecked_rows) = (0, 0);
-        let failed = None;
-        Self { table: table.clone(), runs, runs_memory, state, user_bytes, joined, limit, work, unchecked_rows, failed }
-    }
-
-    /// The same rows, with another limit.
-    pub fn within(self, limit: Limit) -> Self {
-        Self { limit, ..self }
+        Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, failed: None }
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -138,8 +123,8 @@ impl RowSorter {
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; that the work was cancelled; a file could not be written. After an error of the disk or
-    /// of the limit, nothing more can be added.
+    /// [`Error::ValueTooLong`]; a file could not be written. After an error of the disk, nothing more can be
+    /// added.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
@@ -175,11 +160,6 @@ impl RowSorter {
     }
 
     fn sort_in(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.unchecked_rows == 0 {
-            self.limit.check(self.work)?;
-            self.unchecked_rows = CHECKED_ROWS;
-        }
-        self.unchecked_rows -= 1;
         if let SortPhase::Streaming(stream) = &mut self.state {
             match stream.last_key().map_or(Compared::Less, |last| last.cmp(key)) {
                 Compared::Greater => self.stop_streaming()?,
@@ -217,13 +197,12 @@ impl RowSorter {
         Ok(())
     }
 
-    /// All rows as one run of files, which are durable. `progress` receives how many bytes of a merge are done, and how
-    /// many they are in all; rows that came in order need no merge.
+    /// All rows as one run of files, which are durable. `watch` sees how many bytes of a merge are done; rows that came in order need no merge.
     ///
     /// # Errors
     ///
     /// That the work was cancelled; a file could not be written, now or when a row was added.
-    pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<(SortedRun, ImportReport)> {
+    pub fn finish(mut self, watch: &Watch<'_>) -> Result<(SortedRun, ImportReport)> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
@@ -238,8 +217,8 @@ impl RowSorter {
         }
         self.state = SortPhase::Streaming(Box::default());
         let runs = self.runs.len().max(1) as u64;
-        let run = self.merge_runs(progress)?;
-        self.limit.check(self.work)?;
+        let run = self.merge_runs(watch)?;
+        watch.check()?;
         let report = ImportReport {
             rows: run.files.iter().map(|file| file.sst.meta.rows()).sum(),
             user_bytes: self.user_bytes,
@@ -254,7 +233,7 @@ impl RowSorter {
     /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as many
     /// runs as it can. The merges before it merge no more runs than needed for that, so that few rows are written
     /// twice.
-    fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
+    fn merge_runs(&mut self, watch: &Watch<'_>) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
         while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
@@ -264,7 +243,7 @@ impl RowSorter {
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
-            let merged = self.merge_group(&group, runs.is_empty(), progress)?;
+            let merged = self.merge_group(&group, runs.is_empty(), watch)?;
             runs.insert(first, merged);
         }
         let mut all = SortedRun::none(&self.core().env.opener.leftovers);
@@ -276,7 +255,7 @@ impl RowSorter {
     }
 
     /// Merges runs. The last merge makes the files of the database.
-    fn merge_group(&self, group: &[SortedRun], is_last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
+    fn merge_group(&self, group: &[SortedRun], is_last: bool, watch: &Watch<'_>) -> Result<SortedRun> {
         let core = self.core();
         let scratch = (!is_last).then(|| core.env.scratch.get()).transpose()?;
         let (file_bytes, target) = match &scratch {
@@ -287,10 +266,8 @@ impl RowSorter {
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
         let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target };
-        let merged = merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| {
-            progress(done, total);
-            !self.limit.is_over()
-        })?;
+        let merged =
+            merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| watch.tell(done, total))?;
         match merged {
             Some(merged) => {
                 let new = merged.outputs.finish(0, 0)?;
@@ -299,11 +276,9 @@ impl RowSorter {
                     None => SortedRun::opened(&core.env.opener, new, true),
                 })
             }
-            None => Err(self
-                .limit
-                .check(self.work)
-                .err()
-                .unwrap_or_else(|| Error::WritesStopped("the database is closing".to_owned()))),
+            None => {
+                Err(watch.check().err().unwrap_or_else(|| Error::WritesStopped("the database is closing".to_owned())))
+            }
         }
     }
 }

@@ -41,10 +41,10 @@ fn check_last_value_counts(seed: u64, groups: &[&str]) {
             expected.insert(key.clone(), value);
         }
     }
-    let report = import.finish(&mut |_, _| {}).expect("the disk works");
+    let report = import.finish(|_| {}).expect("the disk works");
     assert!(report.sorted);
     assert_eq!(report.rows, expected.len() as u64);
-    let report = db.check(&mut |_| {}).expect("the disk works");
+    let report = db.check(|_| {}).expect("the disk works");
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
     if groups.is_empty() {
         let rows = table.iter().map(|row| row.expect("the disk works"));
@@ -92,7 +92,7 @@ fn an_import_that_lost_a_row_to_the_disk_does_not_finish() {
                 errors += u32::from(import.add(key.as_bytes(), &[0; 100]).is_err());
             }
             disk.clear_faults();
-            let finished = import.finish(&mut |_, _| {});
+            let finished = import.finish(|_| {});
             assert!(
                 errors == 0 || finished.is_err(),
                 "operation {failed}: {errors} rows were refused, and {finished:?}"

@@ -5,8 +5,8 @@
 
 use super::entry::{self, IndexEntry};
 use super::maintain::part_of;
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
+use crate::base::watch::Watch;
 use crate::core::handle::TableHandle;
 use crate::core::registry::LiveIndex;
 use crate::read::Reader;
@@ -88,7 +88,7 @@ const TOGETHER: usize = 128;
 const MOST_PENDING_BYTES: usize = 1 << 20;
 
 /// The name of the work in the error about a check that was cancelled.
-const WORK: &str = "the check of the index";
+pub const WORK: &str = "the check of the index";
 
 impl IndexCheck {
     fn report(&mut self, problem: IndexProblem) {
@@ -100,17 +100,12 @@ impl IndexCheck {
     }
 }
 
-/// Compares `index` with `table` at one version. `progress` receives the rows and entries that were looked at.
+/// Compares `index` with `table` at one version. It counts the rows and entries that it has looked at.
 ///
 /// # Errors
 ///
 /// [`Error::NoExtractor`]; what cannot be read; that the work was cancelled. A difference is no error.
-pub fn check(
-    table: &TableHandle,
-    index: &LiveIndex,
-    limit: &Limit,
-    progress: &mut dyn FnMut(u64),
-) -> Result<IndexCheck> {
+pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Result<IndexCheck> {
     index.made(&table.identity)?;
     let pin = table.pin();
     let entries = TableHandle::new(table.handle.clone(), index.entries.clone());
@@ -139,7 +134,7 @@ pub fn check(
                 found.report(IndexProblem::Missing { row, index_key: index_key.into() });
             }
         }
-        limit.check(WORK)
+        watch.check()
     };
     let mut pending_bytes = 0;
     for row in rows.iter() {
@@ -152,7 +147,7 @@ pub fn check(
         if pending.len() >= TOGETHER || pending_bytes >= MOST_PENDING_BYTES {
             pending_bytes = 0;
             compare(&mut pending, &mut found)?;
-            progress(found.rows);
+            watch.tell(found.rows, 0);
         }
     }
     compare(&mut pending, &mut found)?;
@@ -160,8 +155,8 @@ pub fn check(
         entry?;
         found.entries += 1;
         if i % TOGETHER == 0 {
-            limit.check(WORK)?;
-            progress(found.rows + found.entries);
+            watch.tell(found.rows + found.entries, 0);
+            watch.check()?;
         }
     }
     if found.entries == expected && found.problems.is_empty() {
@@ -181,7 +176,7 @@ pub fn check(
                 None => found.report(IndexProblem::NoEntry { key }),
             }
         }
-        limit.check(WORK)?;
+        watch.check()?;
         if is_end {
             return Ok(found);
         }

@@ -387,7 +387,7 @@ impl RangeBy {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = Database::builder(&directory).extractors(|_| Ok(Box::new(FirstByte))).open()?;
     /// # let fruit = db.table("fruit")?;
-    /// # let by_letter = fruit.create_index("by_letter", "first byte", &IndexOptions::default(), &mut |_| {})?;
+    /// # let by_letter = fruit.create_index("by_letter", "first byte", &IndexOptions::default(), |_| {})?;
     /// use std::ops::ControlFlow;
     ///
     /// fruit.insert("1", "pear")?;

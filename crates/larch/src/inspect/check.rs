@@ -1,9 +1,9 @@
 //! Checks a database: reads every byte of every file, and compares files with the manifest and levels with their order.
 //! It does not know how the bytes of a file are laid out.
 
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::table::TableInfo;
+use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::core::background::problem::Problem;
 use crate::core::environment::Environment;
@@ -14,14 +14,8 @@ use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::{FileReport, Sst};
 use std::io::ErrorKind;
 
-/// How far a check is. [`Database::check`](crate::Database::check) reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckProgress {
-    /// Bytes that were checked so far.
-    pub done_bytes: u64,
-    /// Bytes to check in all.
-    pub total_bytes: u64,
-}
+/// The name of the work in the error about its end.
+pub const WORK: &str = "the check";
 
 /// What a check found.
 #[derive(Clone, Debug, Default)]
@@ -40,18 +34,13 @@ pub struct CheckReport {
     pub problems: Vec<Problem>,
 }
 
-/// Checks one table, or all tables, unless `limit` ends it before. Damage is no error: the report lists it.
+/// Checks one table, or all tables, unless `watch` ends it before; it counts bytes. Damage is no error: the report lists it.
 ///
 /// # Errors
 ///
 /// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file; that
 /// the work was cancelled.
-pub fn check(
-    core: &Arc<Core>,
-    table: Option<&TableInfo>,
-    limit: &Limit,
-    progress: &mut dyn FnMut(CheckProgress),
-) -> Result<CheckReport> {
+pub fn check(core: &Arc<Core>, table: Option<&TableInfo>, watch: &Watch<'_>) -> Result<CheckReport> {
     let (view, at) = core.views.now();
     let tables: Vec<&TableFiles> = match table {
         Some(table) => vec![view.files_of(table)?],
@@ -66,8 +55,10 @@ pub fn check(
                 return Ok(report);
             }
             let done_before = report.bytes;
-            let tell = &mut |done: u64| progress(CheckProgress { done_bytes: done_before + done, total_bytes });
-            let found = check_file(&core.env, &file.sst, (limit, "the check"), tell)?;
+            let tell = &mut |done: u64| {
+                watch.tell(done_before + done, total_bytes);
+            };
+            let found = check_file(&core.env, &file.sst, watch, tell)?;
             report.files += 1;
             report.bytes += file.bytes();
             match found {
@@ -83,14 +74,14 @@ pub fn check(
                     }
                 },
             }
-            progress(CheckProgress { done_bytes: report.bytes, total_bytes });
+            watch.tell(report.bytes, total_bytes);
         }
     }
     Ok(report)
 }
 
-/// Checks one file, unless the limit ends it before; that is the outer error, and what is wrong with the file is the
-/// inner one. The limit comes with the name of the work.
+/// Checks one file, unless `watch` ends it before; that is the outer error, and what is wrong with the file is the inner
+/// one. `tell` gets the bytes that were read.
 ///
 /// # Errors
 ///
@@ -98,27 +89,27 @@ pub fn check(
 pub fn check_file(
     env: &Environment,
     sst: &Sst,
-    (limit, work): (&Limit, &'static str),
+    watch: &Watch<'_>,
     tell: &mut dyn FnMut(u64),
 ) -> Result<Result<FileReport, pages::Error>> {
     // Each file gets a session of its own, because a session that failed cannot be used again.
     let session = ahead::session(&env.cache, &*env.machine.reads, Reason::Check, Admit::Pass);
-    let source = Limited { session: &session, limit };
+    let source = Watched { session: &session, watch };
     let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
-    // If the limit is over, the error of the session only says that it has ended the check.
-    limit.check(work)?;
+    // If the watch is over, the error of the session only says that it has ended the check.
+    watch.check()?;
     Ok(found)
 }
 
-/// A session that gives no more pages once the limit is over.
-struct Limited<'a> {
+/// A session that gives no more pages once its work must end.
+struct Watched<'a, 'w> {
     session: &'a Session,
-    limit: &'a Limit,
+    watch: &'a Watch<'w>,
 }
 
-impl PageSource for Limited<'_> {
+impl PageSource for Watched<'_, '_> {
     fn page(&self, at: PageAt<'_>) -> std::result::Result<PageRef, Stop> {
-        if self.limit.is_over() {
+        if self.watch.is_over() {
             return Err(pages::Error::io("check", at.file.path(), ErrorKind::Interrupted.into()).into());
         }
         self.session.page(at)

@@ -14,7 +14,7 @@
 //! db.table("fruit")?.insert("apple", "red")?;
 //! db.backup(&dest)?;
 //!
-//! Backups::at(&dest).restore(None, &copy, &mut |_, _| {})?;
+//! Backups::at(&dest).restore(None, &copy, |_| {})?;
 //! assert_eq!(larch::Database::open(&copy)?.table("fruit")?.get("apple")?.as_deref(), Some(&b"red"[..]));
 //! # Ok(())
 //! # }

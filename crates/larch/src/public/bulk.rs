@@ -14,7 +14,7 @@
 //! for i in 0..1000_u32 {
 //!     import.add(&i.to_be_bytes(), (i * i).to_string().as_bytes())?;
 //! }
-//! let report = import.finish(&mut |_, _| {})?;
+//! let report = import.finish(|_| {})?;
 //! assert_eq!((report.rows, squares.get(31_u32.to_be_bytes())?.as_deref()), (1000, Some(&b"961"[..])));
 //! # Ok(())
 //! # }

@@ -9,14 +9,14 @@
 //! let db = larch::Database::open(&directory)?;
 //! db.table("fruit")?.insert("apple", "red")?;
 //! db.flush()?;
-//! let report = db.check(&mut |_| {})?;
+//! let report = db.check(|_| {})?;
 //! assert!(report.problems.is_empty() && report.files == 1);
 //! # Ok(())
 //! # }
 //! ```
 
 pub use crate::core::background::problem::Problem;
-pub use crate::inspect::check::{CheckProgress, CheckReport};
+pub use crate::inspect::check::CheckReport;
 pub use crate::inspect::dump::{dump, dump_on};
 pub use crate::manifest::directory::listing::is_file_of_database;
 pub use sst::DumpDetail;

@@ -31,7 +31,7 @@
 //! let extractors = |_: &[u8]| Ok(Box::new(ByValue) as Box<dyn IndexKeys>);
 //! let db = larch::Database::builder(&directory).extractors(extractors).open()?;
 //! let fruit = db.table("fruit")?;
-//! let by_colour = fruit.create_index("by_colour", b"value", &IndexOptions::default(), &mut |_| {})?;
+//! let by_colour = fruit.create_index("by_colour", b"value", &IndexOptions::default(), |_| {})?;
 //! fruit.insert("apple", "red")?;
 //! assert_eq!(&*by_colour.get_by("red")?[0].0, b"apple");
 //! # Ok(())
@@ -39,7 +39,6 @@
 //! ```
 
 pub use crate::base::extractors::IndexKeys;
-pub use crate::handle::index_build::BuildProgress;
 pub use crate::handle::indexes::IndexOptions;
 pub use crate::indexes::check::{IndexCheck, IndexProblem};
 pub use crate::indexes::entry::IndexEntry;

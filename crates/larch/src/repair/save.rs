@@ -6,6 +6,7 @@ use super::report::{Loss, RepairReport};
 use super::salvage::{Salvage, SalvagedRow};
 use crate::base::error::{Error, Result};
 use crate::base::parts::Slices;
+use crate::base::watch::Watch;
 use crate::handle::database::Database;
 use crate::import::Import;
 use crate::memtable::Memtable;
@@ -51,7 +52,7 @@ pub fn save_table(
     memtable: Option<&Memtable>,
     cache: &Arc<PageCache>,
     report: &mut RepairReport,
-    progress: &mut dyn FnMut(u64),
+    watch: &Watch<'_>,
 ) -> Result<()> {
     let table = db.table_with(&damaged.name, damaged.options.clone())?;
     let groups = damaged.options.groups.len().max(1);
@@ -82,11 +83,12 @@ pub fn save_table(
             Err(error) => return Err(error),
         }
         if report.rows.is_multiple_of(1 << 12) {
-            progress(report.rows);
+            watch.tell(report.rows, 0);
+            watch.check()?;
         }
         Ok(())
     })?;
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
     for rows in sources {
         if let RowSource::File(salvage) = rows {
             let name = &damaged.name;
@@ -97,7 +99,7 @@ pub fn save_table(
         let (file, table) = (PathBuf::new(), Some(damaged.name.clone()));
         report.lost.push(Loss { file, table, keys: Some((key.clone(), Some(key))), rows: 1, why: error.to_string() });
     }
-    progress(report.rows);
+    watch.tell(report.rows, 0);
     Ok(())
 }
 

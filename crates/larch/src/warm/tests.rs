@@ -1,13 +1,14 @@
 //! What comes to memory before it is asked for: that it is what is wanted, and no more than has room.
 
 use crate::options::LevelOptions;
-use crate::{Database, Readable as _, Table, TableOptions};
+use crate::{Database, Error, Readable as _, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
 use pages::{PageKind, Reason};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use std::ops::ControlFlow;
 
 const ROWS: u32 = 20_000;
 
@@ -147,10 +148,9 @@ fn a_warm_range_is_read_without_the_disk() {
         db.flush().expect("the disk works");
         let mut told = 0;
         let (low, high) = (key(1_000), key(2_000));
-        let warmed = table.warm_with(low.clone()..high.clone(), u64::MAX, |bytes| {
-            assert!(bytes >= told, "what is here grows");
-            told = bytes;
-            true
+        let warmed = table.warm_with(low.clone()..high.clone(), u64::MAX, |at| {
+            assert!(at.done >= told, "what is here grows");
+            told = at.done;
         });
         let warmed = warmed.expect("the disk works");
         assert!(warmed.is_whole && warmed.page_reads > 0 && warmed.bytes == told, "{warmed:?}");
@@ -169,7 +169,7 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
     drop(fill(&open(&disk, 1 << 20), options()));
     let db = open(&disk, 1 << 20);
     let table = db.table("t").expect("it is there");
-    let warmed = table.warm_with(.., 200 << 10, |_| true).expect("the disk works");
+    let warmed = table.warm_with(.., 200 << 10, |_| {}).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 200 << 10, "{warmed:?}");
     let usage = db.cache().usage();
     assert!(usage.used_bytes <= 200 << 10 && usage.pinned_bytes == 0, "{usage:?}");
@@ -179,8 +179,8 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
     }
     assert_eq!(index_reads(&db, Reason::Point), index);
     // Whoever has enough says so.
-    let warmed = table.warm_with(.., u64::MAX, |_| false).expect("the disk works");
-    assert!(!warmed.is_whole);
+    let warmed = table.warm_with(.., u64::MAX, |_| ControlFlow::Break(()));
+    assert!(matches!(warmed, Err(Error::Cancelled("loading pages"))), "{warmed:?}");
     // By itself it takes half of the cache.
     let warmed = table.warm(..).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 512 << 10, "{warmed:?}");

@@ -111,7 +111,7 @@ fn a_worker_compacts_and_the_writer_does_not() {
     assert_eq!(metrics.compaction_bytes, own, "the writer has merged nothing");
     assert_eq!(metrics.failed_worker_compactions, 0);
     expect_rows(&db, &rows);
-    let problems = db.check(&mut |_| {}).expect("the disk works").problems;
+    let problems = db.check(|_| {}).expect("the disk works").problems;
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!(unneeded(&machine, &db), Vec::<String>::new());
     drop(workers);
@@ -260,7 +260,7 @@ fn whoever_dies_when_the_rows_are_there() {
         workers.clear();
         (0..10).for_each(|_| pass(&machine, &db, &mut []));
         expect_rows(&db, &rows);
-        let problems = db.check(&mut |_| {}).expect("the disk works").problems;
+        let problems = db.check(|_| {}).expect("the disk works").problems;
         assert!(problems.is_empty(), "seed {seed}: {problems:?}");
         drop(db);
         let db = writer(&machine);

@@ -2,9 +2,9 @@
 //! changes nothing else of the database.
 
 use super::beat::Beats;
-use crate::base::cancel::{Cancel, Limit};
 use crate::base::error::{Error, Result};
 use crate::base::options::Options;
+use crate::base::watch::GoOn;
 use crate::compact::execute::merge_work;
 use crate::compact::result::JobResult;
 use crate::core::files_only::{hold, opener, show_files};
@@ -79,17 +79,18 @@ impl CompactionWorker {
         Ok(Self { machine, directory, options, cache, id, beats, passed_over: HashSet::new() })
     }
 
-    /// Does jobs until it is cancelled, and calls `done` after each.
+    /// Does jobs until `watch` says that it ends. It sees each job that was done, and `None` again and again while a job
+    /// is done or none is there; what it answers counts each time.
     ///
     /// # Errors
     ///
     /// The directory of the database cannot be read or written. A compaction that fails is no error here.
-    pub fn run(&mut self, cancel: &Cancel, done: &mut dyn FnMut(&CompactedJob)) -> Result<()> {
-        let limit = Limit::new(&self.machine.clock, cancel);
+    pub fn run<G: GoOn>(&mut self, mut watch: impl FnMut(Option<&CompactedJob>) -> G) -> Result<()> {
         let pause = Pauses::of(&self.machine).look;
-        while !limit.is_over() {
-            match self.step(&limit)? {
-                Some(job) => done(&job),
+        while watch(None).goes_on() {
+            match self.step(&mut || watch(None).goes_on())? {
+                Some(job) if watch(Some(&job)).goes_on() => {}
+                Some(_) => return Ok(()),
                 None => self.machine.clock.sleep(pause),
             }
         }
@@ -102,14 +103,14 @@ impl CompactionWorker {
     ///
     /// As [`CompactionWorker::run`].
     pub fn work_once(&mut self) -> Result<Option<CompactedJob>> {
-        self.step(&Limit::none(&self.machine.clock.clone()))
+        self.step(&mut || true)
     }
 
     fn exchange(&self) -> Exchange<'_> {
         Exchange { disk: &*self.machine.disk, database: &self.directory }
     }
 
-    fn step(&mut self, limit: &Limit) -> Result<Option<CompactedJob>> {
+    fn step(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Option<CompactedJob>> {
         if !self.beats.are_here() {
             return Err(Error::Forked);
         }
@@ -120,7 +121,7 @@ impl CompactionWorker {
             jobs.difference(&owners).filter(|name| !self.passed_over.contains(name)).copied().collect();
         for name in names {
             if let Some(job) = self.own(name)? {
-                return Ok(Some(self.do_owned(&job, limit)));
+                return Ok(Some(self.do_owned(&job, goes_on)));
             }
         }
         Ok(None)
@@ -180,7 +181,7 @@ impl CompactionWorker {
     }
 
     /// Does a job that this worker owns, and tells the writer.
-    fn do_owned(&mut self, job: &OfferedJob, limit: &Limit) -> CompactedJob {
+    fn do_owned(&mut self, job: &OfferedJob, goes_on: &mut dyn FnMut() -> bool) -> CompactedJob {
         let begin = self.machine.clock.now();
         let mut done = CompactedJob {
             table: String::new(),
@@ -191,7 +192,7 @@ impl CompactionWorker {
             time: Duration::ZERO,
             error: None,
         };
-        let outcome = self.merge(job, limit, &mut done);
+        let outcome = self.merge(job, goes_on, &mut done);
         let told = match &outcome {
             Ok((result, _)) => self.tell(job, result),
             // The writer has taken the job back, or this worker is to end.
@@ -247,7 +248,12 @@ impl CompactionWorker {
     }
 
     /// Merges. The new files are durable, and are removed if they are dropped.
-    fn merge(&mut self, job: &OfferedJob, limit: &Limit, done: &mut CompactedJob) -> Result<(JobResult, NewFiles)> {
+    fn merge(
+        &mut self,
+        job: &OfferedJob,
+        goes_on: &mut dyn FnMut() -> bool,
+        done: &mut CompactedJob,
+    ) -> Result<(JobResult, NewFiles)> {
         let compat =
             job.compat.parse().map_err(|_| Error::BadOptions(format!("compat {} is not known", job.compat)))?;
         let (mut files, opener) = self.files_for(job)?;
@@ -272,7 +278,7 @@ impl CompactionWorker {
             let now = self.machine.clock.now();
             if now.saturating_sub(looked) >= pauses.beat {
                 looked = now;
-                return !limit.is_over() && self.machine.disk.exists(&path).unwrap_or(true);
+                return goes_on() && self.machine.disk.exists(&path).unwrap_or(true);
             }
             true
         };

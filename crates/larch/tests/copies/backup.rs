@@ -2,12 +2,13 @@
 
 use crate::rows::{Rows, rows};
 use larch::backup::Backups;
-use larch::{Cancel, Database, Error, Version};
+use larch::{Database, Error, Version};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Disk, Machine};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 const HERE: &str = "db";
@@ -51,16 +52,16 @@ fn files(disk: &SimDisk, directory: &Path) -> BTreeMap<String, Vec<u8>> {
 fn expect_restored(machine: &Machine, number: Option<u64>, expected: &Rows) {
     let is_free = |there: &String| !machine.disk.exists(Path::new(there)).expect("the disk works");
     let there = (0..).map(|i| format!("{THERE} {i}")).find(is_free).expect("some name is free");
-    backups(machine).restore(number, &there, &mut |_, _| {}).expect("the backup is whole");
+    backups(machine).restore(number, &there, |_| {}).expect("the backup is whole");
     let db = open(machine, &there).expect("it is a database");
     assert!(rows(&db) == *expected, "the rows of backup {number:?}");
-    assert!(db.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+    assert!(db.check(|_| {}).expect("the disk works").problems.is_empty());
 }
 
 fn expect_sound(machine: &Machine, numbers: &[u64]) {
     let listed = backups(machine).list().expect("the disk works");
     assert_eq!(listed.iter().map(|info| info.number).collect::<Vec<_>>(), numbers);
-    let report = backups(machine).verify(&mut |_, _| {}).expect("the disk works");
+    let report = backups(machine).verify(|_| {}).expect("the disk works");
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 
@@ -97,7 +98,7 @@ fn a_restored_database_has_the_files_of_its_origin_byte_by_byte() {
     add(&db, 0);
     db.flush().expect("the disk works");
     db.backup(KEPT).expect("the disk works");
-    backups(&machine).restore(None, THERE, &mut |_, _| {}).expect("the backup is whole");
+    backups(&machine).restore(None, THERE, |_| {}).expect("the backup is whole");
     let ssts = |directory: &str| -> BTreeMap<String, Vec<u8>> {
         let all = files(&disk, Path::new(directory));
         let all = all.into_iter().filter(|(path, _)| path.ends_with(".sst"));
@@ -128,7 +129,7 @@ fn old_backups_go_with_the_files_that_only_they_have() {
     assert_eq!((report.number, report.new_files), (6, 1), "the manifest is all that is new");
     // Each file that is left belongs to a backup.
     backups(&machine).keep(1).expect("the disk works");
-    let report = backups(&machine).verify(&mut |_, _| {}).expect("the disk works");
+    let report = backups(&machine).verify(|_| {}).expect("the disk works");
     assert_eq!(files(&disk, Path::new(KEPT)).len() as u64, report.files + 1, "and there is its list");
 }
 
@@ -184,7 +185,7 @@ fn expect_whole_backups(machine: &Machine, disk: &SimDisk, made: &[Rows], stay: 
     }
     let report = db.backup(KEPT).expect("the disk works");
     expect_restored(machine, Some(report.number), &rows(&db));
-    let report = backups(machine).verify(&mut |_, _| {}).expect("the disk works");
+    let report = backups(machine).verify(|_| {}).expect("the disk works");
     assert!(report.unfinished.is_empty(), "the backup has removed what was left");
     assert_eq!(files(disk, Path::new(KEPT)).len() as u64, report.files + report.backups, "nothing else is left");
 }
@@ -257,7 +258,7 @@ fn a_failed_operation_leaves_whole_backups_and_nothing_else() {
 
 #[test]
 fn a_crash_or_a_failed_operation_of_a_restore_leaves_no_database_or_a_whole_one() {
-    let restore = |machine: &Machine| backups(machine).restore(Some(2), THERE, &mut |_, _| {}).map(drop);
+    let restore = |machine: &Machine| backups(machine).restore(Some(2), THERE, |_| {}).map(drop);
     let prepared = || {
         let (machine, disk) = Machine::simulated(6);
         let (db, made) = prepare(&machine);
@@ -328,13 +329,13 @@ fn damage_of_any_file_is_found_and_refused() {
 
 /// A verification names `path`, and the backups that it names are refused while the others are restored.
 fn expect_found(machine: &Machine, path: &str, made: &[Rows]) {
-    let report = backups(machine).verify(&mut |_, _| {}).expect("damage is no error");
+    let report = backups(machine).verify(|_| {}).expect("damage is no error");
     let [problem] = &report.problems[..] else { panic!("one file is damaged: {:?}", report.problems) };
     assert_eq!(problem.file, Path::new(path));
     assert!(problem.to_string().contains(path) && !problem.backups.is_empty(), "{problem}");
     for number in 1..=3 {
         if problem.backups.contains(&number) {
-            let error = backups(machine).restore(Some(number), THERE, &mut |_, _| {}).expect_err("it is damaged");
+            let error = backups(machine).restore(Some(number), THERE, |_| {}).expect_err("it is damaged");
             assert!(error.is_corruption() && error.to_string().contains(path), "{error}");
             assert!(!machine.disk.exists(Path::new(THERE)).expect("the disk works"));
         } else {
@@ -370,7 +371,7 @@ fn a_file_that_was_lost_is_copied_again_for_the_next_backup() {
     });
     disk.remove(&copied.expect("a file that was copied")).expect("it is there");
     db.backup(KEPT).expect("the disk works");
-    let problems = backups(&machine).verify(&mut |_, _| {}).expect("damage is no error").problems;
+    let problems = backups(&machine).verify(|_| {}).expect("damage is no error").problems;
     assert!(problems.len() == 1 && problems[0].backups == [1], "{problems:?}");
     expect_restored(&machine, None, &rows(&db));
     backups(&machine).keep(1).expect("the disk works");
@@ -411,7 +412,7 @@ fn a_directory_of_something_else_is_refused() {
     let other = open(&machine, "other").expect("the disk works");
     let error = other.backup(KEPT).expect_err("these are of another database");
     assert!(matches!(error, Error::OtherDatabase(_)), "{error}");
-    let error = backups(&machine).restore(Some(7), THERE, &mut |_, _| {}).expect_err("there is one");
+    let error = backups(&machine).restore(Some(7), THERE, |_| {}).expect_err("there is one");
     assert!(error.to_string().contains("no backup 7; choose from 1"), "{error}");
     let lock = disk.lock(Path::new("kept/LOCK")).expect("nobody has it");
     assert!(matches!(db.backup(KEPT), Err(Error::BackupsLocked(_))));
@@ -425,13 +426,12 @@ fn a_cancelled_backup_leaves_the_others_and_nothing_else() {
     let (machine, disk) = Machine::simulated(12);
     let (db, made) = prepare(&machine);
     let before = files(&disk, Path::new(KEPT));
-    let cancel = Cancel::new();
-    let outcome = db.backup_to(&backups(&machine).until(&cancel), &mut |_, _| cancel.cancel());
+    let stops = |_| ControlFlow::Break(());
+    let outcome = db.backup_to(&backups(&machine), stops);
     assert!(matches!(outcome, Err(Error::Cancelled(_))), "{outcome:?}");
     assert!(files(&disk, Path::new(KEPT)) == before);
-    let stopped = backups(&machine).until(&cancel);
-    assert!(matches!(stopped.verify(&mut |_, _| {}), Err(Error::Cancelled(_))));
-    assert!(matches!(stopped.restore(None, THERE, &mut |_, _| {}), Err(Error::Cancelled(_))));
+    assert!(matches!(backups(&machine).verify(stops), Err(Error::Cancelled(_))));
+    assert!(matches!(backups(&machine).restore(None, THERE, stops), Err(Error::Cancelled(_))));
     assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
     drop(db);
     expect_whole_backups(&machine, &disk, &made, 3);
@@ -497,12 +497,12 @@ fn a_backup_that_is_removed_meanwhile_is_not_reported_as_damaged() {
         machine
     };
     let machine = prepared();
-    let report = backups(&machine).verify(&mut |_, _| _ = backups(&machine).keep(1).expect("the disk works"));
+    let report = backups(&machine).verify(|_| _ = backups(&machine).keep(1).expect("the disk works"));
     let report = report.expect("the disk works");
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     let machine = prepared();
     let restored =
-        backups(&machine).restore(Some(1), THERE, &mut |_, _| _ = backups(&machine).keep(1).expect("the disk works"));
+        backups(&machine).restore(Some(1), THERE, |_| _ = backups(&machine).keep(1).expect("the disk works"));
     assert!(matches!(restored, Err(Error::NoSuchBackup { .. })), "{restored:?}");
 }
 

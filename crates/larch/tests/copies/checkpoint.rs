@@ -10,6 +10,7 @@ use os::sync::{Arc, Mutex};
 use os::{Access, Disk, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 const HERE: &str = "db";
@@ -62,7 +63,7 @@ fn expect_copy(machine: &Machine, expected: &Rows) {
     assert!(rows(&read_only) == *expected, "a look at the copy shows the rows of that moment");
     drop(read_only);
     let copy = open(machine, THERE).expect("it is a database");
-    assert_eq!(copy.check(&mut |_| {}).expect("the disk works").problems.len(), 0);
+    assert_eq!(copy.check(|_| {}).expect("the disk works").problems.len(), 0);
     assert!(rows(&copy) == *expected, "the copy has the rows of that moment");
 }
 
@@ -129,7 +130,7 @@ fn expect_all_or_nothing(machine: &Machine, disk: &SimDisk, expected: &Rows) {
     match open(machine, THERE) {
         Ok(copy) => {
             assert!(rows(&copy) == *expected, "what opens is whole");
-            assert_eq!(copy.check(&mut |_| {}).expect("the disk works").problems.len(), 0);
+            assert_eq!(copy.check(|_| {}).expect("the disk works").problems.len(), 0);
         }
         // Nothing was begun: the open has made a new database, which does not have the table.
         Err(error) => {
@@ -281,8 +282,7 @@ fn files_that_cannot_have_a_second_name_are_copied() {
         let expected = rows(&db);
         disk.fail_links(kind);
         let mut told = Vec::new();
-        let cancel = larch::Cancel::new();
-        let report = db.until(&cancel).checkpoint(THERE, &mut |done, total| told.push((done, total)));
+        let report = db.checkpoint_with(THERE, |at| told.push((at.done, at.total)));
         let report = report.expect("the disk works");
         assert!(report.copied_bytes == report.bytes && report.bytes > 0, "{report:?}");
         assert_eq!(told.last(), Some(&(report.bytes, report.bytes)));
@@ -322,8 +322,7 @@ fn a_full_disk_is_an_error_that_names_a_file_and_frees_all_space() {
 fn a_cancelled_checkpoint_leaves_nothing() {
     let (machine, disk) = Machine::simulated(10);
     let db = prepare(&machine);
-    let cancel = larch::Cancel::new();
-    let outcome = db.until(&cancel).checkpoint(THERE, &mut |_, _| cancel.cancel());
+    let outcome = db.checkpoint_with(THERE, |_| ControlFlow::Break(()));
     assert!(matches!(outcome, Err(Error::Cancelled(_))), "{outcome:?}");
     assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
 }
@@ -426,7 +425,7 @@ fn checkpoints_beside_writers_have_exactly_the_commits_up_to_their_version() {
         assert_eq!(commits.clone().count() as u64, version.0 - first.0, "a commit for each version");
         let expected: BTreeSet<String> = commits.flat_map(|(_, keys)| keys).cloned().collect();
         assert!(found == expected, "the copy at {version:?} has the commits up to it");
-        assert!(copy.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+        assert!(copy.check(|_| {}).expect("the disk works").problems.is_empty());
     }
 }
 
@@ -445,8 +444,8 @@ fn an_unfinished_copy_is_not_opened_and_not_taken_for_an_empty_directory() {
 fn two_checkpoints_into_one_directory_do_not_meet() {
     let (machine, disk) = Machine::simulated(16);
     let db = prepare(&machine);
-    let (expected, cancel, mut tried) = (rows(&db), larch::Cancel::new(), 0);
-    let report = db.until(&cancel).checkpoint(THERE, &mut |_, _| {
+    let (expected, mut tried) = (rows(&db), 0);
+    let report = db.checkpoint_with(THERE, |_| {
         tried += 1;
         let error = db.checkpoint(THERE).expect_err("one is being made there");
         assert!(matches!(&error, Error::CopyLocked(path) if path == Path::new(THERE)), "{error}");

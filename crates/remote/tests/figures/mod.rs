@@ -175,7 +175,7 @@ fn write_all(store: &Arc<dyn ObjectStore>) {
     let db = connect(store).builder().open().expect("it is made");
     let mut import = db.table("t").expect("a table").import().expect("the store works");
     (0..ROWS).for_each(|row| import.add(&key(row), &value(row, VALUE_BYTES)).expect("the store works"));
-    import.finish(&mut |_, _| {}).expect("the store works");
+    import.finish(|_| {}).expect("the store works");
 }
 
 fn runtime() -> Runtime {

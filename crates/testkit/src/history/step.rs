@@ -426,7 +426,7 @@ impl History {
         if !last_given.is_empty() {
             self.model.commit(&last_given.iter().map(put).collect::<Vec<_>>());
         }
-        let report = import.finish(&mut |_, _| {})?;
+        let report = import.finish(|_| {})?;
         assert_eq!(report.rows, last_given.len() as u64, "rows of an import");
         assert!(report.sorted || !in_order, "an import in order needs no sorting");
         assert_eq!(self.opened().db.version(), self.model.newest(), "version after an import");
@@ -448,7 +448,7 @@ impl History {
             let rows: Vec<OwnedRow> = (0..count).map(|_| (self.key(), self.value())).collect();
             let mut files = self.options.builder(&directory).machine(self.machine()).build_files(options.clone())?;
             rows.iter().try_for_each(|(key, value)| build_add(&mut files, options.groups.len(), key, value))?;
-            files.finish(&mut |_, _| {})?;
+            files.finish(|_| {})?;
             directories.push(directory);
             let last_given: BTreeMap<Vec<u8>, Vec<u8>> = rows.into_iter().collect();
             let put = |(key, value)| Op::Put { table: name.clone(), key, value };

@@ -66,7 +66,7 @@ pub fn by_key(table: &Table) -> Option<Index> {
 /// One of them cannot be built.
 pub fn create(table: &Table) -> Result<()> {
     for (declaration, unique) in [(BY_KEY, false), (BY_MARK, true)] {
-        match table.create_index(name(declaration), declaration, &IndexOptions { unique }, &mut |_| {}) {
+        match table.create_index(name(declaration), declaration, &IndexOptions { unique }, |_| {}) {
             Ok(_) | Err(Error::IndexExists { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -90,7 +90,7 @@ pub fn drop_one(table: &Table) -> Result<()> {
 /// If they differ.
 pub fn expect_clean(db: &Database, table: &Table) {
     for name in table.indexes().expect("the table is there") {
-        let found = table.index(&name).and_then(|index| index.check(&mut |_| {})).expect("the disk works");
+        let found = table.index(&name).and_then(|index| index.check(|_| {})).expect("the disk works");
         let problems = found.problems;
         assert!(problems.is_empty(), "index {name} at {:?} differs: {problems:?}", db.version());
     }

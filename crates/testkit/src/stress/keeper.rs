@@ -26,7 +26,7 @@ pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 round.expect("alter", tables::alter(table, &mut rng));
             }
             5 => {
-                if let Some(report) = round.expect("check", table.check(&mut |_| {})) {
+                if let Some(report) = round.expect("check", table.check(|_| {})) {
                     let real =
                         report.problems.iter().find(|problem| !problem.to_string().contains(super::disk::INJECTED));
                     assert!(real.is_none(), "{}", real.expect("just found"));

@@ -80,7 +80,7 @@ fn pass(round: &Round, rng: &mut impl Rng) -> Result<()> {
         let row = if ascending { i } else { (rows - 1) / 2 * 2 - i };
         import.add(key(row).as_bytes(), b"imported")?;
     }
-    import.finish(&mut |_, _| {})?;
+    import.finish(|_| {})?;
     let expect = |table: &Table, low: u32, high: u32| -> Result<()> {
         let mut next = low;
         for row in table.iter() {

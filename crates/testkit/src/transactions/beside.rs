@@ -193,7 +193,7 @@ impl<'s> Beside<'s> {
             operations.push(Operation::Put { place: place.clone(), mark });
             let mut import = table.import()?;
             import_add(&mut import, table, &place.key, &store.value(mark))?;
-            import.finish(&mut |_, _| {})?;
+            import.finish(|_| {})?;
             Ok(Some(store.database().version()))
         });
     }

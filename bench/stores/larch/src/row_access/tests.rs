@@ -32,13 +32,7 @@ fn rows_are_scattered_and_an_index_leads_to_them() {
     let keys = table.iter().map(|row| decoded(&row.expect("it reads").1).expect("it is ours").0);
     assert!(!keys.collect::<Vec<_>>().is_sorted(), "rows do not lie in the order of mykey");
     assert!(
-        table
-            .index("bench0001_asc_mykey")
-            .expect("it was made")
-            .check(&mut |_| {})
-            .expect("it reads")
-            .problems
-            .is_empty()
+        table.index("bench0001_asc_mykey").expect("it was made").check(|_| {}).expect("it reads").problems.is_empty()
     );
 }
 

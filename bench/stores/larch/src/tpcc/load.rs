@@ -39,7 +39,7 @@ impl Loader for PartLoader<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<(), Failure> {
-        self.import.finish(&mut |_, _| {}).map_err(broken)?;
+        self.import.finish(|_| {}).map_err(broken)?;
         self.larch.about.insert(about::part_key(&self.part), b"").map_err(broken)
     }
 }

@@ -36,7 +36,7 @@ fn the_hook_sees_recovery_flush_and_import() {
     assert_eq!(names(&seen), ["flush", "flush done in 0.000 s"]);
     let mut import = table.import().expect("the disk works");
     import.add(b"b", b"2").expect("the disk works");
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     assert_eq!(names(&seen), ["imported to "]);
     table.insert("c", "3").expect("the disk works");
     drop((table, db));

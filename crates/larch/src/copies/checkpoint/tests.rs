@@ -44,7 +44,7 @@ const CHANGES: [fn(&Database); 6] = [
     |db| {
         let mut import = db.table("changed").and_then(|table| table.import()).expect("a table");
         import.add(b"imported", b"later").expect("the disk works");
-        import.finish(&mut |_, _| {}).expect("the disk works");
+        import.finish(|_| {}).expect("the disk works");
     },
     |db| db.flush().expect("the disk works"),
     |db| db.compact().expect("the disk works"),
@@ -58,13 +58,14 @@ fn a_checkpoint_shows_its_moment_whatever_happens_before_its_end() {
         let (expected, version) = (rows(&db), db.version());
         let mut moment = Moment::now(db.core()).expect("the disk works");
         (0..CHANGES.len()).filter(|i| changes >> i & 1 == 1).for_each(|i| CHANGES[i](&db));
-        let limit = Limit::none(&machine.clock);
-        let report = checkpoint_of(db.core(), &mut moment, Path::new("copy"), &limit, &mut |_, _| {});
+        let mut goes_on = |_| true;
+        let watch = Watch::new("the checkpoint", &mut goes_on);
+        let report = checkpoint_of(db.core(), &mut moment, Path::new("copy"), &watch);
         assert_eq!(report.expect("the disk works").version, version, "changes {changes:b}");
         for read_only in [true, false] {
             let copy = open(&machine, "copy", read_only);
             assert!(rows(&copy) == expected, "changes {changes:b}");
-            assert!(copy.check(&mut |_| {}).expect("the disk works").problems.is_empty());
+            assert!(copy.check(|_| {}).expect("the disk works").problems.is_empty());
         }
     }
 }

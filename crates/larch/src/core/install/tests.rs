@@ -33,7 +33,7 @@ impl Work {
                 for i in (0..60u32).rev() {
                     import.add(key(2 * i + 1).as_bytes(), b"imported")?;
                 }
-                import.finish(&mut |_, _| {}).map(drop)
+                import.finish(|_| {}).map(drop)
             }
             Self::Clone => apples.clone_as("cherries").map(drop),
             Self::Split => apples.split_off(key(50), "cherries").map(drop),
@@ -145,7 +145,7 @@ fn check(work: Work, n: u64, before: &State, after: &State) {
     apples.retain(|(key, _)| key != b"later");
     assert!(!has_later || apples.len() < rows, "{}: the later row is lost", what());
     assert!(may_be.contains(&&now), "{}: opened again, {now:?}", what());
-    let report = db.check(&mut |_| {}).expect("the disk works");
+    let report = db.check(|_| {}).expect("the disk works");
     assert!(report.problems.is_empty(), "{}: {:?}", what(), report.problems);
     let entries = disk.list(Path::new(DIRECTORY)).expect("the disk works");
     let files = entries.iter().filter(|entry| entry.name.ends_with(".sst")).count() as u64;

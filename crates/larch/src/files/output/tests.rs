@@ -23,7 +23,7 @@ fn files_of_a_compaction_end_where_files_of_the_next_level_begin() {
     for i in 0..ROWS {
         import.add(&i.to_be_bytes(), &[7; 100]).expect("the disk works");
     }
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     for flush in 0..4 {
         for i in 0..800 {
             table.insert(((i * 20 + flush * 7) % ROWS).to_be_bytes(), [8; 100]).expect("the disk works");

@@ -31,7 +31,7 @@ fn write(db: &Database, random: &mut Xoshiro256PlusPlus, rows: &mut Rows) {
         2..5 => {
             let mut import = table.import().expect("the disk works");
             import.add(&key, &value).expect("the disk works");
-            import.finish(&mut |_, _| {}).expect("the disk works");
+            import.finish(|_| {}).expect("the disk works");
             rows.insert((name, key), value);
         }
         _ => {

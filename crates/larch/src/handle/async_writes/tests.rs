@@ -243,7 +243,7 @@ fn indexed(builder: crate::Builder) -> (Database, Table) {
     let db = builder.write_buffer_bytes(64 << 10).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
     let options = IndexOptions { unique: true };
-    table.create_index("by_value", "value", &options, &mut |_| {}).expect("the disk works");
+    table.create_index("by_value", "value", &options, |_| {}).expect("the disk works");
     (db, table)
 }
 
@@ -278,7 +278,7 @@ fn futures_of_writes_keep_indexes_in_all_their_forms() {
         let index = table.index("by_value").expect("it is there");
         assert_eq!(index.get_by("1105").expect("the disk works").len(), 1);
         assert_eq!(index.get_by("105").expect("the disk works").len(), 0);
-        let report = index.check(&mut |_| {}).expect("the disk works");
+        let report = index.check(|_| {}).expect("the disk works");
         assert!(report.problems.is_empty(), "{report:?}");
     }
 }

@@ -128,7 +128,7 @@ pub(super) fn with_table() -> (Arc<SimDisk>, Database, Table) {
 }
 
 pub(super) fn create(table: &Table, name: &str, declaration: &str, unique: bool) -> Result<Index> {
-    table.create_index(name, declaration, &IndexOptions { unique }, &mut |_| {})
+    table.create_index(name, declaration, &IndexOptions { unique }, |_| {})
 }
 
 /// Rows as text: `key=value key=value`.
@@ -150,7 +150,7 @@ pub(super) fn get_by(index: &Index, word: &str) -> String {
 
 #[track_caller]
 pub(super) fn is_clean(index: &Index) {
-    let found = index.check(&mut |_| {}).expect("the disk works");
+    let found = index.check(|_| {}).expect("the disk works");
     assert_eq!((found.problems, found.problems_left_out), (Vec::new(), 0), "index {}", index.name());
 }
 

@@ -155,7 +155,7 @@ fn a_dump_of_a_table_shows_its_groups_and_reads_nothing_unless_asked() {
     for i in 0..3_000_u32 {
         import.add_parts(&i.to_be_bytes(), &[&b"small"[..], &[b'c'; 100]]).expect("the disk works");
     }
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     let dumped = |detail: DumpDetail| {
         let mut out = Vec::new();
         table.dump(detail, &mut out).expect("the disk works");

@@ -448,7 +448,7 @@ fn a_table_that_is_imported_ends_the_transactions_that_run() {
     tx.insert(&table, "z", "1").expect("it is taken");
     let mut import = table.import().expect("the database takes writes");
     import.add(b"a", b"1").expect("it is taken");
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     assert!(matches!(tx.commit().expect("the disk works"), Err(Conflict::TooOld { .. })));
 }
 

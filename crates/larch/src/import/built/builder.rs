@@ -2,10 +2,10 @@
 //! does not know which table takes the files in.
 
 use super::list::{BuiltFile, BuiltList};
-use crate::base::cancel::{Cancel, Limit};
 use crate::base::error::{Error, Result};
 use crate::base::options::{Options, TableOptions};
 use crate::base::table::{TableId, TableInfo};
+use crate::base::watch::{GoOn, Progress, Watch};
 use crate::core::Core;
 use crate::core::files_only::open_empty;
 use crate::core::handle::{DatabaseHandle, TableHandle};
@@ -32,14 +32,12 @@ pub struct FileBuilder {
     sorter: RowSorter,
     table: TableHandle,
     new: NewDirectory,
-    limit: Limit,
 }
 
 impl FileBuilder {
     /// Begins in `directory`, for a table that is stored as `table` says.
     pub(crate) fn begin(machine: Machine, directory: &Path, options: Options, table: TableOptions) -> Result<Self> {
         table.check_for(options.compat)?;
-        let limit = Limit::none(&machine.clock);
         options.check()?;
         let new = NewDirectory::begin(&machine.disk, directory)?;
         let machine = Machine { disk: new.place().disk.clone(), ..machine };
@@ -47,13 +45,7 @@ impl FileBuilder {
         let name = format!("of {}", directory.display());
         let info = TableInfo { id: TableId::ELSEWHERE, name, options: table, since: 0, index: None };
         let table = TableHandle::new(DatabaseHandle::new(core), Arc::new(info));
-        Ok(Self { sorter: RowSorter::new(&table, limit.clone(), WORK), table, new, limit })
-    }
-
-    /// The same files, whose building `cancel` can end early.
-    pub fn until(self, cancel: &Cancel) -> Self {
-        let limit = Limit::new(&self.core().env.machine.clock, cancel);
-        Self { sorter: self.sorter.within(limit.clone()), limit, ..self }
+        Ok(Self { sorter: RowSorter::new(&table), table, new })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -66,8 +58,7 @@ impl FileBuilder {
     /// # Errors
     ///
     /// [`Error::Grouped`] if values are split into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`];
-    /// [`Error::Cancelled`]; a file could not be written. After an error of the disk, or if it was cancelled, drop the
-    /// builder.
+    /// a file could not be written. After an error of the disk, drop the builder.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
@@ -82,22 +73,24 @@ impl FileBuilder {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Writes what is left and the list of all files. When the call returns, they are durable. `progress` receives how
-    /// many bytes of a merge are done, and how many they are in all; then the same for the checksums of the files,
-    /// which are read once for that.
+    /// Writes what is left and the list of all files. When the call returns, they are durable. `watch` sees how
+    /// many bytes of a merge are done, and then how many of the files are read once for their checksums. It says whether
+    /// to go on.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`]; a file could not be written or read. Then nothing is left of the files.
-    pub fn finish(self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {
+    /// [`Error::Cancelled`] if `watch` ends it; a file could not be written or read. Then nothing is left of the files.
+    pub fn finish<G: GoOn>(self, mut watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
+        let mut goes_on = |progress| watch(progress).goes_on();
+        let watch = Watch::new(WORK, &mut goes_on);
         let core = self.core().clone();
-        let Self { sorter, table, new, limit } = self;
-        let (mut run, report) = sorter.finish(progress)?;
+        let Self { sorter, table, new } = self;
+        let (mut run, report) = sorter.finish(&watch)?;
         let (disk, mut done, mut files) = (&core.env.machine.disk, 0, Vec::new());
         for file in &run.files {
-            let content = read_file(&**disk, file.path(), &limit, &mut |bytes| {
+            let content = read_file(&**disk, file.path(), &watch, &mut |bytes| {
                 done += bytes;
-                progress(done, report.bytes);
+                watch.tell(done, report.bytes);
             })?;
             if content.bytes != file.bytes() {
                 let why = format!("it has {} bytes, and {} were written", content.bytes, file.bytes());

@@ -12,11 +12,11 @@
 
 use super::directory::BuiltFiles;
 use super::list::BuiltFile;
-use crate::base::cancel::Limit;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
 use crate::base::release::{Format, Release};
 use crate::base::table::TableInfo;
+use crate::base::watch::Watch;
 use crate::core::Core;
 use crate::core::handle::TableHandle;
 use crate::files::copied_file::{copy_whole, share_file};
@@ -33,7 +33,7 @@ use sst::{Sst, Version};
 use std::path::{Path, PathBuf};
 
 /// The name of the work in errors.
-const WORK: &str = "the ingest";
+pub const WORK: &str = "the ingest";
 
 /// How files are taken in, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,8 +69,7 @@ pub struct IngestReport {
     pub not_removed: Vec<(PathBuf, String)>,
 }
 
-/// Takes the files of all `directories` into the table. `progress` gets how many bytes are in place, and how many they
-/// are in all.
+/// Takes the files of all `directories` into the table. `watch` sees how many bytes are in place.
 ///
 /// # Errors
 ///
@@ -79,15 +78,14 @@ pub fn ingest(
     table: &TableHandle,
     directories: &[&Path],
     options: IngestOptions,
-    limit: &Limit,
-    progress: &mut dyn FnMut(u64, u64),
+    watch: &Watch<'_>,
 ) -> Result<IngestReport> {
     let core = table.core();
     check_table(table, WORK)?;
     let disk = &core.env.machine.disk;
     let mut shards = Vec::new();
     for directory in directories {
-        limit.check(WORK)?;
+        watch.check()?;
         let shard = BuiltFiles::read(&**disk, directory)?;
         check_fit(core.env.options.compat, &table.identity, &shard)?;
         shard.check_files(&**disk)?;
@@ -102,7 +100,7 @@ pub fn ingest(
     };
     // What is verified is read once more.
     let total = report.bytes * if options.verify { 2 } else { 1 };
-    let mut place = Placing { core, limit, done: 0, tell: &mut |done| progress(done, total) };
+    let mut place = Placing { core, watch, done: 0, total };
     if options.verify {
         shards.iter().try_for_each(|shard| place.verify(shard))?;
     }
@@ -121,7 +119,7 @@ pub fn ingest(
         // Compactions bring such files into the form of the table.
         note_other_options(core, &table.identity)?;
     }
-    limit.check(WORK)?;
+    watch.check()?;
     report.version = take_in(core, &table.info(), runs, WORK)?;
     core.env.written.import.fetch_add(report.copied_bytes, Ordering::Relaxed);
     let name = || table.identity.name.clone();
@@ -157,15 +155,16 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
 }
 
 /// Files on their way into the directory of the database.
-struct Placing<'p> {
+struct Placing<'p, 'w> {
     core: &'p Arc<Core>,
-    limit: &'p Limit,
+    watch: &'p Watch<'w>,
     /// Bytes of the files that are done.
     done: u64,
-    tell: &'p mut dyn FnMut(u64),
+    /// Bytes of all files.
+    total: u64,
 }
 
-impl Placing<'_> {
+impl Placing<'_, '_> {
     /// Reads every byte of the files.
     ///
     /// # Errors
@@ -177,8 +176,10 @@ impl Placing<'_> {
             let path = shard.path(file);
             let paged = env.cache.register_on(&*path, file.meta.file_id, &env.machine);
             let sst = Sst::new(paged, file.meta.clone(), 0, env.options.prefer_flat_index);
-            let (before, tell) = (self.done, &mut self.tell);
-            let found = check_file(&self.core.env, &sst, (self.limit, WORK), &mut |done| tell(before + done));
+            let tell = &mut |done| {
+                self.watch.tell(self.done + done, self.total);
+            };
+            let found = check_file(&self.core.env, &sst, self.watch, tell);
             sst.file.kill();
             match found? {
                 Ok(_) => {}
@@ -199,7 +200,7 @@ impl Placing<'_> {
     fn bring(&mut self, shard: &BuiltFiles) -> Result<(SortedRun, u64)> {
         let (mut run, mut copied_bytes) = (SortedRun::none(&self.core.env.opener.leftovers), 0);
         for file in &shard.list.files {
-            self.limit.check(WORK)?;
+            self.watch.check()?;
             let (number, env) = (self.core.writes.new_number(), &self.core.env);
             let copy = env.opener.path(number, env.epoch);
             if env.machine.disk.exists(&copy).map_err(|error| Error::io("look for", &copy, error))? {
@@ -209,7 +210,7 @@ impl Placing<'_> {
             copied_bytes += self.bring_file((shard, file), &copy)?;
             run.files.push(env.opener.open(number, env.epoch, 0, file.meta.clone()));
             self.done += file.meta.file_bytes;
-            (self.tell)(self.done);
+            self.watch.tell(self.done, self.total);
         }
         Ok((run, copied_bytes))
     }
@@ -222,10 +223,10 @@ impl Placing<'_> {
             opened.sync().map_err(|error| Error::io("sync", copy, error))?;
             return Ok(0);
         }
-        let (mut done, tell) = (self.done, &mut self.tell);
-        let content = copy_whole((&**disk, &path), (&**disk, copy), self.limit, &mut |bytes| {
+        let mut done = self.done;
+        let content = copy_whole((&**disk, &path), (&**disk, copy), self.watch, &mut |bytes| {
             done += bytes;
-            tell(done);
+            self.watch.tell(done, self.total);
         })?;
         if content == file.content() {
             return Ok(content.bytes);

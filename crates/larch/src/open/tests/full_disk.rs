@@ -91,7 +91,7 @@ fn a_full_disk_opens_for_reads_erases_and_drops_whatever_room_is_left() {
             assert_eq!(rows(&db, "t")[..left.len()], left, "room {room}");
             assert_eq!(rows(&db, "t").len(), left.len() + 1, "room {room}");
             assert!(db.existing_table("u").expect("the disk works").is_none());
-            db.check(&mut |_| {}).expect("the database is whole");
+            db.check(|_| {}).expect("the database is whole");
         }
     }
 }
@@ -247,7 +247,7 @@ fn recovery_gives_every_acknowledged_commit_when_the_process_dies_again_and_agai
                     expected,
                     "closed {is_closed}, room {room}, {n} operations"
                 );
-                db.check(&mut |_| {}).expect("the database is whole");
+                db.check(|_| {}).expect("the database is whole");
                 drop(db);
                 disk.set_capacity(u64::MAX);
                 disk.crash_keeping_nothing();
@@ -280,6 +280,6 @@ fn a_write_that_finds_no_room_during_open_loses_no_acknowledged_commit() {
         disk.crash_keeping_nothing();
         let db = open(&disk);
         assert_eq!((rows(&db, "t"), rows(&db, "u")), expected, "operation {n}");
-        db.check(&mut |_| {}).expect("the database is whole");
+        db.check(|_| {}).expect("the database is whole");
     }
 }

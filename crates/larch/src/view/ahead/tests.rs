@@ -98,7 +98,7 @@ fn filled() -> Machine {
     let table = db.table("t").expect("the disk works");
     let mut import = table.import().expect("the disk works");
     (0..ROWS).for_each(|row| import.add(&key(row), &value(row)).expect("the disk works"));
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     machine
 }
 

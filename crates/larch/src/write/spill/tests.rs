@@ -255,8 +255,8 @@ fn a_repair_leaves_out_the_writes_of_a_transaction() {
         }
     }
     let machine = Machine::simulated_on(disk.clone(), 3);
-    let report = crate::repair::repair_on(&machine, Path::new("db"), Path::new("repaired"), &mut |_| {})
-        .expect("the disk works");
+    let report =
+        crate::repair::repair_on(&machine, Path::new("db"), Path::new("repaired"), |_| {}).expect("the disk works");
     assert!(report.guesses.iter().any(|guess| guess.contains("a transaction that did not commit")), "{report:?}");
     let db = Database::builder("repaired").machine(machine).open().expect("the disk works");
     assert_eq!(db.table("t").expect("the disk works").iter().count(), 1);
@@ -299,5 +299,5 @@ fn a_transaction_over_many_tables_has_a_file_for_each_run_and_not_for_each_table
         );
     }
     assert!(ssts(&disk) - before <= TABLES as usize, "the runs are gone");
-    db.check(&mut |_| {}).expect("the database is whole");
+    db.check(|_| {}).expect("the database is whole");
 }

@@ -176,7 +176,7 @@ fn an_import_that_waits_for_a_flush_does_not_wait_for_the_job_that_tidies_up_an_
         disk.clear_faults();
         import.add(b"k", b"v").expect("it is in memory");
         disk.fail_opens(".sst", ErrorKind::StorageFull);
-        import.finish(&mut |_, _| {}).expect_err("no file can be made");
+        import.finish(|_| {}).expect_err("no file can be made");
         machine.clock.sleep(LONGER_THAN_ANY_RETRY);
     }
     disk.clear_faults();

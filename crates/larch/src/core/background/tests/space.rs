@@ -114,7 +114,7 @@ fn settles(shape: (u32, usize), change: Change, has_index: bool) {
     let db = open(&machine);
     let table = with_rows(&db, "t", shape.0, shape.1);
     if has_index {
-        table.create_index("begin", b"begin", &IndexOptions { unique: false }, &mut |_| {}).expect("the disk works");
+        table.create_index("begin", b"begin", &IndexOptions { unique: false }, |_| {}).expect("the disk works");
     }
     rest(&machine, &db);
     change.make(&table, shape.0);

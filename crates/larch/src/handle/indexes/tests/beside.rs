@@ -58,7 +58,7 @@ fn a_large_write_ends_beside_imports_and_large_batches_of_another_table() {
     tx.insert(&table, "a", "1").expect("it is taken");
     let mut import = other.import().expect("the database takes writes");
     import.add(b"a", b"1").expect("it is taken");
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     large_batch(&db, &other, 2000, 1).commit().expect("the disk works");
     tx.commit().expect("the disk works").expect("what it depends on has not changed");
 }

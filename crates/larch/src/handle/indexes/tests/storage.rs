@@ -33,7 +33,7 @@ fn without_its_extractor_an_index_is_read_and_its_table_refuses_writes() {
         batch.commit().err(),
         tx.remove(&table, "1").err(),
         table.insert_new("3", "x").err(),
-        index.check(&mut |_| {}).err(),
+        index.check(|_| {}).err(),
         create(&table, "first", "first", false).err(),
     ];
     for refused in refusals {
@@ -95,7 +95,7 @@ fn what_does_not_keep_indexes_is_refused() {
     early.add(b"1", b"red").expect("it is taken");
     create(&table, "words", "words", false).expect("it is built");
     assert_eq!(
-        early.finish(&mut |_, _| {}).expect_err("there is an index now").to_string(),
+        early.finish(|_| {}).expect_err("there is an index now").to_string(),
         "the import does not keep the indexes of table t, words; drop them first, and create them again afterwards"
     );
     assert!(matches!(table.import(), Err(Error::HasIndexes { .. })));
@@ -156,7 +156,7 @@ fn a_check_names_what_differs() {
     index.entry_table().remove(entry::key(&ended("red"), b"1")).expect("it is taken");
     index.entry_table().insert(entry::key(&ended("green"), b"2"), []).expect("it is taken");
     index.entry_table().insert("nonsense", [200]).expect("it is taken");
-    let found = index.check(&mut |_| {}).expect("the disk works");
+    let found = index.check(|_| {}).expect("the disk works");
     assert_eq!((found.rows, found.entries), (2, 3));
     assert_eq!(
         found.problems,
@@ -214,7 +214,7 @@ fn a_repair_saves_the_rows_and_names_the_indexes_that_it_leaves_out() {
             }
         }
         let report =
-            crate::repair::repair_on(&machine, "db".as_ref(), "new".as_ref(), &mut |_| {}).expect("there are files");
+            crate::repair::repair_on(&machine, "db".as_ref(), "new".as_ref(), |_| {}).expect("there are files");
         assert!(report.lost.is_empty(), "{report:?}");
         let told: Vec<&String> = report.guesses.iter().filter(|guess| guess.contains("index words")).collect();
         assert_eq!(told.len(), 1, "{report:?}");

@@ -30,7 +30,7 @@ fn disk() -> Arc<SimDisk> {
     let table = db.table_with("t", options).expect("the disk works");
     let mut import = table.import().expect("the disk works");
     (0..ROWS).for_each(|i| import.add_parts(key(i).as_bytes(), &[value(i), value(i + 1)]).expect("the disk works"));
-    import.finish(&mut |_, _| {}).expect("the disk works");
+    import.finish(|_| {}).expect("the disk works");
     table.remove_range(key(ROWS)..key(ROWS + 9)).expect("the disk works");
     db.close().expect("the disk works");
     disk

@@ -124,7 +124,7 @@ fn forms() -> Vec<Form> {
         |m| m.statistics.count("a"..),
         |m| m.statistics.nth_between("a".., 1),
         |m| m.table.stats(),
-        |m| m.table.check(&mut |_| {}),
+        |m| m.table.check(|_| {}),
         |m| m.table.dump(DumpDetail::Loaded, &mut Vec::new()),
         |m| m.table.explain_get("f001"),
         |m| m.table.explain_scan("a".., None, Direction::Forward),
@@ -196,7 +196,7 @@ fn an_import_that_ends_after_its_table_was_dropped_says_so() {
         let mut import = made.table.import().expect("the table is there");
         (0..rows).for_each(|i| import.add(&[i], b"v").expect("the disk works"));
         made.db.drop_table("t").expect("the disk works");
-        is_refused(import.finish(&mut |_, _| {}), &format!("import of {rows} rows"));
+        is_refused(import.finish(|_| {}), &format!("import of {rows} rows"));
     }
 }
 

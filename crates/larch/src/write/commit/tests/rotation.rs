@@ -293,7 +293,7 @@ fn a_repair_takes_commits_after_lost_ones_and_says_so_unless_a_recovery_has_drop
     let machine = Machine::simulated_on(disk.clone(), 1);
     let repair = |new: &str| {
         let report =
-            crate::repair::repair_on(&machine, Path::new("db"), Path::new(new), &mut |_| {}).expect("the disk works");
+            crate::repair::repair_on(&machine, Path::new("db"), Path::new(new), |_| {}).expect("the disk works");
         assert!(report.lost.is_empty(), "{report:?}");
         (report.commits, report.guesses)
     };

@@ -1,0 +1,107 @@
+//! How far long work is, and whether it goes on: the one shape in which all long work tells the first and asks for the
+//! second. Work that is ended undoes what it has not finished: new files that no table sees are removed, and the files
+//! that they were to replace stay.
+
+use super::error::{Error, Result};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// How far long work is. The work says what it counts: bytes, or rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// What is done.
+    pub done: u64,
+    /// What is to be done in all; 0 as long as the work does not know.
+    pub total: u64,
+}
+
+/// What the callback of long work answers each time that it sees [`Progress`]: nothing, and the work goes on; or a
+/// [`ControlFlow`], whose `Break` ends the work with [`Error::Cancelled`].
+///
+/// The callback is asked at each page or after some rows, also when nothing has changed since, by the thread that does
+/// the work. So a flag that another thread sets, or a time that has passed, ends the work soon:
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// use std::ops::ControlFlow;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use std::time::{Duration, Instant};
+///
+/// static STOP: AtomicBool = AtomicBool::new(false); // set by another thread, or by a handler of signals
+/// let end = Instant::now() + Duration::from_secs(60);
+/// db.compact_with(|progress| {
+///     println!("{} of {} bytes", progress.done, progress.total);
+///     match STOP.load(Ordering::Relaxed) || Instant::now() > end {
+///         true => ControlFlow::Break(()),
+///         false => ControlFlow::Continue(()),
+///     }
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait GoOn {
+    /// Whether the work goes on.
+    fn goes_on(self) -> bool;
+}
+
+impl GoOn for () {
+    fn goes_on(self) -> bool {
+        true
+    }
+}
+
+impl GoOn for ControlFlow<()> {
+    fn goes_on(self) -> bool {
+        self.is_continue()
+    }
+}
+
+/// One piece of long work, as its callback watches it. Once the callback has ended the work, it is not asked again.
+pub(crate) struct Watch<'w> {
+    /// The name of the work in the error about its end.
+    work: &'static str,
+    goes_on: RefCell<&'w mut dyn FnMut(Progress) -> bool>,
+    at: Cell<Progress>,
+    is_over: Cell<bool>,
+}
+
+impl<'w> Watch<'w> {
+    /// Of work that begins now.
+    pub fn new(work: &'static str, goes_on: &'w mut dyn FnMut(Progress) -> bool) -> Self {
+        Self { work, goes_on: RefCell::new(goes_on), at: Cell::default(), is_over: Cell::new(false) }
+    }
+
+    /// Tells how far the work is. Whether it goes on.
+    pub fn tell(&self, done: u64, total: u64) -> bool {
+        self.at.set(Progress { done, total });
+        !self.is_over()
+    }
+
+    /// Whether the work must end.
+    pub fn is_over(&self) -> bool {
+        if !self.is_over.get() {
+            let goes_on = (self.goes_on.borrow_mut())(self.at.get());
+            self.is_over.set(!goes_on);
+        }
+        self.is_over.get()
+    }
+
+    /// Ends the work with an error when it must end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`].
+    pub fn check(&self) -> Result<()> {
+        if self.is_over() { Err(Error::Cancelled(self.work)) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("work", &self.work).field("at", &self.at).finish_non_exhaustive()
+    }
+}
