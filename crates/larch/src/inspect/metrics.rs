@@ -200,6 +200,7 @@ impl Metrics {
 /// pages in memory. Only the fields about memtables count rows in memory. A key in several files counts in each of
 /// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TableStats {
     /// Rows in files. Older versions are not counted.
@@ -263,6 +264,7 @@ pub struct TableStats {
 
 /// Sizes of a column group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupStats {
     /// Its name.
     pub name: String,
@@ -275,6 +277,7 @@ pub struct GroupStats {
 
 /// Sizes of a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LevelStats {
     /// The number of the level.
     pub level: usize,

@@ -282,3 +282,35 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests;
+
+/// As the object of [`Metrics::to_json`].
+#[cfg(feature = "serde")]
+impl serde::Serialize for Metrics {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.families().into_iter().map(|family| (family.name, family)))
+    }
+}
+
+/// Its value, or an array of its samples.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Family {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.samples.as_slice() {
+            [Sample { labels, value }] if labels.is_empty() => serializer.serialize_u64(*value),
+            samples => serializer.collect_seq(samples),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Sample {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(Some(self.labels.len() + 1))?;
+        for (name, label) in &self.labels {
+            map.serialize_entry(name, label)?;
+        }
+        map.serialize_entry("value", &self.value)?;
+        map.end()
+    }
+}

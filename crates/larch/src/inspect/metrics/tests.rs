@@ -174,3 +174,17 @@ fn another_budget_holds_at_once_for_all_who_read_and_pages_come_back_with_more()
     read();
     assert_eq!(cached().used_bytes, all.used_bytes);
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn metrics_are_serialized_as_the_json_that_they_are_written_as() {
+    let db = database();
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("the disk works");
+    let metrics = db.metrics();
+    let read: serde_json::Value = serde_json::from_str(&metrics.to_json()).expect("it is JSON");
+    assert_eq!(serde_json::to_value(&metrics).expect("it has names alone"), read);
+    assert_eq!(read["flushes"], 0);
+    let stats = serde_json::to_value(table.stats().expect("it is there")).expect("it has names alone");
+    assert_eq!((&stats["memtable_rows"], &stats["rows"]), (&1.into(), &0.into()));
+}
