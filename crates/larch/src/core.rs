@@ -20,6 +20,7 @@ pub mod registry;
 pub mod reserve;
 pub mod scratch;
 pub mod snapshots;
+pub mod temporary;
 pub mod views;
 pub mod visible;
 pub mod waiting;
@@ -42,6 +43,7 @@ use registry::Registry;
 use reserve::Reserve;
 use sst::Version;
 use std::time::Duration;
+use temporary::TemporaryDirectory;
 use views::{Shows, Views};
 use visible::Broken;
 use writer::{NotAppended, Unsynced, Writer, log_path};
@@ -65,6 +67,8 @@ pub struct Core {
     /// Held while the database is open for writing; released after everything that touches its files.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
+    /// Removes the directory of a temporary database, after the lock is released.
+    pub temporary: OnceLock<TemporaryDirectory>,
     /// What the close does besides, once no background work runs any more.
     pub at_close: OnceLock<fn(&Core)>,
     /// Set if the close goes on after the last handle is gone. Ends after the lock.
@@ -117,6 +121,7 @@ impl Core {
             background: Background::default(),
             following: OnceLock::new(),
             lock,
+            temporary: OnceLock::new(),
             at_close: OnceLock::new(),
             closing: Mutex::new(None),
         }

@@ -33,6 +33,12 @@ impl Machine {
         }
     }
 
+    /// The machine that the process runs on, with an empty disk in its memory. The disk ends with the last handle of
+    /// it.
+    pub fn in_memory() -> Machine {
+        Machine { disk: SimDisk::that_never_crashes(), reads: Arc::new(CallerReads), ..Machine::real() }
+    }
+
     /// A machine in memory with an empty disk, every choice of which follows from `seed`.
     pub fn simulated(seed: u64) -> (Machine, Arc<SimDisk>) {
         let disk = SimDisk::new(seed);

@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::core::background::problem::Problem;
 use crate::core::background::warmth::Warmed;
 use crate::core::handle::DatabaseHandle;
+use crate::core::temporary::TemporaryDirectory;
 use crate::import::built::builder::FileBuilder;
 use crate::import::share;
 use crate::inspect::check::{self, CheckReport};
@@ -69,14 +70,83 @@ pub struct Database {
 #[derive(Clone, Debug)]
 #[must_use = "a builder opens nothing until `open`"]
 pub struct Builder {
-    directory: PathBuf,
+    home: Home,
     options: Options,
     machine: Option<Machine>,
     cache: Option<Cache>,
     threads: Option<Arc<ThreadPool>>,
 }
 
+/// Where a database lies.
+#[derive(Clone, Debug)]
+enum Home {
+    Directory(PathBuf),
+    /// In a new directory among temporary files.
+    Temporary,
+    InMemory,
+}
+
 impl Builder {
+    fn new(home: Home) -> Self {
+        Self { home, options: Options::default(), machine: None, cache: None, threads: None }
+    }
+
+    /// Options for opening a new database in a new directory among the temporary files of the system. The directory is
+    /// removed when the last handle of the database, and of its tables, batches and snapshots, is dropped. A process
+    /// that is killed leaves it there.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// let db = larch::Builder::temporary().cache_bytes(1 << 20).open()?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn temporary() -> Self {
+        Self::new(Home::Temporary)
+    }
+
+    /// Options for opening a new database that lies in the memory of this process, and ends with the last handle of it.
+    /// It does all that a database in a directory does.
+    ///
+    /// Its files take their length in memory, compressed as the tables say, and up to twice as much for a file that is
+    /// being written. The [cache](Builder::cache_bytes) and the [write buffer](Builder::write_buffer_bytes) come on
+    /// top: a page that is read is unpacked into the cache. A small cache is enough where pages need not be unpacked.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// let db = larch::Builder::in_memory().cache_bytes(1 << 20).open()?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_memory() -> Self {
+        Self::new(Home::InMemory)
+    }
+
+    /// The machine to run on.
+    fn machine_to_run_on(&self) -> Machine {
+        let mut machine = match (&self.machine, &self.home) {
+            (Some(machine), _) => machine.clone(),
+            (None, Home::InMemory) => Machine::in_memory(),
+            (None, _) => Machine::real(),
+        };
+        if let Some(pool) = &self.threads {
+            machine.threads = pool.clone();
+        }
+        machine
+    }
+
+    /// The directory that was named, for what needs one.
+    fn named_directory(&self) -> Result<&Path> {
+        match &self.home {
+            Home::Directory(directory) => Ok(directory),
+            Home::Temporary | Home::InMemory => Err(Error::BadOptions(
+                "this needs a directory that other databases find; name one with Database::builder".to_owned(),
+            )),
+        }
+    }
+
     /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. It is ignored with [`Builder::cache`].
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.options.cache_bytes = bytes;
@@ -367,11 +437,19 @@ impl Builder {
     ///   [`repair`](crate::repair::repair()) saves what it can from a damaged database.
     /// * [`Error::Page`] if the disk fails or is full.
     pub fn open(self) -> Result<Database> {
-        let mut machine = self.machine.unwrap_or_else(Machine::real);
-        if let Some(pool) = self.threads {
-            machine.threads = pool;
+        let machine = self.machine_to_run_on();
+        let (directory, temporary) = match self.home {
+            Home::Directory(directory) => (directory, None),
+            Home::InMemory => (PathBuf::from("memory"), None),
+            Home::Temporary => {
+                let temporary = TemporaryDirectory::new(&machine)?;
+                (temporary.path().to_owned(), Some(temporary))
+            }
+        };
+        let core = open::open(machine, directory, self.options, self.cache.as_ref().map(Cache::inner))?;
+        if let Some(temporary) = temporary {
+            core.temporary.set(temporary).expect("a database is opened once");
         }
-        let core = open::open(machine, self.directory, self.options, self.cache.as_ref().map(Cache::inner))?;
         Ok(Database { handle: DatabaseHandle::new(core) })
     }
 }
@@ -406,11 +484,7 @@ impl Builder {
     /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an option
     /// cannot be used; [`Error::NoThreads`]; what the disk refuses. A directory that was not finished is cleared first.
     pub fn build_files(self, table: TableOptions) -> Result<FileBuilder> {
-        let mut machine = self.machine.unwrap_or_else(Machine::real);
-        if let Some(pool) = self.threads {
-            machine.threads = pool;
-        }
-        FileBuilder::begin(machine, &self.directory, self.options, table)
+        FileBuilder::begin(self.machine_to_run_on(), self.named_directory()?, self.options.clone(), table)
     }
 }
 
@@ -436,11 +510,7 @@ impl Builder {
     ///
     /// [`Error::NotADatabase`]; [`Error::BadOptions`]; [`Error::NoThreads`]; what the disk refuses.
     pub fn compaction_worker(self) -> Result<CompactionWorker> {
-        let mut machine = self.machine.unwrap_or_else(Machine::real);
-        if let Some(pool) = self.threads {
-            machine.threads = pool;
-        }
-        CompactionWorker::begin(machine, self.directory, self.options)
+        CompactionWorker::begin(self.machine_to_run_on(), self.named_directory()?.to_owned(), self.options.clone())
     }
 }
 
@@ -476,6 +546,15 @@ impl Database {
         Self::builder(directory).open()
     }
 
+    /// Opens a new database in memory, with default options, see [`Builder::in_memory`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::open`].
+    pub fn in_memory() -> Result<Self> {
+        Builder::in_memory().open()
+    }
+
     /// Options for opening the database in `directory`.
     ///
     /// ```
@@ -487,8 +566,7 @@ impl Database {
     /// # }
     /// ```
     pub fn builder(directory: impl AsRef<Path>) -> Builder {
-        let directory = directory.as_ref().to_owned();
-        Builder { directory, options: Options::default(), machine: None, cache: None, threads: None }
+        Builder::new(Home::Directory(directory.as_ref().to_owned()))
     }
 
     pub(super) fn handle(&self) -> &Arc<DatabaseHandle> {
@@ -1021,3 +1099,6 @@ impl Database {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

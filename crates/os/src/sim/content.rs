@@ -1,6 +1,8 @@
 //! The bytes of one simulated file: as the process sees them, as the platter has them, and the writes in between.
 //! It does not know the file's name.
 //!
+//! A file that does not crash has the bytes once, as the process sees them.
+//!
 //! Invariant: unless a failed sync lost writes, `durable` with all of `unsynced` applied is `live`.
 
 use rand::RngExt;
@@ -24,6 +26,8 @@ pub(super) struct SimContent {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Operation>,
+    /// Whether nothing is kept for a crash.
+    never_crashes: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -33,6 +37,11 @@ enum Operation {
 }
 
 impl SimContent {
+    /// An empty file, of which nothing is kept for a crash.
+    pub(super) fn that_never_crashes() -> Self {
+        Self { never_crashes: true, ..Self::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.live.len()
     }
@@ -56,7 +65,12 @@ impl SimContent {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], offset: usize) {
-        if !bytes.is_empty() {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.never_crashes {
+            put(bytes, offset, &mut self.live);
+        } else {
             self.perform(Operation::Write { offset, bytes: bytes.to_vec() });
         }
     }
@@ -67,7 +81,9 @@ impl SimContent {
 
     fn perform(&mut self, operation: Operation) {
         operation.apply(&mut self.live);
-        self.unsynced.push(operation);
+        if !self.never_crashes {
+            self.unsynced.push(operation);
+        }
     }
 
     /// Makes all writes durable, except those that a failed sync lost.
@@ -86,6 +102,9 @@ impl SimContent {
     /// Crashes: the process sees what the platter has, and the platter has some of the unsynced writes, one of them
     /// possibly torn.
     pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
+        if self.never_crashes {
+            return;
+        }
         let mut operations = std::mem::take(&mut self.unsynced);
         match spared {
             Spared::Nothing => operations.clear(),
@@ -141,16 +160,19 @@ impl SimContent {
     }
 }
 
+/// Puts `bytes` at `offset` of `image`, which grows if it ends before their end.
+fn put(bytes: &[u8], offset: usize, image: &mut Vec<u8>) {
+    let end = offset + bytes.len();
+    if image.len() < end {
+        image.resize(end, 0);
+    }
+    image[offset..end].copy_from_slice(bytes);
+}
+
 impl Operation {
     fn apply(&self, image: &mut Vec<u8>) {
         match self {
-            Operation::Write { offset, bytes } => {
-                let end = offset + bytes.len();
-                if image.len() < end {
-                    image.resize(end, 0);
-                }
-                image[*offset..end].copy_from_slice(bytes);
-            }
+            Operation::Write { offset, bytes } => put(bytes, *offset, image),
             Operation::SetLen(len) => image.resize(*len, 0),
         }
     }

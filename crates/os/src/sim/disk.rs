@@ -33,6 +33,13 @@ impl SimDisk {
         SimDisk::from(SimDiskState::new(seed))
     }
 
+    /// An empty disk that never crashes: it has each byte once, where another one also has what a crash leaves.
+    pub fn that_never_crashes() -> Arc<SimDisk> {
+        let mut state = SimDiskState::new(0);
+        state.never_crashes = true;
+        SimDisk::from(state)
+    }
+
     fn from(state: SimDiskState) -> Arc<SimDisk> {
         Arc::new(SimDisk { state: Arc::new(Mutex::new(state)), held: Vec::new() })
     }

@@ -45,6 +45,8 @@ pub(super) struct SimDiskState {
     /// How many machines had the disk.
     pub(super) machines: u64,
     pub(super) failed_syncs_lose_writes: bool,
+    /// Whether files keep nothing for a crash.
+    pub(super) never_crashes: bool,
     pub(super) capacity_bytes: u64,
     pub(super) counts: DiskCounts,
 }
@@ -73,6 +75,7 @@ impl SimDiskState {
             next_held: 0,
             machines: 0,
             failed_syncs_lose_writes: false,
+            never_crashes: false,
             capacity_bytes: u64::MAX,
             counts: DiskCounts::default(),
         }
@@ -223,7 +226,8 @@ impl SimDiskState {
         }
         let id = FileId(self.next_file);
         self.next_file += 1;
-        self.files.insert(id, Inode::default());
+        let content = if self.never_crashes { SimContent::that_never_crashes() } else { SimContent::default() };
+        self.files.insert(id, Inode { content, ..Inode::default() });
         self.names.link(path, SimNode::File(id));
         Ok(id)
     }
