@@ -122,6 +122,12 @@ fn told(error: &larch::Error) -> String {
                  read do not wait)"
             );
         }
+        larch::Error::NoClosure { table, index } => {
+            return format!(
+                "the keys of index {index} of table {table} are made by the program that made it; change the table with this program, \
+                 or drop the index with larch index drop"
+            );
+        }
         larch::Error::NoExtractor { table, index, declaration, why } => {
             let declared = declaration.escape_ascii();
             return format!(

@@ -13,7 +13,7 @@ struct Triples {
 
 type Fact = [String; 3];
 
-/// The names one after the other, each with an end that no name has.
+/// The names one after the other, and each of them has an end that no name has.
 fn key(names: &[&str]) -> Vec<u8> {
     names.iter().flat_map(|name| [name.as_bytes(), &[0]].concat()).collect()
 }

@@ -56,13 +56,20 @@
 //!
 //! # Indexes
 //!
-//! [`Table::create_index`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit
-//! keeps it. The engine knows no types: a program [registers](Builder::extractors) what makes the keys.
+//! [`Table::index_by`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit keeps
+//! it. A closure makes the keys, and the program gives it again after each open. [`Table::create_index`] makes an index
+//! that says itself what its keys are made of; a program [registers](Builder::extractors) what understands that, because
+//! the engine knows no types.
 //!
 //! # Bulk loads
 //!
 //! [`Table::import`] writes rows straight into sorted files. [`Builder::build_files`] does so without a database, on
 //! any machine, and [`Table::ingest`] takes such files into a table, without reading a row.
+//!
+//! # Databases for a while
+//!
+//! [`Builder::temporary`] opens a database in a new directory, which is removed when the last handle is dropped, and
+//! [`Builder::in_memory`] one in the memory of the process.
 //!
 //! # Memory
 //!

@@ -400,6 +400,18 @@ pub enum Error {
         /// Why no extractor was made.
         why: String,
     },
+    /// The keys of an index are made by a closure, and the program has not given it since the database was opened.
+    /// Writes to the table are refused; reads go on.
+    #[error(
+        "the keys of index {index} of table {table} are made by a closure, which the program has not given since the database was \
+         opened; call index_by({index:?}, ..) on the table with this closure before the first write, or drop the index"
+    )]
+    NoClosure {
+        /// Name of the table.
+        table: Box<str>,
+        /// Name of the index.
+        index: Box<str>,
+    },
     /// A table with indexes was to be changed in a way that does not keep them.
     #[error("{work} does not keep the indexes of table {table}, {}; drop them first, and create them again afterwards", listed(.indexes))]
     HasIndexes {

@@ -30,6 +30,29 @@ pub trait IndexKeys: Send + Sync {
     ) -> Result<(), String>;
 }
 
+/// The declaration of an index whose keys a closure makes, see [`Table::index_by`](crate::Table::index_by). No
+/// extractor is asked for it.
+pub const BY_CLOSURE: &[u8] = b"larch: a closure of the program";
+
+/// Makes the keys of an index by a closure, of the key and the value of a row.
+pub struct ByClosure<F>(pub F);
+
+impl<F: Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync> IndexKeys for ByClosure<F> {
+    fn groups(&self) -> &[usize] {
+        &[0]
+    }
+
+    fn index_keys<'r>(
+        &self,
+        key: &'r [u8],
+        part: &dyn Fn(usize) -> Option<&'r [u8]>,
+        emit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        self.0(key, part(0).ok_or("it has no value")?, emit);
+        Ok(())
+    }
+}
+
 /// Makes what makes the keys of an index.
 type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
 
@@ -50,6 +73,7 @@ impl Extractors {
     /// Why none was made.
     pub fn make(&self, declaration: &[u8]) -> Result<Arc<dyn IndexKeys>, String> {
         match &self.0 {
+            _ if declaration == BY_CLOSURE => Err("no closure was given since the database was opened".to_owned()),
             Some(make) => make(declaration).map(Arc::from),
             None => Err("this program has registered no extractors".to_owned()),
         }

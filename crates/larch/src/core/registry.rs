@@ -7,7 +7,7 @@
 //! table with indexes at first.
 
 use crate::base::error::{Error, Result};
-use crate::base::extractors::{Extractors, IndexKeys};
+use crate::base::extractors::{BY_CLOSURE, Extractors, IndexKeys};
 use crate::base::table::{IndexInfo, TableId, TableInfo};
 use crate::manifest::FileSet;
 use crate::view::part_list::PartList;
@@ -17,13 +17,15 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// The indexes of one open database.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Registry {
     /// Bit `id % 64` of each table that has an index.
     mask: AtomicU64,
     /// Grows with every change.
     generation: AtomicU64,
     tables: RwLock<HashMap<TableId, Arc<TableIndexes>>>,
+    /// What makes the keys of indexes that are made by closures, by the ids of the indexes.
+    closures: Mutex<HashMap<TableId, Arc<dyn IndexKeys>>>,
     /// Indexes whose build has ended early and that could not be dropped.
     abandoned: Mutex<Vec<TableId>>,
 }
@@ -67,7 +69,7 @@ impl Registry {
         let mut all: HashMap<TableId, Vec<LiveIndex>> = HashMap::new();
         for entries in files.tables.indexes().map(|files| &files.info) {
             let info = entries.index.as_ref().expect("it is one of the indexes");
-            let made = known.remove(&entries.id).map_or_else(|| extractors.make(&info.declaration), |known| known.made);
+            let made = known.remove(&entries.id).map_or_else(|| self.make(info, extractors), |known| known.made);
             all.entry(info.table).or_default().push(LiveIndex { entries: entries.clone(), made });
         }
         let ids = |tables: &HashMap<TableId, Arc<TableIndexes>>| {
@@ -81,6 +83,39 @@ impl Registry {
         if ids(&tables) != before {
             self.generation.fetch_add(1, Ordering::Release);
         }
+    }
+
+    /// What makes the keys of an index, or why nothing does.
+    fn make(&self, index: &IndexInfo, extractors: &Extractors) -> Result<Arc<dyn IndexKeys>, String> {
+        match self.closures.lock().get(&index.id) {
+            Some(keys) => Ok(keys.clone()),
+            None => extractors.make(&index.declaration),
+        }
+    }
+
+    /// Has `keys` make the keys of the index `id`, which is about to be installed.
+    pub fn give_closure(&self, id: TableId, keys: Arc<dyn IndexKeys>) {
+        self.closures.lock().insert(id, keys);
+    }
+
+    /// Has `keys` make the keys of the index `id` of `table` from now on, if nothing makes them yet.
+    pub fn register(&self, table: TableId, id: TableId, keys: &Arc<dyn IndexKeys>) {
+        let mut tables = self.tables.write();
+        let Some(indexes) = tables.get_mut(&table) else { return };
+        let mut all = indexes.all.clone();
+        for index in all.iter_mut().filter(|index| index.entries.id == id && index.made.is_err()) {
+            index.made = Ok(keys.clone());
+            self.closures.lock().insert(id, keys.clone());
+            self.generation.fetch_add(1, Ordering::Release);
+        }
+        *indexes = Arc::new(TableIndexes { all });
+    }
+
+    /// The index with the table `entries`, as something that only reads it sees it.
+    pub fn read_only(&self, entries: Arc<TableInfo>, extractors: &Extractors) -> LiveIndex {
+        let index = entries.index.as_ref().expect("it is the table of an index");
+        let made = self.make(index, extractors);
+        LiveIndex { entries, made }
     }
 
     /// Notes that an index is to be dropped as soon as that is possible.
@@ -146,13 +181,6 @@ fn parts_of<'k>(table: &TableInfo, keys: impl Iterator<Item = &'k dyn IndexKeys>
 }
 
 impl LiveIndex {
-    /// An index that is only read.
-    pub fn new(entries: Arc<TableInfo>, extractors: &Extractors) -> Self {
-        let declaration = entries.index.as_ref().map(|index| index.declaration.as_slice());
-        let made = extractors.make(declaration.unwrap_or_default());
-        Self { entries, made }
-    }
-
     /// What the manifest says of it.
     pub fn info(&self) -> &IndexInfo {
         self.entries.index.as_ref().expect("a live index is one")
@@ -201,11 +229,20 @@ impl LiveIndex {
 
 /// The error about an index whose keys nothing makes.
 pub fn no_extractor(table: &TableInfo, index: &IndexInfo, why: &str) -> Error {
+    if index.declaration == BY_CLOSURE {
+        return Error::NoClosure { table: table.name.as_str().into(), index: index.name.as_str().into() };
+    }
     Error::NoExtractor {
         table: table.name.as_str().into(),
         index: index.name.as_str().into(),
         declaration: index.declaration.as_slice().into(),
         why: why.to_owned(),
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("tables", &*self.tables.read()).finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,6 @@ use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
 use crate::base::table::{IndexInfo, TableInfo};
 use crate::base::watch::{GoOn, Progress, Watch};
-use crate::core::registry::LiveIndex;
 use crate::indexes::check::{self, IndexCheck};
 use crate::indexes::read::{Entries, RangeBy, ScanBy};
 use crate::read::{Content, Reader};
@@ -128,7 +127,8 @@ impl Index {
     /// A difference is no error: it is in the result. [`Error::NoExtractor`] if nothing makes the keys of the index;
     /// otherwise as [`Table::get`](crate::Reader::get). [`Error::Cancelled`] if `watch` ends it.
     pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<IndexCheck> {
-        let live = LiveIndex::new(self.entries.identity().clone(), &self.table.core().env.options.extractors);
+        let core = self.table.core();
+        let live = core.indexes.read_only(self.entries.identity().clone(), &core.env.options.extractors);
         let mut goes_on = |progress| watch(progress).goes_on();
         check::check(self.table.inner(), &live, &Watch::new(check::WORK, &mut goes_on))
     }

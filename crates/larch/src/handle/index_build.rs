@@ -14,6 +14,7 @@
 //! the next open.
 
 use crate::base::error::{Error, Result};
+use crate::base::extractors::IndexKeys;
 use crate::base::options::{Durability, TableOptions};
 use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
 use crate::base::watch::Watch;
@@ -36,12 +37,14 @@ use std::ops::Bound;
 use std::time::Duration;
 
 /// An index that is to be created.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct NewIndex<'n> {
     /// Its name.
     pub name: &'n str,
     /// What its keys are made of.
     pub declaration: &'n [u8],
+    /// The closure that makes its keys, if its declaration says that one does.
+    pub closure: Option<&'n Arc<dyn IndexKeys>>,
     /// Whether two rows may not have the same key.
     pub is_unique: bool,
 }
@@ -151,8 +154,15 @@ fn install(core: &Core, table: &TableInfo, new: &NewIndex<'_>) -> Result<TableId
         since: Version(0),
         declaration: new.declaration.to_vec(),
     };
-    if let Err(why) = core.env.options.extractors.make(new.declaration) {
-        return Err(no_extractor(table, &info, &why));
+    match new.closure {
+        Some(keys) => core.indexes.give_closure(id, keys.clone()),
+        None => core
+            .env
+            .options
+            .extractors
+            .make(new.declaration)
+            .map(drop)
+            .map_err(|why| no_extractor(table, &info, &why))?,
     }
     drop(view);
     change.sync()?;

@@ -5,8 +5,10 @@ use super::index_build as build;
 use super::index_build::NewIndex;
 use super::table::Table;
 use crate::base::error::{Error, Result};
+use crate::base::extractors::{BY_CLOSURE, ByClosure, IndexKeys};
 use crate::base::table::IndexState;
 use crate::base::watch::{GoOn, Progress, Watch};
+use os::sync::Arc;
 
 /// How an index is created, see [`Table::create_index`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,11 +89,80 @@ impl Table {
         options: &IndexOptions,
         mut watch: impl FnMut(Progress) -> G,
     ) -> Result<Index> {
-        let new = NewIndex { name, declaration: declaration.as_ref(), is_unique: options.unique };
+        let new = NewIndex { name, declaration: declaration.as_ref(), closure: None, is_unique: options.unique };
         let mut goes_on = |progress| watch(progress).goes_on();
         let watch = Watch::new(build::WORK, &mut goes_on);
         let entries = build::create(&self.inner().handle, self.identity(), &new, &watch)?;
         Ok(Index::new(self, entries))
+    }
+
+    /// The index `name`, whose keys `keys` makes of the key and the value of each row: it gives each index key to its
+    /// last argument. If the table has no index of this name, it is created, see [`Table::create_index`], and the entries
+    /// of all rows are made before this returns.
+    ///
+    /// The database remembers that a closure makes the keys, and cannot remember the closure. So a program calls this
+    /// after **every** open, before it writes to the table, with a closure that does the same: writes fail with
+    /// [`Error::NoClosure`] until then, and reads go on. If the closure is to change, drop the index first. While the
+    /// database is open, the closure that was given first counts. An index that other programs are to write, too, is
+    /// [created](Table::create_index) with a declaration, for which [extractors](crate::Builder::extractors) are
+    /// registered.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::open(&directory)?;
+    /// let people = db.table("people")?;
+    /// let by_city = people.index_by("by_city", |_name, city, emit| emit(city))?;
+    /// people.insert("ada", "London")?;
+    /// people.insert("emmy", "Erlangen")?;
+    /// people.insert("mary", "London")?;
+    /// let londoners = by_city.get_by("London")?;
+    /// assert_eq!(londoners.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>(), [&b"ada"[..], b"mary"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::IndexExists`] if an index of this name has a declaration, or is unique.
+    /// * [`Error::Grouped`] if the values of the table are split into several column groups.
+    /// * [`Error::IndexNotReady`] while another thread creates it; [`Error::TableDropped`].
+    /// * If it is created, the errors of [`Table::create_index`].
+    pub fn index_by(
+        &self,
+        name: &str,
+        keys: impl Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync + 'static,
+    ) -> Result<Index> {
+        self.index_by_with(name, &IndexOptions::default(), keys)
+    }
+
+    /// As [`Table::index_by`], with `options`: an index may be unique. [`Error::IndexExists`] if the index was created
+    /// with other options.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::index_by`].
+    pub fn index_by_with(
+        &self,
+        name: &str,
+        options: &IndexOptions,
+        keys: impl Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync + 'static,
+    ) -> Result<Index> {
+        self.inner().check_whole()?;
+        let (core, keys): (_, Arc<dyn IndexKeys>) = (self.core(), Arc::new(ByClosure(keys)));
+        let Some(entries) = build::named(core, self.identity(), name) else {
+            let new = NewIndex { name, declaration: BY_CLOSURE, closure: Some(&keys), is_unique: options.unique };
+            let mut goes_on = |_| true;
+            let watch = Watch::new(build::WORK, &mut goes_on);
+            let entries = build::create(&self.inner().handle, self.identity(), &new, &watch)?;
+            return Ok(Index::new(self, entries));
+        };
+        let found = entries.index.as_ref().expect("it is the table of an index");
+        if found.declaration != BY_CLOSURE || found.is_unique != options.unique {
+            return Err(Error::IndexExists { table: self.name().into(), index: name.into() });
+        }
+        core.indexes.register(self.id(), found.id, &keys);
+        self.index(name)
     }
 
     /// The index `name`.

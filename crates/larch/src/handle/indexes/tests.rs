@@ -2,6 +2,7 @@
 
 mod beside;
 mod build;
+mod closures;
 mod model;
 mod storage;
 
