@@ -69,7 +69,7 @@ pub fn table(database: &Database, dir: &Path, name: &str) -> Result<Table> {
     database.existing_table(name)?.ok_or_else(|| {
         let names = database.tables();
         let others = if names.is_empty() { "it has none".to_string() } else { format!("it has {}", names.join(", ")) };
-        Failure::NotFound(format!("no table {name} in {}; {others}", dir.display()))
+        Failure::NotFound(format!("{} has no table {name}; {others}", dir.display()))
     })
 }
 
@@ -89,7 +89,7 @@ pub fn index(table: &Table, name: &str) -> Result<Index> {
             let names = table.indexes()?;
             let others =
                 if names.is_empty() { "it has none".to_string() } else { format!("it has {}", names.join(", ")) };
-            Err(Failure::NotFound(format!("no index {name} of table {}; {others}", table.name())))
+            Err(Failure::NotFound(format!("table {} has no index {name}; {others}", table.name())))
         }
         Err(error) => Err(error.into()),
     }

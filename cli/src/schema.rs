@@ -244,7 +244,7 @@ impl Schema {
         if self.group_names() != groups {
             let listed = |names: &[String]| if names.is_empty() { "none".to_string() } else { names.join(", ") };
             let (ours, theirs) = (listed(&self.group_names()), listed(groups));
-            return Err(format!("of groups it has {ours}, and the table {theirs}"));
+            return Err(format!("it describes the groups {ours}, and the table has {theirs}"));
         }
         Ok(())
     }

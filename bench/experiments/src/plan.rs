@@ -219,7 +219,7 @@ impl Sizes {
             return Err("--file-bytes: a file has at least a page; name a larger size".to_owned());
         }
         if self.rows.checked_mul(self.row_bytes + 64).is_none_or(|bytes| bytes > 1 << 62) {
-            return Err(format!("--rows {}: so many rows are more bytes than can be counted; name fewer", self.rows));
+            return Err(format!("--rows {}: these rows have more bytes than can be counted; name fewer", self.rows));
         }
         Ok(())
     }

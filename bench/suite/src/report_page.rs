@@ -151,8 +151,8 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
         Line { name: one.name.clone(), points: points.collect() }
     };
     Chart {
-        title: "Time within which all but one of so many requests were served".to_owned(),
-        x: Axis::logarithmic("one of so many is slower: 100 is 99 %"),
+        title: "Time within which all but one of n requests were served".to_owned(),
+        x: Axis::logarithmic("n: one of n requests is slower; 100 is 99 %"),
         y: Axis::logarithmic("us"),
         lines: shown.iter().map(line).collect(),
         marks: Vec::new(),

@@ -59,10 +59,10 @@ fn missing(row: &args::Row, layout: &Layout, key: &[u8]) -> Failure {
     let (text, table) = (row.key.to_string_lossy(), &row.table);
     match layout.tuple() {
         Some(fields) if fields.decode(key).is_err() => Failure::NotFound(format!(
-            "no row with key {text} in table {table}; write a value for each of the fields {fields}, or look for the keys \
+            "table {table} has no row with key {text}; write a value for each of the fields {fields}, or look for the keys \
              that begin so with larch scan --prefix"
         )),
-        Some(_) => Failure::NotFound(format!("no row with key {text} in table {table}")),
-        None => Failure::NotFound(format!("no row with key {} in table {table}", text.escape_debug())),
+        Some(_) => Failure::NotFound(format!("table {table} has no row with key {text}")),
+        None => Failure::NotFound(format!("table {table} has no row with key {}", text.escape_debug())),
     }
 }

@@ -86,5 +86,5 @@ pub fn run(args: &Repair) -> Result<()> {
         return Ok(());
     }
     let (rows, new) = (report.lost.iter().map(|loss| loss.rows).sum(), args.new.display());
-    Err(Failure::Lost(format!("up to {} could not be read; {new} has all others", size::of(rows, "row"))))
+    Err(Failure::Lost(format!("the repair could not read up to {}; {new} has all others", size::of(rows, "row"))))
 }

@@ -49,7 +49,7 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
         None => None,
     };
     let key = key.ok_or_else(|| {
-        Failure::NotFound(format!("no row {} in table {}: it has no more than that", args.number, args.table))
+        Failure::NotFound(format!("table {} has no row {}, counted from 0 in the range", args.table, args.number))
     })?;
     let mut output = Output::new();
     view.print_row_of(&snapshot, &key, &mut output)?;

@@ -46,7 +46,7 @@ pub fn run(args: &InspectBackups) -> Result<()> {
             output.line(problem)?;
         }
         for number in &report.unfinished {
-            output.line(format!("backup {number} was not finished; the next backup removes what there is of it"))?;
+            output.line(format!("backup {number} was not finished; the next backup removes its files"))?;
         }
         let state = size::damage(report.problems.len());
         output.line(format!(

@@ -37,7 +37,7 @@ pub fn run(common: &Common, args: &Warm) -> Result<()> {
         output.json(&report)?;
     } else {
         let (bytes, pages) = (size::bytes(bytes), size::of(page_reads, "page"));
-        let rest = if is_whole { "all of it" } else { "and there is no room for the rest: raise --cache" };
+        let rest = if is_whole { "all of it" } else { "and the rest has no room: raise --cache" };
         output.line(format!("{}: {bytes} in memory, {pages} read, {rest}", report.table))?;
     }
     output.finish()

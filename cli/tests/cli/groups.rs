@@ -110,7 +110,7 @@ fn one_row_is_put_and_deleted() {
         session.run(&["compact", "db"]).ok();
     }
     session.run(&["delete", "db", "t", "2"]).ok();
-    session.run(&["delete", "db", "t", "2"]).fails(1, &["no row with key 2 in table t"]);
+    session.run(&["delete", "db", "t", "2"]).fails(1, &["table t has no row with key 2"]);
     session.run(&["get", "db", "t", "2", "--groups", "hot"]).fails(1, &["no row with key 2"]);
     assert_eq!(session.scan(&["--keys"]), "1\n3\n");
     session.is_sound();

@@ -71,8 +71,8 @@ fn wrong_arguments_about_indexes_are_told() {
     create("", "key").fails(2, &["an index cannot be named \"\""]);
     columns("id").ok();
     create("x", "key").fails(2, &["has an index \"x\" already"]);
-    session.run(&["index", "drop", "db", "t", "y"]).fails(1, &["no index y of table t; it has x"]);
-    session.run(&["scan", "db", "t", "--by", "y"]).fails(1, &["no index y of table t; it has x"]);
+    session.run(&["index", "drop", "db", "t", "y"]).fails(1, &["table t has no index y; it has x"]);
+    session.run(&["scan", "db", "t", "--by", "y"]).fails(1, &["table t has no index y; it has x"]);
     session.run(&["scan", "db", "t", "--by", "x", "--from", "7"]).fails(2, &["7 is no key of the index"]);
     session.run(&["clone", "db", "t", "u"]).fails(2, &["does not keep the indexes of table t, x"]);
     session.run(&["index", "create", "db", "t", "z", "key", "--compat", "0.1"]).fails(2, &["0.1"]);

@@ -102,7 +102,7 @@ fn rows_are_removed_by_their_keys_and_each_key_is_printed_once_that_is_safe() {
     // A key that does not exist is no error.
     assert_eq!(session.run_with(&["load", "db", "t", "--delete", "--batch", "2"], "b\nx\nd\n").ok(), "b\nx\nd\n");
     assert_eq!(session.scan(&[]), "a\t1\nc\t3\n");
-    session.run_with(&["load", "db", "u", "--delete"], "a\n").fails(1, &["no table u in db; it has t"]);
+    session.run_with(&["load", "db", "u", "--delete"], "a\n").fails(1, &["db has no table u; it has t"]);
 
     let session = Session::with(&["--format", "csv", "--key", "name,id:int"], "id,name\n1,x\n2,x\n3,y\n");
     let keys = session.scan(&["--keys", "--limit", "2"]);

@@ -13,7 +13,7 @@ fn raw_rows_are_put_read_and_deleted() {
     assert_eq!(session.run(&["get", "db", "t", "k", "--json"]).ok(), "{\"key\":\"k\",\"value\":\"a value\"}\n");
     assert_eq!(session.scan(&[]), "-5\t-6\nk\ta value\nnone\t\n");
     session.run(&["delete", "db", "t", "k"]).ok();
-    session.run(&["get", "db", "t", "k"]).fails(1, &["no row with key k in table t"]);
+    session.run(&["get", "db", "t", "k"]).fails(1, &["table t has no row with key k"]);
     session.run(&["delete", "db", "t", "k"]).fails(1, &["no row with key k"]);
 }
 

@@ -52,7 +52,7 @@ fn bytes_that_are_not_text_are_marked_in_json() {
 #[test]
 fn a_missing_table_is_named_with_those_that_are_there() {
     let session = Session::with(&["--format", "tsv"], "a\n");
-    session.run(&["scan", "db", "u"]).fails(1, &["no table u in db", "it has t"]);
+    session.run(&["scan", "db", "u"]).fails(1, &["db has no table u", "it has t"]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn a_table_is_made_renamed_and_dropped() {
     session.run_with(&["load", "db", "t", "--batch", "100"], raw(300)).ok();
     let told = session.run(&["rename-table", "db", "t", "u"]).ok();
     assert!(told.starts_with("u: until now t, 300 versions in 1 file of "), "{told}");
-    session.run(&["scan", "db", "t"]).fails(1, &["no table t in db; it has u"]);
+    session.run(&["scan", "db", "t"]).fails(1, &["db has no table t; it has u"]);
     assert_eq!(session.run(&["scan", "db", "u"]).ok(), raw(300));
     let told = session.run(&["tables", "db"]).ok();
     assert!(told.starts_with("u: ") && told.contains("index both"), "{told}");
@@ -27,8 +27,8 @@ fn a_table_is_made_renamed_and_dropped() {
 
     session.run(&["create-table", "db", "v"]).ok();
     session.run(&["rename-table", "db", "u", "v"]).fails(2, &["there is a table \"v\" already"]);
-    session.run(&["rename-table", "db", "w", "x"]).fails(1, &["no table w in db; it has u, v"]);
-    session.run(&["drop-table", "db", "w"]).fails(1, &["no table w in db; it has u, v"]);
+    session.run(&["rename-table", "db", "w", "x"]).fails(1, &["db has no table w; it has u, v"]);
+    session.run(&["drop-table", "db", "w"]).fails(1, &["db has no table w; it has u, v"]);
     session.run(&["drop-table", "db", "u"]).ok();
     assert_eq!(session.run(&["tables", "db"]).ok().lines().count(), 1);
     session.is_sound();
@@ -43,8 +43,8 @@ fn rows_have_numbers_in_the_order_of_their_keys() {
     assert_eq!(session.run(&["nth", "db", "t", "3", "--keys"]).ok(), "12\n");
     let json = session.run(&["nth", "db", "t", "2", "--format", "jsonl", "--read-index", "flat"]).ok();
     assert_eq!(json, "{\"id\":\"9\",\"name\":\"nine\"}\n");
-    session.run(&["nth", "db", "t", "4"]).fails(1, &["no row 4 in table t"]);
-    session.run(&["nth", "db", "t", "0", "--from", "9", "--to", "8"]).fails(1, &["no row 0 in table t"]);
+    session.run(&["nth", "db", "t", "4"]).fails(1, &["table t has no row 4"]);
+    session.run(&["nth", "db", "t", "0", "--from", "9", "--to", "8"]).fails(1, &["table t has no row 0"]);
 }
 
 #[test]
@@ -72,5 +72,5 @@ fn a_table_is_brought_to_memory() {
     let json = session.run(&["warm", "db", "t", "--from", "k0100", "--json"]).ok();
     let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert!(json["whole"] == true && json["bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{json}");
-    session.run(&["warm", "db", "u"]).fails(1, &["no table u in db; it has t"]);
+    session.run(&["warm", "db", "u"]).fails(1, &["db has no table u; it has t"]);
 }

@@ -69,7 +69,7 @@ fn run_executor(options: &SqlExecutor) -> Result<(), Failure> {
     let SqlExecutor { scheduler, listen, port, threads, memory_bytes, stops_with_input, open } = options;
     let parent = std::env::temp_dir();
     let why = |error| {
-        Failure::Input(format!("no temporary directory in {}: {error}; set TMPDIR to another", parent.display()))
+        Failure::Input(format!("cannot make a temporary directory in {}: {error}; set TMPDIR to another one", parent.display()))
     };
     let work = Work::make(&parent).map_err(why)?;
     let threads = threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
@@ -112,7 +112,7 @@ fn until_stopped(
         runtime.worker_threads(threads + 1);
     }
     let runtime = runtime.enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Input(format!("no threads: {error}; try again")))?;
+    let runtime = runtime.map_err(|error| Failure::Input(format!("cannot start threads: {error}; try again")))?;
     let input_ends = async {
         if !stops_with_input {
             return std::future::pending().await;

@@ -29,7 +29,9 @@ impl Report {
     ///
     /// How runs differ that should be the same.
     pub fn merged(parts: &[(String, Report)]) -> Result<Report, String> {
-        let [(first_name, first), others @ ..] = parts else { return Err("there is nothing to merge".to_owned()) };
+        let [(first_name, first), others @ ..] = parts else {
+            return Err("no result is given to merge; name at least one".to_owned());
+        };
         for (name, other) in others {
             if other.runs.len() != first.runs.len() {
                 let (one, two) = (first.runs.len(), other.runs.len());
@@ -71,7 +73,9 @@ impl Run {
     ///
     /// How they differ though they should be the same: in name, kind of target, workload, or how they were run.
     pub fn merged(parts: &[(&str, &Run)]) -> Result<Run, String> {
-        let [(first_name, first), others @ ..] = parts else { return Err("there is nothing to merge".to_owned()) };
+        let [(first_name, first), others @ ..] = parts else {
+            return Err("no result is given to merge; name at least one".to_owned());
+        };
         for (name, other) in others {
             if let Some(difference) = difference(first, other) {
                 return Err(format!("{first_name} and {name} are not of one run: {difference}"));

@@ -167,7 +167,7 @@ pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
                 points: over_time(one.run, |interval| within(interval.kinds.iter(), quantile)),
             };
             add(
-                "Time within which so many of the requests of a second were served".to_owned(),
+                "Time within which a part of the requests of a second was served".to_owned(),
                 "us",
                 true,
                 quantiles.map(line).into(),

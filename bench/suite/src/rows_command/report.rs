@@ -57,7 +57,7 @@ struct SessionReport {
     repeated_batches: u64,
     missing_rows: u64,
     batch_micros: BatchTimes,
-    /// The same with every time. Results of older releases have none.
+    /// All times of batches, one by one. Results of older releases have none.
     #[serde(default)]
     batches: Times,
 }
@@ -124,7 +124,7 @@ impl Report {
         report.summed()
     }
 
-    /// The same with what follows from its sessions.
+    /// The report with what follows from its sessions.
     fn summed(self) -> Self {
         let jobs = || self.sessions.iter().map(|session| &session.job);
         let begin = jobs().map(|job| job.start_time).min();
@@ -133,7 +133,7 @@ impl Report {
         Self { seconds, ..self }.rated()
     }
 
-    /// The same with the rows of its sessions, and what they are in its seconds.
+    /// The report with the rows of its sessions, and their rate over its seconds.
     fn rated(self) -> Self {
         let seconds = self.seconds;
         let jobs = self.sessions.iter().map(|session| &session.job);
@@ -154,7 +154,9 @@ impl Report {
     ///
     /// How they differ though they should be the same.
     pub fn merged(parts: &[(String, Self)]) -> Result<Self, String> {
-        let [(first_name, first), others @ ..] = parts else { return Err("there is nothing to merge".to_owned()) };
+        let [(first_name, first), others @ ..] = parts else {
+            return Err("no result is given to merge; name at least one".to_owned());
+        };
         let kind = |report: &Self| report.target.split(':').next().unwrap_or_default().to_owned();
         let of_sessions = |report: &Self| {
             let job = report.sessions.first().map(|session| &session.job);
@@ -190,7 +192,7 @@ impl Report {
         Ok(Self { seconds, ..merged }.rated())
     }
 
-    /// The same with more settings.
+    /// The report with more settings.
     pub fn with_settings(mut self, settings: Vec<Pair>) -> Self {
         self.settings.extend(settings);
         self

@@ -107,7 +107,7 @@ fn metadata_with_groups_has_a_form_of_its_own() {
         assert_eq!(read(&names), Ok(Some(schema.clone())));
         for groups in [&[][..], &["warm".to_string()], &[&names[..], &["warm".to_string()]].concat()] {
             let error = read(groups).expect_err("other groups");
-            assert!(error.contains("table t is damaged: of groups it has hot"), "{error}");
+            assert!(error.contains("table t is damaged: it describes the groups hot"), "{error}");
         }
         let plain = schema.with_groups_of(Vec::new());
         assert!(String::from_utf8_lossy(&plain.to_metadata()).starts_with(r#"{"larch_rows":1,"#));

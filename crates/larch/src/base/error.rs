@@ -423,7 +423,7 @@ pub enum Error {
         indexes: Vec<String>,
     },
     /// The table does not have this index.
-    #[error("table {table} has no index {index:?}")]
+    #[error("table {table} has no index {index:?}; create it, or correct the name")]
     NoSuchIndex {
         /// Name of the table.
         table: Box<str>,

@@ -163,7 +163,7 @@ impl Journal {
         let sheets: BTreeSet<u64> = small.iter().map(|(_, sheet, _)| *sheet).collect();
         let sheets = self.get_each(&sheets.into_iter().collect::<Vec<_>>())?;
         for (place, sheet, range) in small {
-            let missing = || io::Error::new(ErrorKind::NotFound, format!("there is no object {}", name_of(sheet)));
+            let missing = || io::Error::new(ErrorKind::NotFound, format!("the store has no object {}", name_of(sheet)));
             let read = sheets.get(&sheet).ok_or_else(missing)?;
             let bytes = read.bytes.get(range.start as usize..range.end as usize);
             parts[place] = bytes.ok_or_else(|| corrupt(sheet, "it is shorter than the table says"))?.to_vec();

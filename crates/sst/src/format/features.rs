@@ -74,7 +74,7 @@ pub fn check_version(version: u32, known: u32) -> Result<(), Unreadable> {
     match version {
         version if version == known => Ok(()),
         // No release wrote version 0, and none will write a smaller one again.
-        0 => Err(Unreadable::Corrupt("it is of format version 0, which there is not".to_owned())),
+        0 => Err(Unreadable::Corrupt("it is of format version 0, which does not exist".to_owned())),
         version => Err(Unreadable::Newer(format!("format version {version}"))),
     }
 }
