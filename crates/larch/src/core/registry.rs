@@ -93,9 +93,15 @@ impl Registry {
         }
     }
 
-    /// Has `keys` make the keys of the index `id`, which is about to be installed.
+    /// Has `keys` make the keys of the index `id`, which is about to be installed, by the only thread that changes tables.
+    /// Closures of indexes that were dropped are forgotten.
     pub fn give_closure(&self, id: TableId, keys: Arc<dyn IndexKeys>) {
-        self.closures.lock().insert(id, keys);
+        let tables = self.tables.read();
+        let live: HashSet<TableId> =
+            tables.values().flat_map(|indexes| &indexes.all).map(|index| index.entries.id).collect();
+        let mut closures = self.closures.lock();
+        closures.retain(|id, _| live.contains(id));
+        closures.insert(id, keys);
     }
 
     /// Has `keys` make the keys of the index `id` of `table` from now on, if nothing makes them yet.

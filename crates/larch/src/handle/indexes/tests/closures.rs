@@ -59,10 +59,10 @@ fn an_index_of_another_kind_is_not_taken_for_that_of_a_closure() {
     let builder = Database::builder("db").machine(Machine::simulated(1).0).extractors(extractors);
     let db = builder.open().expect("it opens");
     let table = db.table("t").expect("the disk works");
-    table.create_index("words", "words", &IndexOptions::default(), &mut |_| {}).expect("it is built");
+    table.create_index("words", "words", &IndexOptions::default(), |_| {}).expect("it is built");
     let error = table.index_by("words", |_, _, _| {}).expect_err("it has a declaration");
     assert!(matches!(error, Error::IndexExists { .. }), "{error}");
-    let error = table.create_index("other", BY_CLOSURE, &IndexOptions::default(), &mut |_| {}).expect_err("no closure");
+    let error = table.create_index("other", BY_CLOSURE, &IndexOptions::default(), |_| {}).expect_err("no closure");
     assert!(matches!(error, Error::NoClosure { .. }), "{error}");
     let unique = IndexOptions { unique: true };
     table.index_by_with("value", &unique, |_, value, emit| emit(value)).expect("it is built");
