@@ -69,7 +69,10 @@ fn run_executor(options: &SqlExecutor) -> Result<(), Failure> {
     let SqlExecutor { scheduler, listen, port, threads, memory_bytes, stops_with_input, open } = options;
     let parent = std::env::temp_dir();
     let why = |error| {
-        Failure::Input(format!("cannot make a temporary directory in {}: {error}; set TMPDIR to another one", parent.display()))
+        Failure::Input(format!(
+            "cannot make a temporary directory in {}: {error}; set TMPDIR to another one",
+            parent.display()
+        ))
     };
     let work = Work::make(&parent).map_err(why)?;
     let threads = threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);

@@ -71,7 +71,8 @@ pub fn run(query: &Query) -> Result<(), Failure> {
 pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = with_threads(runtime, query.threads).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Input(format!("cannot start the threads of the query: {error}; try again")))?;
+    let runtime = runtime
+        .map_err(|error| Failure::Input(format!("cannot start the threads of the query: {error}; try again")))?;
     let mut output = Output::new();
     for _ in 0..ATTEMPTS {
         match runtime.block_on(answer(query, elsewhere, &mut output)) {
