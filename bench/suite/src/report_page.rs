@@ -152,7 +152,7 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
     };
     Chart {
         title: "Time within which all but one of n requests were served".to_owned(),
-        x: Axis::logarithmic("n: one of n requests is slower; 100 is 99 %"),
+        x: Axis::logarithmic("one of n is slower: 100 is 99 %"),
         y: Axis::logarithmic("us"),
         lines: shown.iter().map(line).collect(),
         marks: Vec::new(),
