@@ -1,5 +1,5 @@
-//! Where a page lies. The parent of a page keeps its address, so no list of addresses is in memory for a file. It does
-//! not know what the page holds.
+//! Where a page lies. A page's address is kept in its parent, so memory holds no list of the addresses of a file.
+//! This module does not know what the page holds.
 
 /// Offsets and stored lengths of pages are multiples of this; uncompressed pages and nodes start at
 /// [`os::BLOCK_BYTES`].

@@ -1,18 +1,20 @@
-//! How much memory may be used, and which step may exceed that. It does not know pages or files, only bytes, and which
-//! session has the turn to overdraw.
+//! How much memory may be used, and which step may exceed that. The budget does not know pages or files. It knows
+//! only bytes, and which session has the turn to overdraw.
 //!
-//! * A [`Charge`] is bytes counted as used for as long as it lives. It moves from the session that reserved it to the
-//!   frame it pays for; dropping it gives the bytes back.
-//! * [`Budget::try_charge`] never lets the used bytes pass the limit. Only the holder of the [`Turn`] goes past it, by
-//!   the pages of its own step, which it does not share and releases before the turn; and one turn exists among threads
-//!   and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they were when
-//!   the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
-//! * No session waits for the turn forever. A thread that holds it waits for nothing but the disk and then gives it
-//!   back; a task that holds it may not be polled again, but then the tasks in the queue
-//!   [take it away](crate::cache::parked) once its pages have landed. They are woken when these land and when the turn
-//!   is given back: one thread, or all tasks, since a task that is woken may not be polled either.
+//! * A [`Charge`] counts bytes as used as long as the charge lives. It moves from the session that reserved the bytes
+//!   to the frame that the bytes pay for. Dropping the charge gives the bytes back.
+//! * [`Budget::try_charge`] never lets the used bytes exceed the limit. Only the holder of the [`Turn`] exceeds the
+//!   limit, by the pages of its own step. The holder does not share these pages, and releases them before the turn.
+//!   One turn exists for all threads and one for all tasks. So the used bytes are at most the sum of three things:
+//!   the limit (or the used bytes at the moment when the limit was lowered), the pages of one step of a thread and of
+//!   one step of a task, and the bytes by which pinned pages unpacked to more than was reserved.
+//! * No session waits for the turn forever. A thread that holds the turn waits only for the disk and then gives the
+//!   turn back. A task that holds the turn may never be polled again. Then the tasks in the queue [take the turn
+//!   away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these pages land
+//!   and when the turn is given back: one thread, or all tasks. All tasks are woken because a woken task may not be
+//!   polled either.
 //!
-//! Thread safe. Counters are relaxed: each is exact by itself, and nothing else is ordered by them.
+//! Thread safe. Counters are relaxed: each counter is exact by itself, and orders no other memory access.
 
 use crate::PageKind;
 use crate::wake::wake;
@@ -29,7 +31,8 @@ pub(crate) struct Budget {
     used: AtomicU64,
     /// Bytes that are reserved for pages not in memory yet; a part of `used`.
     in_flight: AtomicU64,
-    /// Cost of the pages that callers keep for their values; part of `used`, pages kept twice count twice.
+    /// Cost of the pages that callers keep for their values. It is a part of `used`; a page that is kept twice counts
+    /// twice.
     held: AtomicU64,
     /// Pages in memory and what they cost, by kind.
     frames: AtomicU64,
@@ -45,7 +48,8 @@ pub(crate) struct Budget {
 #[derive(Debug, Default)]
 struct Tasks {
     is_taken: bool,
-    /// Counted in `queued`. By session, so that one that goes away leaves.
+    /// Its length is also in `queued`. The key is the session's number, so that a session that goes away can leave
+    /// the queue.
     queue: BTreeMap<u64, Waker>,
 }
 
@@ -93,7 +97,7 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// How many bytes must be released before `bytes` fit.
+    /// How many bytes must be released before the charge fits.
     pub fn try_charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, u64> {
         let limit = self.limit();
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
@@ -114,7 +118,7 @@ impl Budget {
         Charge { budget: Some(Arc::clone(self)), bytes, purpose: Purpose::Flight }
     }
 
-    /// Counts `bytes` of memory already charged as held by a caller, within a quarter of the limit.
+    /// Counts `bytes` of charged memory as held by a caller, if callers then hold at most a quarter of the limit.
     pub fn try_hold(&self, bytes: u64) -> bool {
         let most = self.limit() / 4;
         let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= most);
@@ -126,8 +130,8 @@ impl Budget {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes the turn if it is free. Otherwise waits until it is given back or room may have appeared, and answers
-    /// `None` if it was taken again meanwhile: then the caller looks for room and queues again.
+    /// Takes the turn if it is free. Otherwise waits until the turn is given back or room may have appeared. The
+    /// answer is `None` if another session took the turn meanwhile: then the caller looks for room and queues again.
     ///
     /// The caller must have no page in flight: the session that has the turn may be waiting for that very page.
     pub fn queue(self: &Arc<Self>) -> Option<Turn> {
@@ -144,11 +148,11 @@ impl Budget {
         Some(Turn { budget: Arc::clone(self), is_of_task: false })
     }
 
-    /// Takes the tasks' turn if it is free; otherwise `None`, and the task of `context` queues under the number
-    /// `waiter` until it is woken or [leaves](Budget::leave_queue). It is woken when the turn is given back, when the
-    /// pages of its holder have landed, and when room may have appeared.
+    /// Takes the tasks' turn if it is free. Otherwise answers `None`, and the task of `context` queues under the
+    /// number `waiter` until it is woken or [leaves](Budget::leave_queue). The task is woken when the turn is given
+    /// back, when the pages of the turn's holder have landed, and when room may have appeared.
     pub fn poll_queue(self: &Arc<Self>, waiter: u64, context: &Context<'_>) -> Option<Turn> {
-        // Wakers are cloned and dropped outside of the lock: they are not our code.
+        // Wakers are cloned and dropped outside of the lock, because they run code that is not ours.
         let waker = context.waker().clone();
         let mut tasks = self.tasks.lock();
         if tasks.is_taken {
@@ -176,8 +180,8 @@ impl Budget {
         drop(waker);
     }
 
-    /// Wakes sessions that queue, because pages were unpinned: one thread, and all tasks. A session that queues just
-    /// after the call misses it; it is woken when the turn is given back.
+    /// Wakes sessions that queue, because pages were unpinned: one thread, and all tasks. A session that begins to
+    /// queue just after the call is not woken by it, but later, when the turn is given back.
     pub fn room_appeared(&self) {
         if self.queued() > 0 {
             self.bell.notify_one();
@@ -248,7 +252,7 @@ enum Purpose {
     Flight,
     /// A page in memory.
     Page(PageKind),
-    /// What a page in memory knows of its children.
+    /// What a page in memory knows about its children.
     Hints(PageKind),
 }
 
@@ -293,7 +297,8 @@ impl Charge {
         other.bytes = 0;
     }
 
-    /// The page has arrived and takes `bytes`, at most what was reserved; the rest is given back.
+    /// Turns the reservation into the charge of a page that has arrived and takes `bytes`, which is at most what was
+    /// reserved. The rest is given back.
     pub fn convert_to_page(mut self, bytes: u64, kind: PageKind) -> Self {
         drop(self.split(self.bytes - bytes));
         if let Some(budget) = &self.budget {
@@ -305,8 +310,8 @@ impl Charge {
         self
     }
 
-    /// A charge of `bytes` to the same budget for hints of the page that this charge pays for; `None` if they do not
-    /// fit.
+    /// A charge of `bytes` to the same budget for the hints of the page that this charge pays for. `None` if the
+    /// bytes do not fit.
     pub fn for_hints(&self, bytes: u64) -> Option<Self> {
         let (Some(budget), Purpose::Page(kind)) = (&self.budget, self.purpose) else { return None };
         // Most calls end here once the budget is full.

@@ -1,24 +1,27 @@
-//! Pages in memory within a budget: found by file and offset, admitted, evicted. It does not know which sessions read,
-//! in which order, or what the pages mean (a page's structure is checked by a function the format layer supplies).
+//! Pages in memory within a budget: pages are found by file and offset, admitted and evicted. The cache does not know
+//! which sessions read, in which order they read, or what the pages mean. A function that the format layer supplies
+//! checks the structure of a page.
 //!
-//! * The used bytes — resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes), and the hints of
-//!   nodes — stay within the budget, but for one step of a thread and one of a task at a time, which may exceed it by
-//!   their own pages, and for pages that unpack to more than four times their stored bytes and find no room for the
-//!   difference. The cache keeps neither, so it is within its budget when nothing is pinned.
-//! * A missing page is read once, however many sessions ask for it; all of them get the page or the error. Only a step
-//!   that exceeds the budget reads for itself alone: no other step can pin its pages, so they are gone when it is done.
-//! * A session that has marked a page as in flight waits for nothing but the disk until the page has landed. It
-//!   reserves the bytes, and queues for the turn to overdraw, before it marks the page. So a cache of three pages and
-//!   64 threads make progress.
-//! * Contexts of zstd are beside the budget, see [`Unpacker`]: as many as threads unpack pages at once, and a sixteenth
-//!   of the budget if none does.
+//! * The used bytes stay within the budget, with two exceptions. They are the resident, pinned and in-flight pages,
+//!   each with [its cost](PageRef::cost_bytes), and the hints of nodes. First, one step of a thread and one step of a
+//!   task at a time may exceed the budget by their own pages. Second, a page may unpack to more than four times its
+//!   stored bytes and find no room for the difference. The cache keeps no page of either exception, so it is within
+//!   its budget when nothing is pinned.
+//! * A missing page is read once, however many sessions ask for it. All of them get the page or the error. Only a
+//!   step that exceeds the budget reads for itself alone. No other step can pin its pages, so they are gone when the
+//!   step is done.
+//! * A session that has marked a page as in flight waits only for the disk until the page has landed. Before it marks
+//!   the page, the session reserves the bytes and, if needed, queues for the turn to overdraw. So 64 threads make
+//!   progress in a cache of three pages.
+//! * Contexts of zstd are not part of the budget, see [`Unpacker`]. There are as many contexts as threads that unpack
+//!   pages at the same time. While no thread unpacks, they take at most a sixteenth of the budget.
 //! * An admission looks at no more than [`LOOK`] pages of each shard for each page it evicts.
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
-//! Thread safe. A page that is here is found without a lock, by one atomic addition: `table` and [frames](crate::frame)
-//! say how. Under the lock of a shard no file is read, no memory of pages is freed, no thread waits or is woken, and no
-//! lock is taken but that of the free frames.
+//! Thread safe. A page that is in memory is found without a lock, by one atomic addition: `table` and
+//! [frames](crate::frame) say how. While the lock of a shard is held, no file is read, no memory of pages is freed,
+//! and no thread waits or is woken. The only other lock taken then is the lock of the free frames.
 
 pub(crate) mod claim;
 mod file_state;
@@ -51,25 +54,28 @@ use std::ops::Deref;
 use table::FrameTable;
 pub use usage::{CacheUsage, FilesUsage, ResidentPage};
 
-/// Budget for which one more shard pays: below, a shard would hold too few pages to choose from.
+/// One more shard is made for each of these bytes of budget. With a smaller budget, a shard would hold too few pages
+/// to choose from.
 const SHARD_BYTES: u64 = 4 << 20;
 
 const MAX_SHARDS: u64 = 16;
 
-/// Bytes of budget for which the table has a chain at first.
+/// The first table has one chain for each of these bytes of budget.
 const CHAIN_BYTES: u64 = 16 << 10;
 
-/// A cache that still fills has memory to spare until it is full. Then about one read in some hundred misses a page. So
-/// it is very unlikely that this many reads in a row miss none.
+/// How often in a row spare memory must be asked for, with no missed page in between, before the cache counts as
+/// full. A cache that is still filling has memory to spare, but about one read in some hundred misses a page. So it
+/// is very unlikely that this many reads in a row miss none.
 const QUIET_ASKS: u32 = 1024;
 
-/// Contexts that unpack pages and that no thread uses are kept up to this part of the budget, beside it.
+/// Unpacking contexts that no thread uses are kept up to this part of the budget. They are not counted in the budget.
 const UNPACKER_SHARE: u64 = 16;
 
-/// A table is not made for more than this at first: a cache may be given more than it will ever use.
+/// The first table is made for at most this budget, because a cache may be given more bytes than it will ever use.
 const MAX_TABLE_BUDGET: u64 = 1 << 30;
 
-/// Checks the structure of a page of a kind once it is in memory, after its checksum; `Err` says what is wrong.
+/// Checks the structure of a page of a kind, once the page is in memory and its checksum was checked. `Err` says what
+/// is wrong.
 pub type Validate = fn(PageKind, &[u8]) -> Result<(), String>;
 
 /// Pages in memory. Shared by any number of sessions and databases.
@@ -79,7 +85,7 @@ pub struct PageCache {
     frames: Arc<Frames>,
     memory: Arc<Arena>,
     unpacker: Unpacker,
-    /// A power of two of them, chosen when the cache is made.
+    /// The number of shards is a power of two, chosen when the cache is made.
     shards: Box<[Mutex<Shard>]>,
     kept: Arc<KeptShare>,
     /// The most bytes of kept pages, if it was set; `u64::MAX` for a quarter of the budget.
@@ -94,15 +100,15 @@ pub struct PageCache {
     cursors: Arc<Gauge>,
     next_slot: AtomicU32,
     next_ticket: AtomicU64,
-    /// How often spare memory was asked for since a reader last missed a page, up to [`QUIET_ASKS`].
+    /// How often spare memory was asked for since a reader last missed a page. It counts up to [`QUIET_ASKS`].
     quiet_asks: AtomicU32,
     counters: Counters,
     trace: Trace,
 }
 
 impl PageCache {
-    /// A cache of `budget_bytes` that has at most `open_files` files open at a time, and at least one. `validate` is
-    /// called once for each page that is read, never again while it is in memory.
+    /// A cache of `budget_bytes` that has at most `open_files` files open at a time (one, if that is 0). `validate`
+    /// is called once for each page that is read, and never again while the page is in memory.
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
         let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
         let kept = Arc::<KeptShare>::default();
@@ -139,8 +145,9 @@ impl PageCache {
         self.budget.room_appeared();
     }
 
-    /// Sets how much of the cache pages of files that are [kept](crate::PagedFile::keep) may have: `bytes`, but at most
-    /// half of the budget. The default is a quarter of it. Pages beyond that are evicted as other pages are.
+    /// Sets how many bytes of the cache may hold pages of files that are [kept](crate::PagedFile::keep): `bytes`, but
+    /// at most half of the budget. The default is a quarter of the budget. Pages that exceed the share are evicted
+    /// like pages of other files.
     pub fn set_kept_bytes(&self, bytes: u64) {
         // `u64::MAX` stands for the default.
         self.kept_limit.store(bytes.min(u64::MAX - 1), Ordering::Relaxed);
@@ -156,75 +163,75 @@ impl PageCache {
         self.shards.iter().for_each(|shard| shard.lock().keep_within_share());
     }
 
-    /// What pages of kept files may have of the cache now, in bytes.
+    /// How many bytes of the cache the pages of kept files may take now.
     pub fn most_kept_bytes(&self) -> u64 {
         self.kept.most_bytes()
     }
 
-    /// What kept pages have of the cache now, in bytes.
+    /// How many bytes of the cache the kept pages take now.
     pub fn kept_bytes(&self) -> u64 {
         self.kept.bytes()
     }
 
-    /// Keeps a page as one of its file that is kept, if that is within the share of such pages. Nothing happens if the
-    /// cache does not have it.
+    /// Keeps a page as a page of a kept file, if the share of such pages has room. Nothing happens if the cache does
+    /// not have the page.
     pub fn keep(&self, page: &PageRef) {
         self.with_resident(page, |shard, frame| shard.keep(frame, page));
     }
 
-    /// What it may use, in bytes.
+    /// What the cache may use, in bytes.
     #[inline]
     pub fn budget_bytes(&self) -> u64 {
         self.budget.limit()
     }
 
-    /// The memory that nothing uses, in bytes, without a sixteenth of the budget: a full cache has some spare bytes now
-    /// and then, where a page makes room for a shorter one.
+    /// The memory that nothing uses, in bytes, minus a sixteenth of the budget. A full cache also has some spare
+    /// bytes now and then, because a page made room for a shorter page.
     pub fn free_bytes(&self) -> u64 {
         let limit = self.budget.limit();
         (limit - limit / 16).saturating_sub(self.budget.used())
     }
 
-    /// Whether `bytes` more would come into memory that nothing uses, and nothing is about to use: readers missed no
-    /// page while this was asked [`QUIET_ASKS`] times.
+    /// Whether `bytes` more fit into memory that nothing uses and that nothing is about to use. The latter holds if
+    /// readers missed no page while this was asked [`QUIET_ASKS`] times.
     pub(crate) fn has_spare(&self, bytes: u64) -> bool {
         if bytes > self.free_bytes() {
             return false;
         }
         let asks = self.quiet_asks.load(Ordering::Relaxed);
         if asks < QUIET_ASKS {
-            // Two at once may count as one, or outlive a miss: it is an estimate.
+            // The count is an estimate: two calls at the same time may count as one, and a count may survive a miss.
             self.quiet_asks.store(asks + 1, Ordering::Relaxed);
         }
         asks >= QUIET_ASKS
     }
 
-    /// A reader misses a page.
+    /// Notes that a reader missed a page.
     pub(crate) fn note_miss(&self) {
         if self.quiet_asks.load(Ordering::Relaxed) > 0 {
             self.quiet_asks.store(0, Ordering::Relaxed);
         }
     }
 
-    /// What it uses, in bytes.
+    /// What the cache uses, in bytes.
     pub fn used_bytes(&self) -> u64 {
         self.budget.used()
     }
 
-    /// Keeps `page` for a value handed to a caller. `None` when callers keep a quarter of the budget already: then the
-    /// value is copied out.
+    /// Keeps `page` for a value that is handed to a caller. `None` when callers already keep a quarter of the budget:
+    /// then the caller copies the value out of the page.
     pub fn hold(&self, page: &PageRef) -> Option<HeldPage> {
         let bytes = page.cost_bytes();
         self.budget.try_hold(bytes).then(|| HeldPage { page: page.clone(), bytes, budget: Arc::clone(&self.budget) })
     }
 
-    /// What callers keep, in bytes, see [`PageCache::hold`].
+    /// What callers keep by [`PageCache::hold`], in bytes.
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
     }
 
-    /// What cursors keep from one step to the next. Owners of cursors count here what the cursors keep, and keep the
-    /// sum within a part of the budget.
+    /// What cursors keep from one step to the next. The owners of cursors count here what their cursors keep, and
+    /// keep the sum within a part of the budget.
     #[inline]
     pub fn cursors(&self) -> &Arc<Gauge> {
         &self.cursors
@@ -247,9 +254,9 @@ impl PageCache {
         heat
     }
 
-    /// Lets a page stay as one that has proven itself and may be found unused `chances` times before it goes: for a
+    /// Treats a page as a proven page that may be found unused `chances` times before it is evicted. This is for a
     /// page that is known to be wanted although it was not used here yet. Nothing happens if the cache does not keep
-    /// it.
+    /// the page.
     pub fn prove(&self, page: &PageRef, chances: u8) {
         self.with_resident(page, |shard, frame| shard.prove(frame, chances));
     }
@@ -265,13 +272,13 @@ impl PageCache {
         }
     }
 
-    /// Memory for `bytes` bytes of a page, which are paid for; its contents are whatever was there last. From the heap
-    /// is what is longer than the arena gives, and what exceeds the budget.
+    /// Memory of `bytes` bytes for a page; the bytes are paid for. It contains whatever was there last. The memory
+    /// comes from the heap if it is longer than the arena gives or exceeds the budget.
     pub(crate) fn buffer(&self, bytes: usize) -> Buffer {
         self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
     }
 
-    /// What unpacks its pages, and other pages of its files.
+    /// The unpacker for pages of this cache, and for other pages of its files.
     pub fn unpacker(&self) -> &Unpacker {
         &self.unpacker
     }
@@ -307,8 +314,8 @@ impl PageCache {
         &self.shards[key.hash() as usize & (self.shards.len() - 1)]
     }
 
-    /// The page if it is in memory. `warm` counts as a use of it. Takes no lock, and may miss a page that is here while
-    /// others come or go.
+    /// The page if it is in memory. If `warm`, this counts as a use of the page. It takes no lock, and may miss a
+    /// page that is in memory while other pages come or go.
     pub(crate) fn find(&self, key: PageKey, warm: bool) -> Option<PageRef> {
         let page = self.table.find(&self.frames, key)?;
         if warm {
@@ -317,8 +324,8 @@ impl PageCache {
         Some(page)
     }
 
-    /// As [`PageCache::find`], for child `i` of `parent`: looks first where it was last. Unless it was `prefetched`,
-    /// the memory is asked for the page before its frame is known.
+    /// As [`PageCache::find`], for child `i` of `parent`: it looks first where the child was seen last. Unless the
+    /// child was `prefetched`, this prefetches the page's bytes before the frame of the page is known.
     pub(crate) fn find_child(
         &self,
         parent: &PageRef,
@@ -346,7 +353,7 @@ impl PageCache {
         Some(page)
     }
 
-    /// Goes over to a larger table when pages are many times as many as chains.
+    /// Switches to a larger table when the cache has many times as many pages as chains.
     fn grow(&self, pages: u64) {
         if self.table.is_small_for(pages / 2) {
             let locks: Vec<_> = self.shards.iter().map(|shard| shard.lock()).collect();
@@ -355,7 +362,7 @@ impl PageCache {
         }
     }
 
-    /// The pages of a file stay no longer than others from now on.
+    /// From now on, the pages of a file stay no longer than pages of other files.
     pub(crate) fn keep_no_more(&self, slot: u32) {
         for (i, shard) in self.shards.iter().enumerate() {
             let mut shard = shard.lock();
@@ -369,7 +376,7 @@ impl PageCache {
         }
     }
 
-    /// Drops all pages of a file that is dead. Pages that are pinned or in flight go when they are no longer used.
+    /// Drops all pages of a dead file. Pages that are pinned or in flight go when they are no longer used.
     pub(crate) fn forget(&self, slot: u32) {
         self.trace.note_dead(slot);
         self.forget_all(|key| key.slot == slot);
@@ -397,13 +404,13 @@ impl PageCache {
 }
 
 impl Drop for PageCache {
-    /// Each page keeps the frames, and so itself, until it is taken out.
+    /// Each page keeps the frames alive, and so keeps itself alive, until it is taken out.
     fn drop(&mut self) {
         self.forget_all(|_| true);
     }
 }
 
-/// A page kept for a caller's value; gives back its share of the quarter when dropped.
+/// A page kept for a caller's value. Dropping it gives back its part of the quarter of the budget.
 pub struct HeldPage {
     page: PageRef,
     bytes: u64,
@@ -416,7 +423,7 @@ impl HeldPage {
         &self.page
     }
 
-    /// The same page, kept for one more value; `None` if values keep as much of the cache as they may.
+    /// The same page, kept for one more value. `None` if values already keep as much of the cache as they may.
     pub fn again(&self) -> Option<Self> {
         let Self { page, bytes, budget } = self;
         budget.try_hold(*bytes).then(|| Self { page: page.clone(), bytes: *bytes, budget: Arc::clone(budget) })

@@ -4,22 +4,24 @@ use crate::page::MAX_PAGE_BYTES;
 use crate::{Address, PageKind};
 use os::BLOCK_BYTES;
 
-/// What a page in memory costs besides its buffer: a frame 64, the rest of it 128, its share of the table 4 to 8, the
-/// policy's node 24, the ghost's entries 16, rounded up.
+/// What a page in memory costs besides its buffer, in bytes: its frame 64, the rest of it 128, its share of the table
+/// 4 to 8, the policy's node 24, the ghost's entries 16, rounded up.
 pub(crate) const FRAME_BYTES: u64 = 248;
 
-/// Bytes of a page for one hint: a child with its separator takes more as a rule.
+/// Bytes of a page for which it gets one hint. As a rule, a child with its separator takes more bytes.
 const HINTED_BYTES: u64 = 12;
 
 /// Bytes of a hint.
 const HINT_BYTES: u64 = 8;
 
-/// What a page is expected to unpack to, for the reservation: LZ4 seldom does better on rows.
+/// How many times its stored bytes a page is expected to take once it is unpacked. The reservation uses this: LZ4
+/// seldom does better on rows.
 const UNPACKED_TIMES: u64 = 4;
 
 impl Address {
-    /// Memory to reserve for a page that is not here yet, in bytes. A whole number of blocks is a plain page and read
-    /// into the buffer it stays in; others are read with the blocks they share, and copied or unpacked.
+    /// Memory to reserve for a page that is not in memory yet, in bytes. A stored page of whole blocks is a plain
+    /// page, and it is read into the buffer where it stays. Other pages are read with the blocks that they share with
+    /// their neighbours, and are copied or unpacked.
     #[inline]
     pub fn memory_bytes(&self) -> u64 {
         let block = BLOCK_BYTES as u64;
@@ -33,15 +35,15 @@ impl Address {
     }
 }
 
-/// Memory a page takes whose buffer has a capacity of `buffer_bytes`, without hints.
+/// Memory that a page takes if its buffer has a capacity of `buffer_bytes`, without hints.
 #[inline]
 pub(crate) fn cost_bytes(buffer_bytes: u64) -> u64 {
     buffer_bytes + FRAME_BYTES
 }
 
-/// Memory for hints of where the children of a page of `bytes` bytes are in memory. A page gets them once a child was
-/// looked for, if the budget has room: where it has none, a look in the table of all frames is nothing beside what is
-/// read from the disk.
+/// Memory for the hints of a page of `bytes` bytes: where its children are in memory. A page gets hints when a child
+/// is first looked for, if the budget has room. If it has no room, pages are read from the disk, and a look in the
+/// table of all frames costs nothing in comparison.
 #[inline]
 pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
     match kind {

@@ -1,7 +1,9 @@
-//! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. It does not know why.
+//! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. The counters do not know why a
+//! session did it.
 //!
-//! Thread safe. A session counts its hits for itself, and adds them up here at each round, at least every few dozen
-//! hits, and when it is dropped, so that a hit shares no cache line with other threads. All counters only grow.
+//! Thread safe, and all counters only grow. A session counts its own hits. It adds them to these counters at each
+//! round, at least every few dozen hits, and when it is dropped. So a hit touches no cache line that other threads
+//! use.
 
 use crate::PageKind;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +71,7 @@ pub struct Pages {
     pub hits: u64,
     /// Read from disk.
     pub faults: u64,
-    /// Stored bytes of those.
+    /// Stored bytes of the pages read from disk.
     pub read_bytes: u64,
 }
 
@@ -101,7 +103,8 @@ impl HitTally {
     }
 }
 
-/// The totals at one moment. Counters are read one after the other: sums may be apart by what happened meanwhile.
+/// The totals at one moment. The counters are read one after the other, so sums may differ by what happened
+/// meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterSnapshot {
     pages: [[Pages; KINDS]; REASONS],
@@ -185,8 +188,8 @@ impl CounterSnapshot {
         self.of_kind(PageKind::Index).faults + self.of_kind(PageKind::Flat).faults
     }
 
-    /// Data pages read from disk: the main tree's, the history's, those of the groups and their histories,
-    /// and values.
+    /// Data pages read from disk: pages of the main tree, of the history, of column groups, of the groups' histories,
+    /// and of values.
     pub fn data_reads(&self) -> u64 {
         [PageKind::Data, PageKind::History, PageKind::Group, PageKind::GroupHistory, PageKind::Value]
             .into_iter()

@@ -1,4 +1,4 @@
-//! What can break below a reader, naming file, place and what to do.
+//! What can break below a reader. An error names the file, the place and what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Result of the page layer.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Something broke. A missing page is not among these: that is [`crate::Stop::Fault`].
+/// Something broke. A missing page is not an error: see [`crate::Stop::Fault`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The system refused to open, read or write a file.

@@ -1,9 +1,10 @@
-//! A file whose pages are read by address. It does not know what its pages mean, nor what is kept of them.
+//! A file whose pages are read by address. It does not know what its pages mean, or which of them are kept in memory.
 //!
-//! * Making one opens nothing: the first read does, when it is made and not when it is asked for. How many files are
-//!   open at once, kept or read, is bounded by the cache.
-//! * Slots are never reused within a cache, so a page of a file that is gone is never found under another's name.
-//! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none; reading it still works as long as
+//! * Making a `PagedFile` opens nothing. The file is opened when the first read is made, not when the read is asked
+//!   for. The cache bounds how many files are open at once, whether they are kept open or being read.
+//! * A cache never uses a slot twice, so a page of a file that is gone is never found under the name of another
+//!   file's page.
+//! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none. Reading it still works as long as
 //!   the disk has it.
 //!
 //! Thread safe.
@@ -24,7 +25,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An immutable file of pages. Equal for two values only if they are the same registration.
+/// An immutable file of pages. Two values are equal only if they are the same registration.
 pub struct PagedFile {
     slot: u32,
     id: u64,
@@ -66,7 +67,7 @@ impl PagedFile {
         Self { slot, id, path, disk, reads, handle: Arc::default(), pool, home, state: FileState::new() }
     }
 
-    /// Number of the file in its cache, never used again for another; 0 for a file outside every cache.
+    /// Number of the file in its cache, which never gives it to another file. It is 0 for a file outside every cache.
     #[inline]
     pub fn slot(&self) -> u32 {
         self.slot
@@ -100,8 +101,8 @@ impl PagedFile {
         Ok(self.len()? == 0)
     }
 
-    /// Says that the file will not be read again: its pages leave the cache now, or when they are no longer pinned, and
-    /// its descriptor is closed. Dropping the last reference to the file does the same.
+    /// Says that the file will not be read again. Its pages leave the cache now, or when they are no longer pinned,
+    /// and its descriptor is closed. Dropping the last reference to the file does the same.
     pub fn kill(&self) {
         if !self.state.kill() {
             self.pool.close(&self.handle);
@@ -111,10 +112,10 @@ impl PagedFile {
         }
     }
 
-    /// Says whether pages of the file that come into the cache stay there while any other can go, within the share of
-    /// such pages, see [`PageCache::set_kept_bytes`].
+    /// Sets whether the pages of the file that come into the cache stay there while any other page can go. They do so
+    /// within the share of kept pages, see [`PageCache::set_kept_bytes`].
     ///
-    /// When it is no longer kept, its pages in memory stay as others do.
+    /// When the file is no longer kept, its pages in memory stay no longer than other pages.
     pub fn keep(&self, kept: bool) {
         let before = self.state.keep(kept);
         if before
@@ -135,7 +136,7 @@ impl PagedFile {
         self.state.is_dead()
     }
 
-    /// What the cache has to know of it.
+    /// What the cache has to know about the file.
     pub(crate) fn state(&self) -> &FileState {
         &self.state
     }
@@ -168,7 +169,8 @@ impl PagedFile {
         Ok(StoredPage { buffer, start })
     }
 
-    /// A page must not lie beyond what was read from `offset` on, which is less than asked only at the end of the file.
+    /// Checks that the page does not lie beyond what was read from `offset` on. The read brings less than asked only
+    /// at the end of the file.
     pub(crate) fn check_end(&self, stored: &StoredPage, offset: u64, at: &Address, kind: PageKind) -> Result<()> {
         let end = offset + stored.buffer.len() as u64;
         if at.end() <= end {
@@ -177,19 +179,20 @@ impl PagedFile {
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
     }
 
-    /// The object that the file is, if it is one: then damage may come from the way, and what is asked for once more
-    /// may be whole. `None`, too, while too many files are open.
+    /// The object that this file is, if it is one. Then damage may have happened on the way from the store, and a
+    /// second read may bring whole bytes. `None`, too, while too many files are open.
     pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
         let open = Arc::clone(self).try_open().ok()??;
         open.file().object()
     }
 
-    /// Fills `buffer` from `offset` once more, after what was there was damaged; `None` if nothing else can come of it.
+    /// Fills `buffer` from `offset` once more, after its bytes were found damaged. `None` if a second read cannot
+    /// bring other bytes.
     /// See [`Store::begin_read_anew`](os::Store::begin_read_anew).
     pub fn read_anew(self: &Arc<Self>, buffer: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
         let object = self.object()?;
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        // It waits, so nobody is gone when the read ends.
+        // The receiver waits for this, so it still exists when the read ends.
         let done = move |read: io::Result<&[&[u8]]>| sender.send(read.map(<[_]>::concat)).unwrap_or_default();
         object.store.begin_read_anew(&object.name, offset..offset + buffer.len() as u64, Box::new(done));
         let read = receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the read was given up")));
@@ -199,15 +202,15 @@ impl PagedFile {
         }))
     }
 
-    /// What makes its reads.
+    /// What makes the reads of this file.
     pub(crate) fn reads(&self) -> &Arc<dyn Reads> {
         &self.reads
     }
 
-    /// Does something with the open file, and nothing with another.
+    /// Calls `act` with the open file. `act` must open no other file.
     fn with_open<T>(&self, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
         let opened = self.pool.get(&self.handle, || self.open_on_disk());
-        // It is declared before the file, so it is dropped after it, even if `act` panics.
+        // This is declared before the file, so it is dropped after the file, even if `act` panics.
         let _closing = GivesBack(&self.pool);
         let file = opened.map_err(not_opened)?;
         act(&*file)
@@ -226,8 +229,8 @@ impl PagedFile {
     }
 }
 
-/// The file is opened for each read when the read is made. A caller that waits for a read holds what keeps the file on
-/// the disk. A read that no caller waits for any more may find the file gone; its error is dropped.
+/// Each read opens the file when the read is made. A caller that waits for a read holds something that keeps the file
+/// on the disk. A read for which no caller waits any more may find that the file is gone; its error is dropped.
 impl ReadSource for PagedFile {
     fn open(self: Arc<Self>) -> io::Result<OpenSource> {
         let file = self.pool.get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
@@ -272,7 +275,7 @@ fn not_opened(why: io::Error) -> io::Error {
 impl Drop for PagedFile {
     fn drop(&mut self) {
         self.kill();
-        // A reader that was late may have opened the file again after it was killed.
+        // A late reader may have opened the file again after it was killed.
         self.pool.close(&self.handle);
     }
 }

@@ -1,5 +1,5 @@
-//! Which session reads a missing page, and how the page comes into the cache once it is read. It does not know how
-//! pages are read, nor what it costs to keep them.
+//! Which session reads a missing page, and how the page comes into the cache once it is read. This module does not
+//! know how pages are read, or what it costs to keep them.
 
 use super::flight::{Demand, Flight, Landing};
 use super::shard::Shard;
@@ -11,7 +11,7 @@ use os::Buffer;
 use os::sync::Arc;
 
 impl PageCache {
-    /// What the cache knows of a page. With `admit`, the cache will admit a page that is in flight.
+    /// What the cache knows about a page. With `admit`, the cache will admit the page if it is in flight.
     pub(crate) fn look(&self, key: PageKey, admit: bool) -> PageLookup {
         match self.find(key, admit) {
             Some(page) => PageLookup::Resident(page),
@@ -34,8 +34,8 @@ impl PageCache {
         Some(PageLookup::InFlight(Arc::clone(flight)))
     }
 
-    /// Marks a missing page as being read by the caller under the name `ticket`. The caller has reserved the memory for
-    /// the page.
+    /// Marks a missing page as being read by the caller. `ticket` is the name of the read. The caller has reserved
+    /// the memory for the page.
     pub(crate) fn claim(self: &Arc<Self>, key: PageKey, ticket: u64, admit: bool, demand: Demand) -> PageLookup {
         let mut shard = self.shard(key).lock();
         if let Some(known) = self.look_in(&shard, key, admit) {
@@ -47,8 +47,8 @@ impl PageCache {
         PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
-    /// A page that the caller reads for its own step alone. A page beyond the budget has a `turn`, which is not given
-    /// back before the page has landed, even if the caller goes away.
+    /// A page that the caller reads for its own step alone. If the page is beyond the budget, the caller passes its
+    /// `turn`. The turn is given back only after the page has landed, even if the caller goes away.
     pub(crate) fn claim_alone(
         self: &Arc<Self>,
         key: PageKey,
@@ -60,9 +60,9 @@ impl PageCache {
         Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::OneStep { _turn: turn } }
     }
 
-    /// A decoded page, checked by the format layer and paid for by `charge`; beyond the budget if it unpacked to more
-    /// than was guessed and pins leave no room for that, or if it is not needed and other pages would have to go for
-    /// it.
+    /// A decoded page that the format layer has checked and `charge` pays for. The page is beyond the budget in two
+    /// cases. Either it unpacked to more than was guessed, and pins leave no room for the difference. Or it is not
+    /// needed, and other pages would have to go to make room for the difference.
     pub(crate) fn make_page(
         &self,
         key: PageKey,
@@ -80,7 +80,7 @@ impl PageCache {
         } else if more > 0 {
             let room = if is_needed { self.try_reserve(more) } else { self.budget.try_charge(more).ok() };
             fits = room.is_some();
-            // It is in memory already and others may be waiting for it.
+            // The page is in memory already, and other sessions may be waiting for it.
             charge.join(room.unwrap_or_else(|| self.budget.overdraw(more)));
         }
         let charge = charge.convert_to_page(cost, header.kind);
@@ -93,7 +93,7 @@ impl PageCache {
 pub(crate) enum Made {
     /// There was room for all of it.
     Fits(PageRef),
-    /// It unpacked to more bytes than had room: it stays as long as the steps that need it have it pinned.
+    /// The page unpacked to more bytes than had room. It stays as long as the steps that need it have it pinned.
     Exceeds(PageRef),
 }
 
@@ -109,22 +109,22 @@ pub(crate) enum PageLookup {
     Claimed(Claim),
 }
 
-/// A page in flight, on the side of its reader. If it is dropped without an outcome, the flight is abandoned: the
-/// sessions that wait are woken and ask again.
+/// A page in flight, as its reader has it. If the claim is dropped without an outcome, the flight is abandoned: the
+/// waiting sessions are woken and ask again.
 pub(crate) struct Claim {
     cache: Arc<PageCache>,
     key: PageKey,
     /// `None` once landed.
     flight: Option<Arc<Flight>>,
-    /// Declared, and so dropped, after the flight.
+    /// This field is declared after the flight, so it is dropped after the flight.
     finders: Finders,
 }
 
 /// Which steps find a page that is being read.
 enum Finders {
-    /// Every session, in the shard; and the cache may keep the page.
+    /// Every session finds the page, in the shard, and the cache may keep the page.
     Everyone,
-    /// The step that reads it, with the turn if the page is beyond the budget.
+    /// Only the step that reads the page finds it. The turn is here if the page is beyond the budget.
     OneStep { _turn: Option<Arc<Turn>> },
 }
 
@@ -139,8 +139,8 @@ impl Claim {
         &self.cache
     }
 
-    /// The page was read, or could not be. The cache admits the page if a session asked for that, the page fits and the
-    /// file is alive.
+    /// Ends the flight: the page was read, or could not be read. The cache admits the page if a session asked for
+    /// that, the page fits and the file is alive.
     pub fn land(mut self, file: &FileState, outcome: Result<Made, Error>) {
         match outcome {
             Ok(Made::Fits(page)) => self.end(Landing::Arrived(page), Some(file)),
@@ -158,7 +158,8 @@ impl Claim {
             shard.end_flight(self.key);
             let mut is_admitted = false;
             if let (Landing::Arrived(page), Some(file)) = (&landing, file)
-                // A file dies before its pages are forgotten, shard by shard under this lock: none comes in after.
+                // A file is marked as dead before its pages are forgotten. The pages are forgotten shard by shard,
+                // under this lock. So no page comes in after that.
                 && flight.is_to_be_admitted()
                 && !file.is_dead()
             {

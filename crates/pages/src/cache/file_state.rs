@@ -1,4 +1,5 @@
-//! What a cache has to know of a file before it takes in a page. It does not know which file it is.
+//! What a cache has to know about a file before the cache takes in a page of the file. The state does not know which
+//! file it is for.
 
 use os::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +11,7 @@ pub(crate) struct FileState {
 }
 
 impl FileState {
-    /// The state of a file that is alive, whose pages stay as long as others.
+    /// The state of a file that is alive and whose pages stay as long as pages of other files.
     pub fn new() -> Self {
         Self { dead: AtomicBool::new(false), kept: AtomicBool::new(false) }
     }
@@ -20,7 +21,7 @@ impl FileState {
         self.dead.load(Ordering::SeqCst)
     }
 
-    /// From now on no page of the file comes into the cache. Returns whether that was so before.
+    /// From now on no page of the file comes into the cache. Returns whether the file was dead before.
     pub fn kill(&self) -> bool {
         self.dead.swap(true, Ordering::SeqCst)
     }
@@ -30,7 +31,7 @@ impl FileState {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Says whether pages of the file are kept. Returns whether they were before.
+    /// Sets whether pages of the file are kept. Returns whether they were kept before.
     pub fn keep(&self, kept: bool) -> bool {
         self.kept.swap(kept, Ordering::Relaxed)
     }

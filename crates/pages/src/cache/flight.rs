@@ -1,11 +1,11 @@
-//! A page on its way into memory: read once, awaited by any number of sessions. It does not know the cache's table, nor
-//! which session reads.
+//! A page on its way into memory: it is read once, and any number of sessions may await it. A flight does not know
+//! the cache's table, or which session reads.
 //!
-//! A flight lands exactly once. A session that awaits several flights has one [`Arrivals`] for all of them, and is
-//! woken once, by the last. A session that goes away earlier leaves only a count behind.
+//! * [`Arrivals`] is one object for all flights that a session awaits. A flight lands exactly once, and the last of
+//!   the awaited flights wakes the session once. If a session goes away earlier, only a count is left behind.
 //!
-//! Thread safe. The lock of arrivals is taken under that of a flight, never the other way round; no thread or task is
-//! woken under either.
+//! Thread safe. The lock of arrivals is taken while the lock of a flight is held, never the other way round. No
+//! thread or task is woken while either lock is held.
 
 use crate::budget::Budget;
 use crate::wake::wake;
@@ -19,9 +19,9 @@ use std::task::{Context, Poll, Waker};
 pub(crate) enum Landing {
     /// The page is here.
     Arrived(PageRef),
-    /// Reading failed, for all sessions that wait.
+    /// Reading failed. All sessions that wait get the error.
     Failed(Error),
-    /// The thread that read it ended without an outcome (it panicked): sessions that need the page ask again.
+    /// The thread that read the page panicked, so it ended without an outcome. Sessions that need the page ask again.
     Abandoned,
 }
 
@@ -33,13 +33,13 @@ pub(crate) enum Demand {
     None = 0,
     /// A step of background work.
     Background = 1,
-    /// A step of a reader, which does not wait behind background work.
+    /// A step of a reader. A reader does not wait behind background work.
     Reader = 2,
 }
 
 /// One page being read.
 pub(crate) struct Flight {
-    /// Name of the read, under which it can be made more urgent.
+    /// Name of the read. The read can be made more urgent by this name.
     ticket: u64,
     /// Set, under the shard's lock, by a session that wants the cache to admit the page.
     admit: AtomicBool,
@@ -66,18 +66,18 @@ impl Flight {
         self.ticket
     }
 
-    /// Asks the cache to admit the page. Under the shard's lock.
+    /// Asks the cache to admit the page. The caller holds the shard's lock.
     pub fn ask_to_admit(&self) {
         self.admit.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a session asked the cache to admit the page. Under the shard's lock.
+    /// Whether a session asked the cache to admit the page. The caller holds the shard's lock.
     pub fn is_to_be_admitted(&self) -> bool {
         self.admit.load(Ordering::Relaxed)
     }
 
-    /// Says that a step needs the page. True if the read has to become more urgent for it: a reader needs the page, and
-    /// none did before.
+    /// Notes that a step needs the page. The answer is true if the read has to become more urgent: a reader needs the
+    /// page, and no reader needed it before.
     pub fn need(&self, demand: Demand) -> bool {
         let before = self.demand.fetch_max(demand as u8, Ordering::Relaxed);
         demand == Demand::Reader && before < demand as u8
@@ -93,8 +93,8 @@ impl Flight {
         self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
-    /// Ends the flight, on the side of its reader. The reader drops its reference to the flight first, so that only the
-    /// sessions that are woken still hold the page.
+    /// Ends the flight; its reader calls this. The reader drops its own reference to the flight first, so that only
+    /// the sessions that are woken still hold the page.
     pub fn land(self: Arc<Self>, landing: Landing) {
         let awaiting = {
             let mut state = self.state.lock();
@@ -115,7 +115,7 @@ impl Flight {
     pub fn await_in(&self, arrivals: &Arc<Arrivals>) {
         let mut state = self.state.lock();
         if state.landing.is_none() {
-            // The count before the flight can land: it is not reached too early.
+            // Count the flight before it can land, so that the count does not reach zero too early.
             arrivals.pending.lock().flights += 1;
             state.awaiting.push(Arc::clone(arrivals));
         }
@@ -133,22 +133,23 @@ impl Flight {
 pub(crate) struct Arrivals {
     pending: Mutex<PendingFlights>,
     last: Condvar,
-    /// The budget whose turn the awaiting task has: the tasks that queue for the turn are woken by the last flight,
-    /// too.
+    /// The budget whose turn the awaiting task holds. When the last flight lands, the tasks that queue for this turn
+    /// are woken, too.
     turn_of: Option<Arc<Budget>>,
 }
 
 #[derive(Default)]
 struct PendingFlights {
     flights: usize,
-    /// The task to be woken by the last.
+    /// The task that the last flight wakes.
     waker: Option<Waker>,
-    /// A thread waits for the last. Without one the condition is not notified, because that costs a call of the system.
+    /// Whether a thread waits for the last flight. If none waits, the condition is not notified, because that costs a
+    /// system call.
     is_awaited: bool,
 }
 
 impl Arrivals {
-    /// For a task with the turn of `budget`.
+    /// Arrivals for a task that holds the turn of `budget`.
     pub fn of_holder(budget: &Arc<Budget>) -> Self {
         Self { turn_of: Some(Arc::clone(budget)), ..Self::default() }
     }
@@ -187,9 +188,9 @@ impl Arrivals {
         }
     }
 
-    /// Whether all have landed; the task of `context` is woken when they have.
+    /// Whether all have landed. If not, the task of `context` is woken when they have.
     pub fn poll(&self, context: &Context<'_>) -> Poll<()> {
-        // Wakers are cloned and dropped outside of the lock: they are not our code.
+        // Wakers are cloned and dropped outside of the lock, because they run code that is not ours.
         let waker = context.waker().clone();
         let mut pending = self.pending.lock();
         if pending.flights == 0 {

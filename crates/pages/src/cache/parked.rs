@@ -1,35 +1,36 @@
-//! Sessions whose futures wait, and which of them lose their pages to other sessions. It does not know what a session
-//! holds.
+//! Sessions whose futures wait, and which of these sessions lose their pages to other sessions. This module does not
+//! know what a session holds.
 //!
-//! A future that is not polled may never be polled again, and it cannot be told apart from one that is late. So a
-//! session that waits *parks* its pins, its round and its turn here, and other sessions may take them away:
+//! A future that is not polled may never be polled again, and it cannot be told apart from a future that is polled
+//! late. So a session that waits *parks* its pins, its round and its turn here, and other sessions may take them
+//! away:
 //!
-//! * The session with the tasks' turn loses everything when its pages have landed and tasks that queue were polled
-//!   [`PATIENCE`] times, and twice for each of them, without its being polled.
-//! * Every other session loses everything when it was found with all its pages landed, or queueing, each of
-//!   [`PATIENCE`] times that the hand of a clock came past. The hand goes on by [`LOOK`] sessions whenever a turn is
-//!   taken, which happens only while pins leave no room.
+//! * The session with the tasks' turn loses everything if its pages have landed and it is not polled for too long.
+//!   Too long means that queueing tasks were polled [`PATIENCE`] times plus twice for each queueing task.
+//! * Every other session loses everything when the hand of a clock has passed it [`PATIENCE`] times and found each
+//!   time that all its pages had landed or that it was queueing. The hand advances by [`LOOK`] sessions whenever a
+//!   turn is taken. A turn is taken only while pins leave no room.
 //!
-//! A session that lost its pages asks for them again when it is polled, and each time that a step loses them its
-//! patience doubles. So a future that is polled from time to time ends, however late it is polled; and a future that is
-//! not polled holds up others once.
+//! A session that lost its pages asks for them again when it is polled. Each time that a step loses its pages, the
+//! step's patience doubles. So a future that is polled from time to time ends, however late it is polled. A future
+//! that is not polled delays other sessions only once.
 //!
-//! Thread safe. Nothing is taken away, dropped or woken under the lock.
+//! Thread safe. While the lock is held, nothing is taken away, dropped or woken.
 
 use super::look::LOOK;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
-/// How often a session is passed over before it loses its pages for the first time. An executor that polls in the order
-/// of wakes polls a session before one that was woken later is polled twice; the rest is for those with several
-/// threads.
+/// How often a session is passed over before it loses its pages for the first time. An executor that polls tasks in
+/// the order of wakes polls each session before it polls a later-woken session twice. The number is larger than that
+/// needs, for executors with several threads.
 const PATIENCE: u64 = 32;
 
 /// What a session has while it waits.
 pub(crate) trait ParkedSession: Send + Sync {
-    /// Whether nothing of it is on its way: the session has only to be polled.
+    /// Whether nothing of the session is on its way, so that the session has only to be polled.
     fn has_landed(&self) -> bool;
-    /// Takes it away, unless the session has it back.
+    /// Takes the parked things away, unless the session has taken them back.
     fn strip(&self);
 }
 
@@ -47,30 +48,30 @@ struct ParkingState {
     last: u64,
     /// The number that the hand passed last.
     hand: u64,
-    /// Which of them has the tasks' turn.
+    /// The parked session that has the tasks' turn.
     holder: Option<u64>,
 }
 
 struct Lot {
     parked: Arc<dyn ParkedSession>,
-    /// How often it was passed over.
+    /// How often the session was passed over.
     passed: u64,
-    /// How often it may be.
+    /// How often the session may be passed over.
     patience: u64,
 }
 
 /// What a task that queues finds the holder of the turn doing.
 pub(crate) enum Holder {
-    /// It runs, or its pages are on their way: it will wake the tasks in the queue.
+    /// The holder runs, or its pages are on their way. It will wake the tasks in the queue.
     Busy,
-    /// Its pages have landed, and it still has time to be polled.
+    /// The holder's pages have landed, and it still has time to be polled.
     Due,
-    /// It was not polled for too long: this is to be stripped.
+    /// The holder was not polled for too long. This is the session to be stripped.
     Late(Arc<dyn ParkedSession>),
 }
 
 impl Parking {
-    /// Takes in a session, whose step lost its pages `losses` times; the number is for [`Parking::leave`].
+    /// Parks a session whose step lost its pages `losses` times. The returned number is for [`Parking::leave`].
     pub fn park(&self, parked: Arc<dyn ParkedSession>, has_turn: bool, losses: u32) -> u64 {
         let patience = PATIENCE.saturating_mul(1u64.checked_shl(losses).unwrap_or(u64::MAX));
         let mut state = self.state.lock();
@@ -88,13 +89,14 @@ impl Parking {
         self.state.lock().lots.is_empty()
     }
 
-    /// The session goes on.
+    /// The session with this number goes on, so it is no longer parked.
     pub fn leave(&self, number: u64) {
         let left = self.state.lock().remove(number);
         drop(left);
     }
 
-    /// A task that queues beside `queued` others was polled.
+    /// Notes that a queueing task was polled, beside `queued` other tasks in the queue. Returns what the holder of
+    /// the turn does.
     pub fn look_at_holder(&self, queued: usize) -> Holder {
         let mut state = self.state.lock();
         let Some(number) = state.holder else { return Holder::Busy };
@@ -110,7 +112,7 @@ impl Parking {
         Holder::Late(lot.parked)
     }
 
-    /// A turn was taken: returns the sessions that are to lose their pages.
+    /// Notes that a turn was taken. Returns the sessions that are to lose their pages.
     pub fn advance_hand(&self) -> Vec<Arc<dyn ParkedSession>> {
         let state = &mut *self.state.lock();
         let mut late = Vec::new();

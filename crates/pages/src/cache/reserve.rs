@@ -1,5 +1,6 @@
-//! How a session gets memory for the pages that it is going to read: within the budget, for which other pages are
-//! evicted, or beyond it, by the one turn to overdraw. It does not know how pages are read.
+//! How a session gets memory for the pages that it is going to read. Either the memory is within the budget, and
+//! other pages are evicted for it, or it is beyond the budget, which needs the one turn to overdraw. This module does
+//! not know how pages are read.
 
 use super::PageCache;
 use super::look::LOOK;
@@ -9,19 +10,20 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
 
-/// What one shard gives up before the next shard does, when the cache shrinks.
+/// How many bytes one shard gives up before the next shard does, when the cache shrinks.
 const TRIM_BYTES: u64 = 256 << 10;
 
 /// Memory for pages that are going to be read.
 pub(crate) enum Reserved {
     /// Within the budget: the pages can be shared and kept.
     Room(Charge),
-    /// Beyond it: the pages are the step's own.
+    /// Beyond the budget: the pages belong to the step alone.
     Overdrawn(Charge),
 }
 
 impl PageCache {
-    /// Charges `bytes`, evicting as needed. `None` if pins leave no room, or there would be none if nothing was pinned.
+    /// Charges `bytes`, evicting pages as needed. `None` if pins leave no room, or if `bytes` would not fit even if
+    /// nothing was pinned.
     pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
         loop {
             match self.budget.try_charge(bytes) {
@@ -33,9 +35,9 @@ impl PageCache {
         }
     }
 
-    /// Charges `bytes`, evicting as needed; if pins leave no room, takes the turn to overdraw, and keeps it in `turn`
-    /// until the end of the step. May wait for the session that has the turn, so the caller must have no page in
-    /// flight.
+    /// Charges `bytes`, evicting pages as needed. If pins leave no room, it takes the turn to overdraw and keeps the
+    /// turn in `turn` until the end of the step. It may wait for the session that has the turn, so the caller must
+    /// have no page in flight.
     pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Arc<Turn>>) -> Reserved {
         loop {
             match self.reserve_with(bytes, turn, || self.budget.queue()) {
@@ -45,8 +47,8 @@ impl PageCache {
         }
     }
 
-    /// As [`PageCache::reserve`], for a task: `None` if the task has to wait; it is woken when it is worth asking
-    /// again. It queues under the number `waiter` until then.
+    /// As [`PageCache::reserve`], for a task. `None` if the task has to wait: until then it queues under the number
+    /// `waiter`, and it is woken when it is worth asking again.
     pub(crate) fn poll_reserve(
         &self,
         bytes: u64,
@@ -62,7 +64,7 @@ impl PageCache {
             }
             match self.parking.look_at_holder(self.budget.queued()) {
                 Holder::Busy => return None,
-                // The holder may never be polled, so this task asks to be polled again, after the others.
+                // The holder may never be polled. So this task asks to be polled again, after the other tasks.
                 Holder::Due => {
                     context.waker().wake_by_ref();
                     return None;
@@ -88,7 +90,8 @@ impl PageCache {
             if !late.is_empty() {
                 self.budget.room_appeared();
             }
-            // They or the holder before may have left room; then the turn goes on to the next in the queue.
+            // The stripped sessions or the earlier holder may have left room. Then the turn goes on to the next
+            // session in the queue.
             if let Some(charge) = self.try_reserve(bytes) {
                 return Some(Reserved::Room(charge));
             }
@@ -97,7 +100,8 @@ impl PageCache {
         Some(Reserved::Overdrawn(self.budget.overdraw(bytes)))
     }
 
-    /// Evicts pages until the budget is kept or only pinned pages are left, however long that takes.
+    /// Evicts pages until the used bytes are within the budget or only pinned pages are left, however long that
+    /// takes.
     pub(super) fn trim(&self) {
         loop {
             let excess = self.budget.excess().min(TRIM_BYTES);
@@ -107,8 +111,9 @@ impl PageCache {
         }
     }
 
-    /// Evicts unpinned pages worth `bytes` if it finds them looking at `look` places of each shard for each: about the
-    /// same from all shards, as what many reads need together may be all that one has. Returns what they are worth.
+    /// Evicts unpinned pages worth `bytes`, if it finds them. For each page it looks at no more than `look` places of
+    /// each shard. All shards give up about the same number of bytes, because one shard may hold only what many reads
+    /// need together. Returns what the evicted pages are worth.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
         let (mut freed, mut evicted) = (0, Vec::new());
         let share = bytes.div_ceil(self.shards.len() as u64);

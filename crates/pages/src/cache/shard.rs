@@ -1,7 +1,7 @@
-//! One part of the cache: which of its pages are being read, and what the policy knows of those that are here. It does
-//! not know the budget, nor how pages are read.
+//! One part of the cache: which of its pages are being read, and what the policy knows of its pages in memory. A
+//! shard does not know the budget, or how pages are read.
 //!
-//! Pages that are here are found in the table of the whole cache, whose chains are divided among the shards.
+//! Pages in memory are found in the table of the whole cache. The chains of that table are divided among the shards.
 //!
 //! Not thread safe: the cache has a lock around each shard.
 
@@ -18,14 +18,14 @@ use std::collections::HashMap;
 /// How much a page in the cache has been used lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageHeat {
-    /// How often a page that has proven itself may yet be found unused before it is evicted; `None` for other pages.
+    /// How often a proven page may still be found unused before it is evicted; `None` for other pages.
     pub chances: Option<u8>,
-    /// Uses since the cache last looked at it, 3 for more.
+    /// Uses since the cache last looked at the page. 3 stands for 3 or more.
     pub uses: u8,
 }
 
 impl PageHeat {
-    /// As one number, 0 for a page that was not used again.
+    /// The heat as one number. It is 0 for a page that was not used again.
     pub fn degrees(self) -> u8 {
         self.uses + self.chances.map_or(0, |chances| 2 + chances)
     }
@@ -38,7 +38,7 @@ pub(crate) struct Shard {
     kept: Arc<KeptShare>,
 }
 
-/// How much of the cache kept pages may have, and have: one count for all shards.
+/// How many bytes of the cache kept pages may take, and how many they take. All shards share one count.
 #[derive(Default)]
 pub(crate) struct KeptShare {
     most_bytes: AtomicU64,
@@ -96,8 +96,8 @@ impl Shard {
         }
     }
 
-    /// The cache has the page from now on; `asked` says whether a step needs it already, `kept` whether its file is
-    /// kept.
+    /// The cache has the page from now on. `asked` says whether a step needs the page already, and `kept` whether its
+    /// file is kept.
     pub fn admit(
         &mut self,
         table: &FrameTable,
@@ -117,8 +117,8 @@ impl Shard {
         }
     }
 
-    /// Keeps a page as long as others can go, if that is within the share of such pages. Data pages that are kept make
-    /// room for an index page.
+    /// Keeps a page in memory as long as other pages can go, if the share of kept pages has room. Kept data pages
+    /// make room for an index page.
     pub fn keep(&mut self, frame: &Frame, page: &PageRef) {
         let place = PolicyPlace(frame.place());
         if self.policy.is_kept(place) {
@@ -136,7 +136,7 @@ impl Shard {
         self.policy.keep(place);
     }
 
-    /// The page of a frame stays as others do from now on.
+    /// From now on, the page of a frame stays no longer than other pages.
     pub fn keep_no_more(&mut self, frame: &Frame) {
         self.counting_kept(|policy| policy.keep_no_more(PolicyPlace(frame.place())));
     }
@@ -156,7 +156,7 @@ impl Shard {
         Some(bytes)
     }
 
-    /// Calls `act`, by which kept pages may go.
+    /// Calls `act`, which may remove kept pages, and updates the count of kept bytes.
     fn counting_kept<T>(&mut self, act: impl FnOnce(&mut Policy<u32>) -> T) -> T {
         let before = self.policy.kept_bytes();
         let outcome = act(&mut self.policy);
@@ -169,13 +169,14 @@ impl Shard {
         PageHeat { chances: self.policy.chances(PolicyPlace(frame.place())), uses: frame.uses() }
     }
 
-    /// Lets the page of a frame stay as one that has proven itself.
+    /// Treats the page of a frame as a proven page.
     pub fn prove(&mut self, frame: &Frame, chances: u8) {
         self.policy.prove(PolicyPlace(frame.place()), chances);
     }
 
-    /// Takes out unpinned pages worth at least `bytes` if it has them, looking at no more than `look` pages for each.
-    /// They go to `out`, so that their memory is freed after the lock is. Returns what they are worth.
+    /// Takes out unpinned pages worth at least `bytes`, if the shard has them. For each page it looks at no more than
+    /// `look` pages. The pages go to `out`, so that their memory is freed after the lock was released. Returns what
+    /// they are worth.
     pub fn evict(
         &mut self,
         table: &FrameTable,
@@ -220,7 +221,7 @@ impl Shard {
     }
 }
 
-/// A shard without flights keeps room for this many.
+/// A shard without flights keeps memory for this many flights.
 const MAX_IDLE_FLIGHTS: usize = 64;
 
 /// What a page is worth.

@@ -1,11 +1,13 @@
-//! Frames by the names of their pages: a hash table with chains through the frames. It does not know what is in them.
+//! Frames by the names of their pages: a hash table whose chains run through the frames. It does not know what is in
+//! the frames.
 //!
-//! * A chain belongs to the shard that its pages belong to, and is changed under the lock of that shard.
-//! * A search without a lock may follow a frame that leaves the chain just then, and miss a page that is in the table.
-//!   So a page counts as missing only after a search under the lock. A search never finds a wrong page, because the
-//!   name of a frame is compared once the frame is pinned.
-//! * A table that has become small is followed by one with twice the chains or more. The old table stays, because a
-//!   search without a lock may be in it. All tables together take less than twice the memory of the last.
+//! * A chain belongs to the same shard as its pages, and is changed only while the lock of that shard is held.
+//! * A search without a lock may follow a frame that leaves the chain at that moment. Then the search may miss a page
+//!   that is in the table. So a page counts as missing only after a search under the lock. A search never finds a
+//!   wrong page, because it compares the name of a frame after it has pinned the frame.
+//! * When a table has become too small, it is followed by a table with at least twice the chains. The old table
+//!   stays, because a search without a lock may be in it. All tables together take less than twice the memory of the
+//!   last table.
 
 use crate::PageRef;
 use crate::frame::{Frame, Frames};
@@ -13,19 +15,19 @@ use crate::page_key::PageKey;
 use os::sync::OnceLock;
 use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Chains of the smallest table; at least one for each shard.
+/// Chains of the smallest table. It has at least one chain for each shard.
 const MIN_CHAINS: usize = 64;
 
-/// Tables that follow each other, until frames run out of numbers.
+/// The most tables that may follow each other. Frames run out of numbers before more are needed.
 const TABLES: usize = 27;
 
-/// The most frames looked at without a lock. Longer chains are very rare, and a search that followed a frame into
-/// another chain has to end.
+/// The most frames that a search without a lock looks at. Longer chains are very rare, and a search that followed a
+/// frame into another chain has to end.
 const MAX_STEPS: usize = 16;
 
 /// A hash table of frames.
 pub(crate) struct FrameTable {
-    /// Table `i` has `MIN_CHAINS << i` chains, each the number of its first frame.
+    /// Table `i` has `MIN_CHAINS << i` chains. A chain is the number of its first frame.
     tables: [OnceLock<Box<[AtomicU32]>>; TABLES],
     current: AtomicUsize,
 }
@@ -63,7 +65,7 @@ impl FrameTable {
         self.tables.iter().filter_map(OnceLock::get).map(|chains| size_of_val(&**chains) as u64).sum()
     }
 
-    /// The page of this name, if it is met. Without a lock.
+    /// The page of this name, if the search meets it. The caller needs no lock.
     pub fn find(&self, frames: &Frames, key: PageKey) -> Option<PageRef> {
         let mut number = self.chain(key).load(Ordering::Acquire);
         for _ in 0..MAX_STEPS {
@@ -78,7 +80,7 @@ impl FrameTable {
         None
     }
 
-    /// The frame of the page of this name. Under the lock of its shard.
+    /// The frame of the page of this name. The caller holds the lock of the page's shard.
     pub fn frame<'f>(&self, frames: &'f Frames, key: PageKey) -> Option<&'f Frame> {
         let mut number = self.chain(key).load(Ordering::Relaxed);
         while let Some(frame) = frames.get(number) {
@@ -90,14 +92,14 @@ impl FrameTable {
         None
     }
 
-    /// Puts a frame in, whose page the cache is about to have. Under the lock of its shard.
+    /// Adds a frame whose page the cache is about to have. The caller holds the lock of the page's shard.
     pub fn insert(&self, frame: &Frame, number: u32) {
         let chain = self.chain(frame.key());
         frame.set_next(chain.load(Ordering::Relaxed));
         chain.store(number, Ordering::Release);
     }
 
-    /// Takes a frame out, which is in. Under the lock of its shard.
+    /// Removes a frame that is in the table. The caller holds the lock of the page's shard.
     pub fn remove(&self, frames: &Frames, key: PageKey, number: u32) {
         let chain = self.chain(key);
         let frame = |number| frames.get(number).expect("a chain leads to its frames");
@@ -117,12 +119,12 @@ impl FrameTable {
         }
     }
 
-    /// Whether the table is small for `frames` frames.
+    /// Whether the table is too small for `frames` frames.
     pub fn is_small_for(&self, frames: u64) -> bool {
         Self::wanted(frames) > self.current.load(Ordering::Relaxed)
     }
 
-    /// Goes over to a table for `frames` frames. Under the locks of all shards.
+    /// Switches to a table for `frames` frames. The caller holds the locks of all shards.
     pub fn grow(&self, all: &Frames, frames: u64) {
         let (from, to) = (self.current.load(Ordering::Relaxed), Self::wanted(frames));
         if to <= from {
@@ -139,7 +141,8 @@ impl FrameTable {
         self.current.store(to, Ordering::Release);
     }
 
-    /// Numbers of the frames of shard `shard` of `shards`. Under its lock.
+    /// Numbers of the frames of shard `shard`, where `shards` is the number of all shards. The caller holds the
+    /// shard's lock.
     pub fn numbers<'t>(&'t self, frames: &'t Frames, shard: usize, shards: usize) -> impl Iterator<Item = u32> + 't {
         let chains = self.chains().iter().skip(shard).step_by(shards);
         chains.flat_map(|chain| {

@@ -1,5 +1,5 @@
-//! What is in a cache at one moment: bytes by owner and kind, and the pages of some files. It does not know how pages
-//! come and go.
+//! What is in a cache at one moment: bytes by owner and kind, and the pages of some files. This module does not know
+//! how pages come and go.
 
 use super::PageCache;
 use super::shard::PageHeat;
@@ -11,25 +11,25 @@ use crate::{Address, PageKind, PageRef};
 pub struct CacheUsage {
     /// What it may use.
     pub budget_bytes: u64,
-    /// What it uses: everything below.
+    /// What it uses: the sum of the fields below.
     pub used_bytes: u64,
     /// Pages that are pinned, whether the cache keeps them or not.
     pub pinned_bytes: u64,
-    /// Pages kept for callers' values, see [`PageCache::hold`]; those kept twice count twice.
+    /// Pages kept for callers' values, see [`PageCache::hold`]. A page that is kept twice counts twice.
     pub held_bytes: u64,
-    /// Pages that cursors keep from one row to the next, about: those kept twice count twice.
+    /// About what the pages take that cursors keep from one row to the next. A page that is kept twice counts twice.
     pub cursor_bytes: u64,
     /// Bytes that are reserved for pages being read.
     pub in_flight_bytes: u64,
     /// Number of pages in memory.
     pub frames: u64,
-    /// What the system has given for buffers of pages, whether pages are in it or not; buffers of more than 1 MiB and
-    /// those beyond the budget come from elsewhere.
+    /// What the system has given for buffers of pages, whether the buffers hold pages or not. Buffers of more than 1
+    /// MiB and buffers beyond the budget come from elsewhere.
     pub backed_bytes: u64,
-    /// What stands around pages: frames, the table, the memory's own lists. Paid for by what a page costs beyond its
-    /// buffer, while the cache has as many pages as it had at most.
+    /// What is needed beside the pages: frames, the table, and the memory's own lists. A page's cost beyond its
+    /// buffer pays for this, while the cache has as many pages as it had at most.
     pub overhead_bytes: u64,
-    /// Contexts that unpack pages, beside the budget.
+    /// Contexts that unpack pages. They are not part of the budget.
     pub unpacker_bytes: u64,
     /// Pages in memory by kind, in the order of [`PageKind::ALL`].
     pub kind_bytes: [u64; PageKind::ALL.len()],
@@ -59,7 +59,7 @@ pub struct ResidentPage {
     pub heat: PageHeat,
 }
 
-/// Degrees of heat that are distinguished: 3 uses and 2 + 3 chances, and none.
+/// The number of different degrees of heat: none, 3 for uses, and 2 + 3 for chances.
 const RANKS: usize = 9;
 
 /// Pages of some files in the cache at one moment, see [`PageCache::usage_of`].
@@ -99,7 +99,7 @@ impl FilesUsage {
 }
 
 impl PageCache {
-    /// Memory now. Looks at every page; for metrics, not for decisions.
+    /// The memory now. It looks at every page, so it is for metrics and not for decisions.
     pub fn usage(&self) -> CacheUsage {
         let mut unpinned = 0;
         self.for_each_page(|_, page| unpinned += if page.is_last() { page.memory_bytes() } else { 0 });
@@ -162,7 +162,7 @@ impl PageCache {
         resident
     }
 
-    /// As [`Self::for_each_page`], with how much the page has been used.
+    /// As [`Self::for_each_page`], and also tells how much the page has been used.
     fn for_each_resident(&self, mut tell: impl FnMut(PageKey, PageRef, PageHeat)) {
         for (i, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock();

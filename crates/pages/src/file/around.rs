@@ -1,5 +1,6 @@
-//! A file of pages as a plain file that is only read, for what lies outside pages, and for callers that want to see the
-//! disk whatever is in memory. It is opened for each read, within the bound of its cache, and closed after it.
+//! A file of pages as a plain file that is only read. It serves reads of what lies outside pages, and callers that
+//! want to see the disk whatever is in memory. Each read opens the file, within the bound of its cache, and then
+//! closes it.
 
 use super::{NotOpened, PagedFile};
 use os::File;
@@ -7,7 +8,7 @@ use os::sync::Arc;
 use std::io::{self, ErrorKind};
 
 impl PagedFile {
-    /// The file on the disk, whatever is in memory; opened for each read. Making it reads nothing.
+    /// The file on the disk, whatever is in memory. Each read opens it; this call itself reads nothing.
     pub fn around_cache(self: &Arc<Self>) -> Arc<dyn File> {
         Arc::new(Around(Arc::clone(self)))
     }
@@ -42,13 +43,13 @@ impl File for Around {
         Err(ErrorKind::Unsupported.into())
     }
 
-    /// It is opened so; the file system may do otherwise.
+    /// The file is opened for direct reads, but the file system may do otherwise.
     fn is_direct(&self) -> bool {
         true
     }
 }
 
-/// Errors of opening are like others here: their text says what was tried.
+/// Errors of opening look like other errors here: their text says what was tried.
 fn without_wrapper(error: io::Error) -> io::Error {
     error.downcast::<NotOpened>().map_or_else(|error| error, |NotOpened(why)| why)
 }

@@ -1,5 +1,5 @@
-//! How a cache is given files, each of which gets a slot of its own, and is asked for their pages. It does not know how
-//! pages are found or read.
+//! How files are added to a cache, where each gets a slot of its own, and how the cache is asked for their pages.
+//! This module does not know how pages are found or read.
 
 use super::PagedFile;
 use crate::{FilesUsage, PageCache, ResidentPage};
@@ -9,8 +9,8 @@ use os::{Disk, Machine, Reads};
 use std::path::PathBuf;
 
 impl PageCache {
-    /// Makes the pages of a file known to the cache, without opening it; they are read on the thread that asks. `id`
-    /// seeds the checksums of its pages. A file registered twice is cached twice.
+    /// Makes the pages of a file known to the cache, without opening the file. The thread that asks for a page reads
+    /// it. `id` seeds the checksums of the pages. A file that is registered twice is cached twice.
     pub fn register(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<PagedFile> {
         self.register_with(path.into(), id, disk, Arc::new(CallerReads))
     }
@@ -31,11 +31,11 @@ impl PageCache {
         Arc::new(PagedFile::new(self.new_slot(), id, path, disk, reads, pool, home))
     }
 
-    /// Pages of `files` in the cache now, each file counted once. Pages that the cache does not keep are not among
-    /// them: those of sessions that pass pages through or exceed the budget, and those of dead files.
+    /// Pages of `files` in the cache now; each file counts once. Pages that the cache does not keep are not among
+    /// them: pages of sessions that pass pages through or exceed the budget, and pages of dead files.
     ///
-    /// For statistics, not for hot paths: the cost grows with the number of pages in the cache, whatever files they are
-    /// of, and each shard is locked while its share of them is looked at.
+    /// For statistics, not for hot paths: the cost grows with the number of pages in the whole cache, not only in
+    /// these files. Each shard is locked while its pages are looked at.
     pub fn usage_of<'f>(&self, files: impl IntoIterator<Item = &'f Arc<PagedFile>>) -> FilesUsage {
         let at_home = |file: &&Arc<PagedFile>| {
             debug_assert!(file.is_at_home(self), "{file:?} is registered with another cache");
@@ -43,10 +43,10 @@ impl PageCache {
         self.usage_in_slots(&slots_of(files.into_iter().inspect(at_home)))
     }
 
-    /// Pages of `files` in the cache now, at most `most`: first those that [serve many](crate::PageKind::serves_many),
-    /// then those that were used most. In no order.
+    /// Pages of `files` in the cache now, at most `most`, in no order. It first takes the pages that [serve
+    /// many](crate::PageKind::serves_many), then the pages that were used most.
     ///
-    /// For care, not for hot paths: each shard is locked while its pages are looked at, twice.
+    /// For background care, not for hot paths: each shard is locked twice while its pages are looked at.
     pub fn resident_of<'f>(
         &self,
         files: impl IntoIterator<Item = &'f Arc<PagedFile>>,
