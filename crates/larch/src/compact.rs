@@ -1,8 +1,9 @@
-//! Keeps levels in shape: one pure function picks what to do, another one decides which versions are kept, and only
-//! executing a pick has effects. It does not know how commits arrive.
+//! Keeps levels in shape: one pure function picks what to do, and another pure function decides which versions are
+//! kept. Only executing a pick has effects. This module does not know how commits arrive.
 //!
-//! Compactions share the lock of levels (`Writes::levels`). Each claims the levels and keys that it changes before it
-//! begins, so that those beside each other never meet (decision 56). One thread at a time chooses.
+//! Compactions share the lock of levels (`Writes::levels`). Before a compaction begins, it claims the levels and
+//! keys that it changes. So two compactions that run at the same time never change the same keys of a level
+//! (decision 56). One thread at a time chooses.
 
 pub mod cut;
 pub mod execute;
@@ -38,7 +39,7 @@ impl Job for CompactJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic::new(&core);
-        // A thread that has this lock alone wakes the job after it.
+        // A thread that has this lock alone wakes the job when it has released the lock.
         let Some(levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
@@ -68,8 +69,8 @@ impl Job for CompactJob {
     }
 }
 
-/// Watches the oldest readers if a table waits until they are gone. Returns whether they were gone before the watch
-/// began.
+/// If a table waits until its oldest readers are gone, watches these readers. Returns whether they were gone before
+/// the watch began.
 fn has_lost_readers(core: &Core) -> bool {
     let watched = core.writes.picks.waits_for();
     core.views.snapshots.watch(watched);
@@ -81,14 +82,14 @@ enum Compacted {
     Something,
     /// Nothing is to be compacted, or the database is closing.
     Nothing,
-    /// Another thread chooses, which wakes the jobs when it has chosen.
+    /// Another thread chooses. It wakes the jobs when it has chosen.
     ChosenElsewhere,
 }
 
-/// Does the compaction with the highest score among those that `may` be done on their tables and do not meet the
-/// compactions under way, or offers it to a worker. Without a share of the lock of levels the compaction was asked for,
-/// and the caller has the lock alone: it waits for no more files in level 0, and no worker does it. An error comes with
-/// the table whose files could not be compacted.
+/// Does one compaction, or offers it to a worker: the one with the highest score whose table `may` be compacted and
+/// that does not meet a compaction under way. If there is no share of the lock of levels, a caller asked for the
+/// compaction and has the lock alone. Then it waits for no more files in level 0, and no worker does it. An error
+/// comes with the table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
     levels: Option<SharedLevels>,
@@ -104,7 +105,7 @@ fn compact_once(
         Choice::Pick { view, table, pick, claimed, place } => (view, table, pick, claimed, place),
     };
     let Some(table) = view.files.tables.get(&table) else { return Ok(Compacted::Something) };
-    // There may be more to do beside it.
+    // Other compactions may run at the same time as this one.
     core.background.wake_compact();
     let own = match (levels, place) {
         (Some(levels), Some(_place)) => {
@@ -152,7 +153,8 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
     let mut tables = picks.take(oldest, now).into_iter();
-    // In this order: a compaction that ends between the two is under way and in the view, and not in neither.
+    // The order matters: a compaction that ends between these two calls is then both under way and in the view. In
+    // the other order it could be missing in both.
     let under_way = picks.under_way();
     let view = core.views.newest();
     let mut is_cut = false;
@@ -167,7 +169,7 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
         }
         let claims = under_way.get(&id).map_or(&[][..], Vec::as_slice);
         if !claims.is_empty() && cut::is_due(table, &boundaries) {
-            // No compaction of the table begins until those under way have ended and its files can be cut.
+            // No compaction of the table begins until the compactions under way have ended and its files can be cut.
             picks.examined(id, Pick::Nothing, true);
             picks.put_off([id]);
             continue;
@@ -238,8 +240,8 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     outcome
 }
 
-/// Merges everything that a table has in files into its deepest level, unless `watch` ends it before. It counts the bytes
-/// that it reads.
+/// Merges all files of a table into its deepest level, unless `watch` ends the merge before. `watch` is told the
+/// bytes that were read.
 ///
 /// # Errors
 ///

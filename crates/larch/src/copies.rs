@@ -7,12 +7,13 @@
 //!        ──▶ its files: a second name, or copies ─┘
 //! ```
 //!
-//! Every copy shows one version: all commits up to it, and none after it. It has no logs, because the rows that are not
-//! in files yet are written to files of the copy. Commits do not wait for a copy: it takes no lock that they take.
+//! Every copy shows one version: all commits up to it, and none after it. A copy has no logs, because the rows that
+//! are not in files yet are written to files of the copy. Commits do not wait for a copy, because making a copy
+//! takes no lock that commits take.
 //!
 //! Invariants:
 //! - A directory is a database only after its last step, a rename. Until then it has the file `UNFINISHED`.
-//! - What two directories share is never written again: only SSTs are.
+//! - Two directories share only files that are never written again, which are the SSTs.
 
 mod beside;
 pub(crate) mod list;

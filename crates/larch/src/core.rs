@@ -1,10 +1,10 @@
 //! What the handles, the committer and the background jobs of one open database share.
 //!
-//! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of the
-//! program (progress callbacks, the change of an alter) runs under `levels` or `altering` only, and a panic in it does
-//! no harm to what these locks protect. Nothing waits for background work while it holds a lock, with one exception: an
-//! import, a large batch and a shared table wait for flushes under `levels` and `writer`. This is safe because a flush
-//! takes only `manifest` and `numbering`.
+//! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of
+//! the program (progress callbacks, the change of an alter) runs under `levels` or `altering` only, and a panic in
+//! it does no harm to what these locks protect. No thread waits for background work while it holds a lock, with one
+//! exception: an import, a large batch and a shared table wait for flushes while they hold `levels` and `writer`.
+//! This is safe because a flush takes only `manifest` and `numbering`.
 
 pub mod ahead;
 pub mod background;
@@ -69,9 +69,9 @@ pub struct Core {
     lock: Option<Box<dyn Lock>>,
     /// Removes the directory of a temporary database, after the lock is released.
     pub temporary: OnceLock<TemporaryDirectory>,
-    /// What the close does besides, once no background work runs any more.
+    /// What the close does in addition, once no background work runs any more.
     pub at_close: OnceLock<fn(&Core)>,
-    /// Set if the close goes on after the last handle is gone. Ends after the lock.
+    /// Set if the close goes on after the last handle is gone. It is dropped after the lock.
     pub closing: Mutex<Option<BackgroundClose>>,
 }
 
@@ -86,9 +86,10 @@ fn shows(options: &Options) -> Shows {
 
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
 
-/// Refuses writes when the thread that holds it panics. Otherwise writers could wait forever for background work that
-/// this thread no longer does, or meet a change of the log or the manifest that is half done. A panic that was there
-/// before, as that of a program whose index is dropped therefore, breaks nothing in here.
+/// Refuses writes if the thread that holds this guard panics. Otherwise writers could wait forever for background
+/// work that this thread no longer does, or meet a half-done change of the log or the manifest. If the thread was
+/// panicking before it took the guard, nothing is broken here. For example, a panic of the program may drop an
+/// index.
 pub struct StopOnPanic<'a> {
     core: &'a Core,
     was_panicking: bool,
@@ -110,7 +111,7 @@ impl Drop for StopOnPanic<'_> {
 }
 
 impl Core {
-    /// A database without a writer and a manifest, as it stays when it is opened read-only.
+    /// A database without a writer and a manifest. A database opened read-only stays so.
     pub fn new(env: Environment, lock: Option<Box<dyn Lock>>, view: View, visible: Version) -> Self {
         let reserve = Reserve::new(env.machine.disk.clone(), &env.directory, env.options.reserve_bytes);
         Self {
@@ -132,20 +133,20 @@ impl Core {
         if self.writes.stop(&error) {
             self.env.report(|| Event::WritesStopped { error: error.to_string() });
         }
-        // Threads may wait for levels that workers have.
+        // Threads may be waiting for levels on which workers work.
         self.background.wake_offers_after(Duration::ZERO);
         self.background.tell_progress();
         error
     }
 
-    /// Whether every commit up to `version` is durable, or has nothing to wait for here: what another process has
-    /// written is its own to make durable.
+    /// Whether every commit up to `version` is durable. It is also true if another process has written the commits:
+    /// only that process makes them durable.
     pub fn is_durable(&self, version: Version) -> bool {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }
 
-    /// Makes every commit up to `version`, which reads see, durable. A read that is to be acknowledged calls it, too:
-    /// what has read a commit may be acknowledged only once that commit is durable.
+    /// Makes every commit up to `version` durable; reads see these commits. A read whose result is to be
+    /// acknowledged calls it, too, because the result may depend on a commit that is not durable yet.
     ///
     /// # Errors
     ///
@@ -158,8 +159,8 @@ impl Core {
         self.writes.sync.wait(version).map_err(|error| self.sync_failed(error))
     }
 
-    /// What became of every commit up to `version`, if it is known: it is durable, or whether it is stays unknown
-    /// because a sync failed.
+    /// What became of the commits up to `version`, if it is known already: they are durable, or a sync failed, and
+    /// it stays unknown whether they are durable.
     pub fn durable_outcome(&self, version: Version) -> Option<Result<()>> {
         if self.env.options.read_only {
             return Some(Ok(()));
@@ -236,14 +237,15 @@ impl Core {
         self.writes.levels.own()
     }
 
-    /// On a machine without threads, where nothing happens while a caller waits: takes back what workers are to do.
+    /// On a machine without threads, takes back the offers to workers, because nothing happens there while a caller
+    /// waits.
     pub fn take_back_without_threads(&self) {
         if !self.env.machine.threads.are_real() {
             self.withdraw_offers();
         }
     }
 
-    /// Takes back what workers are to do, unless that is for another process to say.
+    /// Takes back the offers to workers, unless this is a forked child: they belong to the parent process.
     pub fn withdraw_offers(&self) {
         if self.env.check_origin().is_ok() {
             let exchange = Exchange { disk: &*self.env.machine.disk, database: &self.env.directory };
@@ -271,13 +273,13 @@ impl Drop for Core {
             at_close(self);
         }
         if let Some(writer) = self.writes.writer.lock().as_mut() {
-            // The log is complete without the proof, which only helps to recognize later damage.
+            // The log is complete without the proof. The proof only helps to recognize later damage.
             writer.append_proof().ok();
         }
         if let Some(next) = self.writes.ahead.take_next() {
             self.env.opener.leftovers.remove(&log_path(&self.env.directory, next.number()));
         }
-        // What followers still read is removed by the next open.
+        // Files that followers still read are removed by the next open.
         self.env.opener.leftovers.retry();
     }
 }

@@ -2,9 +2,9 @@
 //! rewriting the files. A file with no rows left is removed at once; a file that lost more than half is rewritten by
 //! the next compaction. It does not know how a merge handles range erases.
 //!
-//! A range erase hides rows of its own source and of all older sources, and for each key an older source has only older
-//! versions. So if no reader is older than the erase, no reader sees anything that older sources have in its range. The
-//! erase itself stays where it is until a merge at the bottom drops it.
+//! A range erase hides rows of its own source and of all older sources. For each key, an older source has only older
+//! versions. So if no reader is older than the erase, no reader sees anything that older sources have in its range.
+//! The erase itself stays where it is until a merge at the bottom drops it.
 
 use crate::base::error::Result;
 use crate::core::Core;
@@ -17,17 +17,17 @@ use sst::format::meta::MAX_BOUND_BYTES;
 use sst::{EraseCursor, Estimate, KeyRange, RangeErase, RowRanges, Slice, Version, successor};
 use std::ops::Bound;
 
-/// Most range erases that one call of [`cut`] reads: each may cost a few page reads in each file.
+/// The maximum number of range erases that one call of [`cut`] reads: each may cost a few page reads in each file.
 const MAX_ERASES: usize = 1000;
 
-/// Most memory for the regions of these range erases, in bytes. With keys of 64 KiB they would take more than a hundred
-/// times as much.
+/// The most memory that the regions of these range erases may take, in bytes. Without this limit, regions with keys
+/// of 64 KiB would take more than a hundred times as much.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
 /// A cut is worth a longer entry in the manifest if it takes this many bytes off the file.
 const WORTH_BYTES: u64 = 256 << 10;
 
-/// It is also worth one if it takes one in this many of the rows that the table sees.
+/// A cut is also worth a longer entry if it takes away one in this many of the rows that the table sees.
 const WORTH_SHARE: u64 = 8;
 
 /// What is left of a file after a cut.
@@ -61,9 +61,9 @@ fn oldest(boundaries: &[Version]) -> Version {
     *boundaries.first().expect("the newest version is one")
 }
 
-/// Cuts the rows that range erases of `table` hide from all readers off their files, and returns whether any were cut.
-/// All readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to it that none
-/// begins.
+/// Range erases of `table` hide some rows from all readers. Cuts these rows off their files, and returns whether any
+/// were cut. All readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to
+/// it that none begins.
 ///
 /// A file that cannot be read is left as it is: the error is reported to its next reader, and the range erase still
 /// hides the rows.
@@ -113,9 +113,9 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     Ok(!edits.is_empty())
 }
 
-/// The regions in which range erases of `file` hide all older versions from readers at `oldest` and later. It takes no
-/// more range erases, and no more bytes of regions, than `left` allows; the other range erases are not turned into
-/// slices and still hide their rows.
+/// The regions in which range erases of `file` hide all older versions from readers at `oldest` and later. `left`
+/// limits the number of range erases and the bytes of regions. Range erases beyond this limit are not turned into
+/// slices, and still hide their rows.
 fn regions_of(
     session: &Session,
     file: &DbFile,
@@ -129,7 +129,8 @@ fn regions_of(
         *erases_left -= 1;
         if versions.iter().any(|&version| version <= oldest) {
             match regions.last_mut() {
-                // Range erases that were cut where others begin or end make one region.
+                // A range erase may be stored in pieces, because others begin or end inside it. The pieces make one
+                // region.
                 Some(last) if last.touches(&keys) => last.join(keys),
                 _ => {
                     let bytes = size_of::<KeyRange>() + keys.start.len() + keys.end.as_ref().map_or(0, Vec::len);
@@ -161,8 +162,8 @@ pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result
     Ok(cut_off(session, file, regions, false)?.0)
 }
 
-/// As [`without`], but it makes no small cuts, and no more cuts than an edit of the manifest can describe. Returns the
-/// bytes that lie in the regions and are not cut off, too, about.
+/// As [`without`], but it makes no small cuts, and no more cuts than an edit of the manifest can describe. Also
+/// returns about how many bytes lie in the regions and are not cut off.
 ///
 /// # Errors
 ///
@@ -230,7 +231,7 @@ fn outward(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
 }
 
-/// The share of `bytes` that `part` is of `whole`.
+/// `bytes * part / whole`: as large a share of `bytes` as `part` is of `whole`.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
 }
@@ -241,13 +242,13 @@ fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// Bounds on the rows in `region` that the table sees, from index nodes alone. If regions are many, most of them are
-/// small, and no data page is read for these.
+/// Bounds on the rows in `region` that the table sees, from index nodes alone. If there are many regions, most of
+/// them are small, and no data page is read for small ones.
 fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estimate> {
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
 }
 
-/// How many regions are looked up in the rows of their own file.
+/// At most this many regions are looked up in the rows of their own file.
 const MAX_OWN_REGIONS: usize = 64;
 
 /// The bytes of the rows of `file` in `regions`, about.

@@ -21,8 +21,9 @@ use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Does what `pick` says and returns whether levels changed. They do not if nothing is to be done, or if `go_on`
-/// returns false: it receives the bytes that were read and the bytes to read in all, and says whether to go on.
+/// Does what `pick` says and returns whether levels changed. Levels stay as they are if nothing is to be done, or if
+/// `go_on` returns false. `go_on` receives the bytes that were read and the bytes to read in all, and says whether
+/// to go on.
 ///
 /// # Errors
 ///
@@ -119,8 +120,8 @@ pub fn merge_work(
     merge_files(core, &work.table, plan, boundaries, go_on)
 }
 
-/// Has `new` files take the place of the inputs, but for those with the numbers `taken_over`, which belong beside the
-/// new ones. The merge began at the time `begin`.
+/// Replaces the inputs by the `new` files, except the inputs with the numbers `taken_over`, which stay beside the
+/// new files. The merge began at the time `begin`.
 ///
 /// # Errors
 ///
@@ -153,8 +154,8 @@ pub fn install_work(
     Ok(())
 }
 
-/// Whether a compaction for this reason leaves files as they are where it can. The others are there to rewrite what
-/// they take.
+/// Whether a compaction for this reason leaves files as they are where it can. Compactions for other reasons have to
+/// rewrite their inputs.
 fn takes_over(reason: CompactionReason) -> bool {
     matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
 }

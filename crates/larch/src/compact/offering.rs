@@ -1,5 +1,5 @@
-//! Offers compactions to workers, and installs what they have merged. It does not know what is compacted why, nor how
-//! files are merged.
+//! Offers compactions to workers, and installs what they have merged. It does not know why a compaction was chosen,
+//! nor how files are merged.
 
 use super::result::{self, JobResult};
 use crate::base::error::{Error, Result};
@@ -25,15 +25,15 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// This many numbers are taken for each file that a merge is expected to make, and for each merge. None is used twice;
-/// 64 bits have enough of them.
+/// This many numbers are taken for each file that a merge is expected to make, and for each merge. No number is used
+/// twice; 64 bits have enough numbers.
 const NUMBERS_EACH: u64 = 16;
 
 /// A worker writes files in the order of their numbers, one at a time. If this many are missing, no more
 /// will come.
 const MOST_MISSING: u32 = 4;
 
-/// The job that looks at what workers have done, as long as some live.
+/// The job that looks at what workers have done, as long as any worker lives.
 #[derive(Debug)]
 pub struct OfferJob(pub Weak<Core>);
 
@@ -97,8 +97,8 @@ pub fn next_merger(core: &Core) -> Merger {
     offers.reserve(now, pauses).map_or(Merger::Later, Merger::Worker)
 }
 
-/// Offers what `pick` says to merge. `claimed` and `levels` keep others from what it changes. They come back if it
-/// cannot be offered.
+/// Offers what `pick` says to merge. `claimed` and `levels` keep other threads from changing the same files. If the
+/// merge cannot be offered, both are returned.
 pub fn offer(
     core: &Core,
     table: &TableFiles,
@@ -112,7 +112,7 @@ pub fn offer(
     let (name, bytes) = (job.name(), job.encode());
     let info = work.table.clone();
     report_begin(core, &work);
-    // Before the job is there: a worker may be fast.
+    // This comes before the job is written, because a worker may be fast.
     offers.add(Offered { job, work, begin, owner: None, unreadable: None, claimed, levels });
     let path = exchange(core).job(name);
     let Err(error) = core.env.machine.disk.create_with(&path, &bytes) else {
@@ -157,11 +157,11 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     })
 }
 
-/// Looks at what the workers have done, and ends the offers that have ended, up to the first result. Returns whether
-/// one was found.
+/// Looks at what the workers have done, and ends the offers that have ended, up to the first offer with a result.
+/// Returns whether a result was found.
 fn look(core: &Core) -> bool {
     let (offers, pauses) = (&core.writes.offers, pauses(core));
-    // Without an answer, time goes on all the same.
+    // Even if the disk does not answer, the times of the offers go on.
     let found = exchange(core).look().ok();
     let now = core.env.machine.clock.now();
     let mut may_compact = false;
@@ -174,7 +174,7 @@ fn look(core: &Core) -> bool {
         let bytes = core.env.machine.disk.read_all(&exchange(core).owner(name)).ok();
         match bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))) {
             Some(owner) if owner != NOBODY => offers.owned_by(name, owner, now),
-            // It is being written, or its worker has died over it.
+            // The result is still being written, or its worker has died while it wrote the result.
             _ => _ = offers.is_unreadable_for(name, pauses.dead, now),
         }
     }
@@ -207,7 +207,7 @@ fn look(core: &Core) -> bool {
     has_result
 }
 
-/// Removes what nobody needs any more of what was found.
+/// Removes those of the found files that nobody needs any more.
 fn tidy(core: &Core, found: &Exchanged, now: Duration) {
     let (offers, exchange) = (&core.writes.offers, exchange(core));
     for &(worker, count) in found.beats.iter().filter(|(worker, _)| offers.is_forgotten(*worker, now)) {
@@ -223,7 +223,7 @@ fn tidy(core: &Core, found: &Exchanged, now: Duration) {
     found.names().into_iter().filter(is_left).for_each(|name| exchange.remove_job(name));
 }
 
-/// The result of an offer; `None` if it is not whole, which is what it looks like while it is written.
+/// The result of an offer; `None` if the result is not whole, as it is while a worker writes it.
 fn read_result(core: &Core, name: JobName) -> Option<Result<JobResult, String>> {
     let job = core.writes.offers.job(name)?;
     let bytes = core.env.machine.disk.read_all(&exchange(core).result(name)).ok()?;
@@ -259,7 +259,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             let bytes = new.bytes();
             install_work(core, work, new, &taken_over, begin).map(|()| bytes)
         });
-    // In this order, whoever examines the table next sees the new files, and no claim.
+    // Because of this order, the next thread that examines the table sees the new files, and no claim.
     drop((claimed, levels));
     exchange(core).close_job(name);
     let now = core.env.machine.clock.now();
@@ -297,7 +297,7 @@ fn check_footers(core: &Core, new: &NewFiles) -> Result<()> {
     Ok(())
 }
 
-/// Takes an offer back. With an `error` it is the worker that failed.
+/// Takes an offer back. An `error` means that the worker failed.
 fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) {
     let offers = &core.writes.offers;
     let Some(Offered { job, work, owner, claimed, levels, .. }) = offers.take(name) else { return };

@@ -23,7 +23,7 @@ pub enum JobResult {
         /// The numbers of inputs that belong beside the new files as they are.
         taken_over: Vec<u64>,
     },
-    /// They are not, and this is why.
+    /// The inputs are not merged, for this reason.
     Failed(String),
 }
 
@@ -67,7 +67,7 @@ impl JobResult {
     ///
     /// # Errors
     ///
-    /// The bytes are damaged or not whole, are of another job, or a newer release has written them.
+    /// The bytes are damaged, are not whole, belong to another job, or were written by a newer release.
     pub fn decode(bytes: &[u8], job: &OfferedJob) -> Result<Self, Unreadable> {
         let (database, mut left) = unseal(bytes, MAGIC, 0, "result of a compaction")?;
         let (epoch, first) = take_pair(&mut left).ok_or("it does not decode")?;
@@ -111,7 +111,7 @@ fn take_pair(left: &mut &[u8]) -> Option<(u64, u64)> {
     Some((varint::take(left)?, varint::take(left)?))
 }
 
-/// The files of a result that may take the place of the inputs of `work`, of which `taken_over` stay.
+/// The files of a result, if they may replace the inputs of `work`. Of these inputs, `taken_over` stay.
 ///
 /// # Errors
 ///

@@ -1,10 +1,11 @@
 //! The keys that a transaction has read, absent ones too: one by one, or as ranges. It does not know values.
 //!
-//! It is bounded. When it has become too large, neighbouring keys of a table are joined to ranges, which take the place
-//! of everything between them. So a large transaction may conflict with a commit that it did not really depend on, and
-//! never misses one.
+//! Its size is bounded. When it has become too large, neighbouring keys of a table are joined to a range, which
+//! covers everything between them. So a large transaction may conflict with a commit that it did not really depend
+//! on, but it never misses a real conflict.
 //!
-//! A range that is being read counts as read whole until it is dropped, and then only what it has come past counts.
+//! While a range is being read, the whole range counts as read. After the range was dropped, only the part that the
+//! reader has passed counts.
 
 use crate::base::bounds;
 use crate::base::table::TableId;
@@ -32,7 +33,7 @@ pub type TableRange = (TableId, KeyRange);
 
 const HEADER_BYTES: usize = 8;
 
-/// Memory that is asked for at least: enough for the few keys that most transactions read.
+/// The least memory that is allocated: enough for the few keys that most transactions read.
 const FIRST_BYTES: usize = 64;
 
 impl ReadSet {
@@ -94,10 +95,9 @@ impl ReadSet {
         number
     }
 
-    /// The range with this number is no longer read. Those of its keys that are between the bounds `left` were not
-    /// read.
+    /// The range with this number is no longer being read. Its keys between the bounds `left` were not read.
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
-        // A transaction that is being committed has taken what was open.
+        // A transaction that is being committed has taken the open ranges.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
         self.free.push(number);
         let Some((low, high)) = left else { return self.add_range(table, range) };
@@ -124,7 +124,8 @@ impl ReadSet {
         }
     }
 
-    /// Joins keys and ranges until they take half of what they may take. At least one range for each table stays.
+    /// Joins keys and ranges until they take half of the memory that they may take. At least one range for each
+    /// table stays.
     #[cold]
     fn join_neighbours(&mut self) {
         let mut all: Vec<TableRange> = self.keys().map(|(table, key)| (table, KeyRange::of_key(key))).collect();
@@ -133,7 +134,7 @@ impl ReadSet {
         all = join(all, |last, next| last.touches(next));
         while all.iter().map(|(_, range)| range_bytes(range)).sum::<usize>() > self.most_bytes / 2 {
             let before = all.len();
-            // Each range takes in the one after it, unless it was taken in itself.
+            // Each range takes in the next range, unless it was itself taken in.
             let mut is_second = true;
             all = join(all, |_, _| {
                 is_second = !is_second;
@@ -149,7 +150,7 @@ impl ReadSet {
     }
 }
 
-/// Joins each range, which are sorted, to the one before it of the same table, if `joins` says so.
+/// Joins each of the sorted ranges to the range before it, if both are of the same table and `joins` says so.
 fn join(sorted: Vec<TableRange>, mut joins: impl FnMut(&KeyRange, &KeyRange) -> bool) -> Vec<TableRange> {
     let mut joined: Vec<TableRange> = Vec::with_capacity(sorted.len());
     for (table, range) in sorted {
@@ -180,7 +181,7 @@ impl OpenRead {
         Self { reads: reads.clone(), table, number }
     }
 
-    /// Begins to read a part of the range apart from it; `None` if no key is in `bounds`.
+    /// Begins another read, of the part of this range that is in `bounds`; `None` if no key is in `bounds`.
     pub fn another(&self, (low, high): &bounds::Owned) -> Option<Self> {
         let keys = KeyRange::between(low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))?;
         Some(Self::begin(&self.reads, self.table, keys))
@@ -191,8 +192,9 @@ impl OpenRead {
         self.reads.lock().close(self.number, left);
     }
 
-    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If none exist, it counts
-    /// as a read of the key of a bound: the transaction knows that somebody reads at its version.
+    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If there are no keys
+    /// in the other bounds, it counts as a read of the key of a bound, so that the transaction knows that somebody
+    /// reads at its version.
     pub fn restart(&mut self, left: Option<bounds::Borrowed<'_>>, (low, high): bounds::Borrowed<'_>) {
         let range = KeyRange::between(low, high).unwrap_or_else(|| match (low, high) {
             (Bound::Included(key) | Bound::Excluded(key), _) | (_, Bound::Included(key) | Bound::Excluded(key)) => {

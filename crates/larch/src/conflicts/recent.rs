@@ -1,20 +1,20 @@
-//! Which commits a running transaction can be compared with, after their rows went from memory to files. It does not
-//! know what a transaction has read.
+//! Commits whose rows went from memory to files, and with which a running transaction can still be compared. It does
+//! not know what a transaction has read.
 //!
-//! While rows are in memory, memory has all that a transaction needs. When a flush takes them away, and a running
-//! transaction began before the newest of them, the keys of the newer rows stay here, without values, up to a share of
-//! the write buffer. If they take more, keys of tables go first that no running transaction has read or written: a busy
-//! table does not take this memory from transactions that do not use it. Then the oldest keys go of the table whose
-//! keys take most.
+//! While rows are in memory, memory has all that a transaction needs. A flush takes rows away. If a running
+//! transaction began before the newest of these rows, the keys of the rows that are newer than the transaction stay
+//! here, without values, up to a share of the write buffer. If the keys take more, the first to go are keys of
+//! tables that no running transaction has read or written. So a busy table does not take this memory from
+//! transactions that do not use it. The next to go are the oldest keys of the table whose keys take most.
 //!
 //! ```text
 //! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it
 //! table 7   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·  floor ├─ memory ─▶      none has
 //! ```
 //!
-//! The floor of a table is the newest version that nothing knows any more: a transaction that began before it cannot be
-//! compared, if it depends on the table. Tables share floors, and the counts of transactions that use them, by the low
-//! bits of their numbers.
+//! The floor of a table is the newest version whose keys are no longer known. A transaction that began before the
+//! floor and depends on the table cannot be compared. Tables share floors, and the counts of transactions that use
+//! them, by the low bits of their numbers.
 //!
 //! Thread safe.
 
@@ -63,7 +63,7 @@ fn place(table: TableId) -> usize {
 pub struct Recent {
     /// How many transactions are running.
     running: AtomicUsize,
-    /// How many of them have read or written a table of each place.
+    /// For each place, how many running transactions have read or written a table of this place.
     using: [AtomicU32; PLACES],
     most_bytes: u64,
     commits: Mutex<RecentCommits>,
@@ -132,7 +132,7 @@ impl Drop for Running {
 }
 
 impl RecentCommits {
-    /// Nothing is known any more of the commits up to `version` to tables of this place.
+    /// Commits up to `version` to tables of this place are not known any more.
     fn raise(&mut self, place: usize, version: Version) {
         self.floors[place] = self.floors[place].max(version);
         self.newest_floor = self.newest_floor.max(version);
@@ -154,8 +154,8 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Takes out keys until they take no more than `most_bytes`: the oldest keys of the table with the most bytes,
-    /// first among the tables that are not used, then among the others.
+    /// Removes keys until the rest takes no more than `most_bytes`. It removes the oldest keys of the table with the
+    /// most bytes: first among the tables that are not used, then among the others.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {
@@ -233,7 +233,7 @@ impl Recent {
         // After a flush that failed, the same memory comes again.
         let again: Vec<_> = commits.flushed.0.extract_if(.., |(_, keys)| keys.log == memory.log).collect();
         commits.flushed.0.append(&mut kept.0);
-        // The last transaction may have ended meanwhile, and taken along what was kept before.
+        // The last transaction may have ended meanwhile. Then the keys that were kept before are gone with it.
         let oldest = if self.running.load(Ordering::SeqCst) > 0 { oldest } else { Version::MAX };
         let old = FlushedKeys(commits.flushed.0.extract_if(.., |(_, keys)| keys.newest() <= oldest).collect());
         let over = commits.flushed.bound(self.most_bytes, is_used);
@@ -243,8 +243,8 @@ impl Recent {
         drop((again, old, over));
     }
 
-    /// A commit of `version` changes `tables` without going through memory; `None` if it may have changed any table. No
-    /// running transaction that depends on one of them can be compared with it.
+    /// Notes that the commit `version` changes `tables` without going through memory; `None` stands for any table. A
+    /// running transaction that depends on one of these tables cannot be compared with the commit.
     pub fn note_change_of_tables(&self, tables: Option<&[TableId]>, version: Version) {
         let mut commits = self.commits.lock();
         match tables {
@@ -253,7 +253,8 @@ impl Recent {
         }
     }
 
-    /// The keys that were kept. A caller that has taken a view before it knows every commit to `tables` after `since`.
+    /// The keys that were kept. A caller that took a view before this call knows every commit to `tables` after
+    /// `since`: from the view or from these keys.
     ///
     /// # Errors
     ///
@@ -275,11 +276,13 @@ impl Recent {
     }
 }
 
-/// How often only the newer half of the keys of a table is tried, if they take too much.
+/// If the keys of a table take too much, only the newer half of the versions is tried. This is done at most so many
+/// times.
 const HALVINGS: usize = 4;
 
-/// The keys of a table of `memory` that were written after a version, if any exist, and this version: `oldest`, or a
-/// newer one if they take more than `most_bytes` otherwise. `None` if the newest ones take too much, too.
+/// The keys of a table of `memory` that were written after a version, if any exist, and this version. It is
+/// `oldest`, or a newer version if the keys after `oldest` take more than `most_bytes`. `None` if even the newest
+/// keys take too much.
 fn newest_keys(
     memory: &MemSet,
     table: (TableId, &Memtable),

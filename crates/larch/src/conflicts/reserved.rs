@@ -1,14 +1,14 @@
 //! Keys that transactions have reserved, so that other commits let them go first. It does not know what is written.
 //!
-//! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit that
-//! writes a key that a transaction has reserved waits until the transaction ends, but no longer than [`LONGEST_WAIT`].
-//! So a transaction that is forgotten makes others slow and stops none, and transactions that wait for each other go
-//! on. The future of a commit does not stop its thread, because the transaction that has the key may be another task of
-//! this thread: it lets other tasks run and asks again.
+//! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit
+//! that writes a key that a transaction has reserved waits until the transaction ends, but no longer than
+//! [`LONGEST_WAIT`]. So a transaction that is forgotten makes others slow and stops none, and transactions that wait
+//! for each other go on. The future of a commit does not stop its thread, because the transaction that has the key
+//! may be another task of this thread. Instead, the future lets other tasks run and asks again.
 //!
 //! A transaction whose work was done several times for nothing reserves all keys: it holds the writer. All other
-//! commits wait for it, in the same way, but up to a time that its holder names, because its work may take long. The
-//! commits of its own thread do not wait.
+//! commits wait for this transaction in the same way, but up to a time that the transaction names, because its work
+//! may take long. The commits of its own thread do not wait.
 //!
 //! Keys are known by their hashes. Two keys with one hash only wait for each other.
 //!
@@ -88,9 +88,10 @@ impl Reserved {
         }
     }
 
-    /// Reserves keys for a transaction, as many as it may have. By `clock` it waits for other transactions that have
-    /// them, and leaves out keys that are not free then. Without a clock it ends at the first key that is not free, so
-    /// that tasks that ask again take their keys in one order. The result is false if a key is missing.
+    /// Reserves keys for a transaction, as many as it may have. With a `clock`, it waits for other transactions that
+    /// have some of the keys, and leaves out keys that are still not free. Without a clock it stops at the first key
+    /// that is not free, so that tasks that ask again all take their keys in the same order. The result is false if
+    /// a key is missing.
     pub fn reserve(&self, reservation: &mut Reservation, hashes: &[u64], clock: Option<&dyn Clock>) -> bool {
         self.name(reservation);
         let mut patience = Patience::new(clock);
@@ -116,9 +117,9 @@ impl Reserved {
         has_all
     }
 
-    /// Has all other commits wait until the transaction ends, for `longest` at most. It waits until no other
-    /// transaction holds the writer, or the time of that one is over. A transaction that holds the writer already has
-    /// the new time.
+    /// Makes all other commits wait until the transaction ends, for `longest` at most. First it waits until no other
+    /// transaction holds the writer, or until the time of the holder is over. If the transaction holds the writer
+    /// already, it gets the new time.
     pub fn hold_writer(&self, reservation: &mut Reservation, longest: Duration, clock: &dyn Clock) {
         while let Some(left) = self.try_hold_writer(reservation, longest, clock) {
             let holders = self.holders.lock();
@@ -128,8 +129,8 @@ impl Reserved {
         }
     }
 
-    /// As [`Reserved::hold_writer`]. While another transaction holds the writer, it does nothing and returns how long
-    /// that will be at most.
+    /// As [`Reserved::hold_writer`]. While another transaction holds the writer, it does nothing and returns how
+    /// long the other transaction will hold it at most.
     pub fn try_hold_writer(
         &self,
         reservation: &mut Reservation,
@@ -160,7 +161,7 @@ impl Reserved {
         for hash in reservation.keys.drain(..) {
             holders.keys.remove(&hash);
         }
-        // Another transaction may have taken it when its time was over.
+        // Another transaction may have taken the writer when the time of this one was over.
         if std::mem::take(&mut reservation.holds_writer)
             && holders.writer.take_if(|hold| hold.holder == reservation.holder).is_some()
         {
@@ -170,7 +171,8 @@ impl Reserved {
         self.freed.notify_all();
     }
 
-    /// Waits while another transaction than that of `own` holds the writer, or has reserved keys that `ops` write.
+    /// Waits while another transaction holds the writer, or has reserved keys that `ops` write. The reservation
+    /// `own` does not count.
     #[inline]
     pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
         if self.count.load(Ordering::Relaxed) > 0 {
@@ -202,8 +204,8 @@ impl Reserved {
         }
     }
 
-    /// Whether another transaction than that of `own` has reserved one of the keys, or holds the writer at the time
-    /// `now`. It waits for nothing.
+    /// Whether another transaction has reserved one of the keys, or holds the writer at the time `now`. The
+    /// reservation `own` does not count. The call does not wait.
     pub fn is_reserved(&self, hashes: &[u64], own: &Reservation, now: Duration) -> bool {
         let is_of_other = |holder: &u64| *holder != own.holder;
         self.count() > 0 && {
@@ -219,7 +221,8 @@ impl Reserved {
         self.is_reserved(&self.hashes(keys), &Reservation::default(), now)
     }
 
-    /// Whether a transaction holds the writer, or its time is over and nobody has taken it.
+    /// Whether a transaction holds the writer. A holder whose time is over counts until another transaction takes
+    /// the writer.
     #[cfg(test)]
     pub fn is_held(&self) -> bool {
         self.holders.lock().writer.is_some()
@@ -253,7 +256,8 @@ impl<'c> Patience<'c> {
         Self { clock, end: None }
     }
 
-    /// Waits until a key is freed. The second value is false if the time is up, and nothing was waited for.
+    /// Waits until a key is freed. The second value is false if the time was up already, so that the call did not
+    /// wait.
     fn wait<'g, T>(&mut self, freed: &Condvar, guard: MutexGuard<'g, T>) -> (MutexGuard<'g, T>, bool) {
         let Some(clock) = self.clock else { return (guard, false) };
         let now = clock.now();

@@ -1,8 +1,8 @@
-//! Sets of keys in 64 bits, and those of the latest commits. It does not know what a transaction is.
+//! Sets of keys in 64 bits, and the sets that the latest commits wrote. It does not know what a transaction is.
 //!
-//! A transaction is compared with the commits that came since it was compared last, under the lock of the writer. Some
-//! of them may not be in memory yet, and to wait for them under the lock would make commits wait for each other. Mostly
-//! the signatures say already that such a commit wrote nothing that the transaction depends on.
+//! Under the lock of the writer, a transaction is compared with the commits that came since the last comparison.
+//! Some of these commits may not be in memory yet. Waiting for them under the lock would make commits wait for each
+//! other. But mostly the signatures already prove that such a commit wrote nothing that the transaction depends on.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::table::TableId;
@@ -56,7 +56,8 @@ const COMMITS: usize = 64;
 /// What the latest commits wrote.
 #[derive(Debug)]
 pub struct LatestKeys {
-    /// In the place of its number: a version and what it wrote.
+    /// The place of a commit follows from its version. It holds the version and the signature of the keys that the
+    /// commit wrote.
     commits: [(Version, Signature); COMMITS],
 }
 
@@ -72,7 +73,7 @@ impl LatestKeys {
         self.commits[version.0 as usize % COMMITS] = (version, keys);
     }
 
-    /// Whether a commit after `after`, up to `to`, may have written one of `keys`. It may, if it is not known.
+    /// Whether a commit after `after`, up to `to`, may have written one of `keys`. True if this is not known.
     pub fn may_have(&self, keys: Signature, after: Version, to: Version) -> bool {
         if to.0.saturating_sub(after.0) > COMMITS as u64 {
             return true;

@@ -31,7 +31,7 @@ pub struct BackupReport {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// How many of the files no earlier backup has.
+    /// How many of these files are in no earlier backup.
     pub new_files: u64,
     /// The bytes in these.
     pub new_bytes: u64,
@@ -54,7 +54,8 @@ pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<B
         attempts += 1;
         let mut moment = Moment::now(core)?;
         match new.make(core, &mut moment, watch) {
-            // In a directory of its own, because names in this one were given. What was copied stays where it is.
+            // The next try uses another directory, because some names in this one are taken. What was copied stays
+            // where it is.
             Err(error) if moment.is_outdated(&error) => new.number += 1,
             outcome => break outcome,
         }
@@ -73,16 +74,16 @@ struct NewBackup<'s> {
     number: u64,
     /// The database of which the earlier backups are, if any exist.
     database: Option<u64>,
-    /// The files that earlier backups have, by what they are known by, and those that were copied since: where they
-    /// lie.
+    /// The files of earlier backups, and the files that were copied since: for each identity, where the file lies
+    /// and what it holds.
     known: BTreeMap<(String, u64), (Lies, Content)>,
 }
 
 impl<'s> NewBackup<'s> {
     /// The backup after those in `store`.
     fn after(store: &'s Store, lock: &'s dyn Lock) -> Result<Self> {
-        // Where a holder of the lock has a number, a file may be removed by a request that is still on its way, so no
-        // directory gets a name for the second time.
+        // If a holder of the lock has a number, a late request may still remove a file. So no directory gets a name
+        // a second time.
         let mut new = Self { store, lock, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
         let mut listed = BTreeMap::new();
         for (number, found) in store.find()? {
@@ -95,7 +96,7 @@ impl<'s> NewBackup<'s> {
                 let there = match listed.entry(directory) {
                     Entry::Occupied(there) => there.into_mut(),
                     Entry::Vacant(new) => {
-                        // One that was lost has no files.
+                        // A directory that was lost has no files.
                         let there = store.names_if_there(new.key())?;
                         new.insert(there)
                     }
@@ -143,8 +144,8 @@ impl<'s> NewBackup<'s> {
         moment.make_durable(version)?;
         let time = Duration::from_secs(core.env.machine.clock.wall().as_secs());
         let list = BackupList { database: moment.database(), number: self.number, version, time, files: stored };
-        // If the last step fails and cannot be taken back, the backup is whole and needs them. Otherwise the store
-        // removes them.
+        // If the last step fails and cannot be taken back, the backup is whole and needs the new files. Otherwise
+        // the store removes them.
         fresh.take_paths();
         store.write_list(&list)?;
         Ok(BackupReport { files: list.files.len() as u64, bytes: list.bytes(), ..report })

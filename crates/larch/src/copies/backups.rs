@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Backups of one database in a directory, which [`Database::backup`](crate::Database::backup) makes. They share files:
-/// each SST is there once, whatever the number of backups that have it. They may lie in a store, on a [`Machine`] whose
-/// disk is one.
+/// Backups of one database in a directory, which [`Database::backup`](crate::Database::backup) makes. They share
+/// files: each SST is there once, whatever the number of backups that have it. They may lie in a store. Then the
+/// disk of the [`Machine`] is that store.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,12 +52,12 @@ pub struct BackupInfo {
     pub version: Version,
     /// When it was made, since the Unix epoch.
     pub time: Duration,
-    /// Its files, with those that other backups have, too.
+    /// The number of its files. Files that it shares with other backups count, too.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// Why its list cannot be read; the other fields but the number say nothing then. Whether its files are sound is
-    /// not looked at here: [`Backups::verify`] does that.
+    /// Why its list cannot be read. Then only the number is valid among the other fields. This does not say whether
+    /// the files are sound: [`Backups::verify`] checks that.
     pub damage: Option<String>,
 }
 
@@ -141,8 +141,9 @@ impl Backups {
     }
 
     /// Removes all backups that are older than the newest `count` whole ones, and the files that only they have.
-    /// Returns the numbers of those that it removed. While whole backups are fewer than `count`, nothing is removed. A
-    /// backup that a newer release has made stays. A crash meanwhile leaves each backup whole or removes it.
+    /// Returns the numbers of those that it removed. While whole backups are fewer than `count`, nothing is removed.
+    /// A backup that a newer release has made stays. If the process crashes meanwhile, each backup is either whole
+    /// or removed.
     ///
     /// # Errors
     ///
@@ -169,13 +170,13 @@ impl Backups {
         Ok(removed)
     }
 
-    /// Makes `directory`, which does not exist yet or is empty, the database as it was when backup `number` was made;
-    /// `None` is the newest one. Each file is compared with its checksum. `watch` sees how many bytes are in place,
-    /// and says whether to go on.
+    /// Restores the database as it was when backup `number` was made into `directory`, which does not exist yet or
+    /// is empty. `None` stands for the newest backup. Each file is compared with its checksum. `watch` sees how many
+    /// bytes are in place, and says whether to go on.
     ///
     /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no
-    /// database, and another call with the same directory first removes what is there. In a store it refuses that: drop
-    /// it first.
+    /// database. Another call with the same directory first removes what is there. In a store, that call refuses the
+    /// directory instead: drop the database there first.
     ///
     /// # Errors
     ///
@@ -258,7 +259,7 @@ impl Backups {
         let mut goes_on = |progress| watch(progress).goes_on();
         let watch = Watch::new("the verification", &mut goes_on);
         let (store, mut report) = (self.store()?, VerifyReport::default());
-        // What each file holds, as the lists say, and the backups that have it.
+        // For each file: what it holds according to the lists, and which backups have it.
         let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();
         let (mut unfinished, mut holders) = (Vec::new(), BTreeSet::new());
         for (number, found) in store.find()? {
@@ -279,8 +280,8 @@ impl Backups {
                 }
             }
         }
-        // A directory of a backup that was removed may have files of others, or, in a store, be there for a while
-        // without any.
+        // The directory of a removed backup may have files of other backups. In a store it may also stay for a while
+        // without files.
         unfinished.retain(|number| !holders.contains(number));
         for number in unfinished {
             if !store.names_if_there(&store.directory_of(number))?.is_empty() {

@@ -2,8 +2,9 @@
 //! of one moment. It does not know what is done with them.
 //!
 //! The writer takes no notice of readers. It appends to logs, begins new ones, and removes those whose rows are in
-//! files. So the logs are opened between two looks at the manifest, and if it has changed meanwhile, all begins again.
-//! As long as it has not, the commits in the logs come after those in its files, and are on its tables.
+//! files. So the logs are opened between two looks at the manifest. If the manifest has changed meanwhile, all
+//! begins again. If it has not changed, the commits in the logs come after the commits in its files, and write to
+//! its tables.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;
@@ -15,7 +16,7 @@ use os::sync::Arc;
 use os::{Access, File};
 use std::path::PathBuf;
 
-/// A log as long as it was at that moment. The writer may append to it and remove it.
+/// A log, with the length that it had at that moment. The writer may append to the log and remove it.
 pub struct OpenLog {
     pub number: u64,
     pub path: PathBuf,
@@ -32,7 +33,7 @@ pub fn look(core: &Core) -> Result<(Arc<Core>, Vec<OpenLog>)> {
     loop {
         let before = state_of_manifest(core)?;
         let seen = open_beside(core).and_then(|seen| Ok((open_logs(&seen)?, seen)));
-        // What failed while the writer went on has failed because of it.
+        // If something failed and the writer changed the manifest meanwhile, the writer was the cause.
         if state_of_manifest(core)? == before {
             return seen.map(|(logs, core)| (core, logs));
         }
@@ -58,8 +59,8 @@ fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
 
 /// Opens the logs with commits that are not in files of `core`.
 ///
-/// The newest is opened first. If it says where the one before it has ended, that one gets no more commits, so it is
-/// opened with all it has.
+/// The newest log is opened first. If it says where the previous log has ended, the previous log gets no more
+/// commits. So the previous log is opened with all its commits.
 fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;

@@ -70,7 +70,8 @@ fn checkpoint_of(
         watch.tell(report.bytes, total);
     }
     moment.make_durable(version)?;
-    // If the last step fails and cannot be taken back, the copy is whole and needs them. Otherwise `new` removes them.
+    // If the last step fails and cannot be taken back, the copy is whole and needs the new files. Otherwise `new`
+    // removes them.
     fresh.take_paths();
     new.finish(&manifest)?;
     Ok(report)

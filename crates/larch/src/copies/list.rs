@@ -47,14 +47,16 @@ pub struct StoredFile {
 pub enum Lies {
     /// Beside the list. No other backup has it.
     Alone,
-    /// In the directory of the backup that has copied it, which may be this one: an SST that other backups may have.
+    /// In the directory of the backup that has copied it. That may be this backup. Other backups may have this SST,
+    /// too.
     With { backup: u64, id: u64 },
-    /// In the directory `files`, where lists without the feature bit say that backups share files.
+    /// In the directory `files`. In lists without the feature bit, backups share the files of this directory.
     InFiles { id: u64 },
 }
 
 impl Lies {
-    /// The number of the backup in whose directory it lies for all, if it lies in one.
+    /// The number of the backup in whose directory the file lies, if it lies in the directory of a backup that
+    /// shares it.
     pub fn with(self) -> Option<u64> {
         match self {
             Self::With { backup, .. } => Some(backup),
@@ -72,8 +74,8 @@ impl StoredFile {
         }
     }
 
-    /// What identifies an SST that other backups may have: its name in the database and its id, because copies of one
-    /// database that go on apart make files of the same name.
+    /// What identifies an SST that other backups may have: its name in the database and its id. The name alone is
+    /// not enough: two copies of one database that are written apart make files of the same name.
     pub fn identity(&self) -> Option<(String, u64)> {
         match self.lies {
             Lies::Alone => None,
@@ -157,7 +159,7 @@ impl BackupList {
     }
 }
 
-/// Takes what comes before the fields of later releases off the front of `left`.
+/// Reads the known fields, and takes them off the front of `left`. The fields of later releases stay.
 fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let [number, version, seconds, count] = [(); 4].map(|()| varint::take(left));
     let mut files = Vec::new();
@@ -195,8 +197,8 @@ fn take_u64(left: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// Whether a database gives this name to an SST or to a manifest, and can give greater numbers to files after it. Such
-/// a name leads to a file in one directory, whatever a damaged list says.
+/// Whether a database gives this name to an SST or to a manifest, and can still give greater numbers to later files.
+/// Such a name never leads out of its directory, even if a damaged list contains it.
 fn is_name(name: &str) -> bool {
     let is_written = |number: u64, written: String| number < u64::MAX && written == name;
     if let Some(number) = name.strip_prefix("MANIFEST-") {

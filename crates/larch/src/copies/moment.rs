@@ -1,5 +1,5 @@
-//! One moment of a database, the view and the version that a copy shows: files, which stay until the copy is done, and
-//! rows that are not in files yet. It does not know where the copy goes.
+//! One moment of a database, which a copy shows: a view and a version. It consists of files, which stay until the
+//! copy is done, and of rows that are not in files yet. It does not know where the copy goes.
 //!
 //! A database that is open for writing keeps the files of a view while anything refers to the view. If it is open
 //! read-only, the writer in another process may remove a file at any time. Then the copy begins again with the newest
@@ -43,7 +43,7 @@ enum Rest {
     Logs(Vec<OpenLog>),
 }
 
-/// What was written of a moment, beside its files.
+/// What was written for a moment in addition to its files.
 pub struct Written {
     /// Everything up to this version is in the copy, and nothing after it.
     pub version: Version,
@@ -51,7 +51,7 @@ pub struct Written {
     pub manifest: String,
     /// The names of files with the rows that were in no file.
     pub names: Vec<String>,
-    /// All these files. They are removed unless they are taken.
+    /// All written files. They are removed unless the caller takes them.
     pub fresh: FreshFiles,
 }
 
@@ -71,9 +71,9 @@ impl Moment {
         loop {
             let view = core.views.newest();
             let visible = core.views.visible();
-            // If the view is still the newest, it has all commits up to this version, and its files have none after it.
-            // The exception is an import or a large batch: it shows its files first, and then its version, which comes
-            // next.
+            // If the view is still the newest, it has all commits up to this version, and its files have none after
+            // it. The exception is an import or a large batch: it first shows its files, and then its version, which
+            // is the next one.
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);
@@ -111,8 +111,8 @@ impl Moment {
                 version
             }
             Rest::Logs(logs) => {
-                // The writer gives the next numbers to files of its own. If the copy replaces the database in a store,
-                // no name there stands for other bytes than before.
+                // The writer gives the next numbers to its own files, so the copy takes numbers far from them. Even
+                // if the copy replaces the database in a store, no name there gets new content.
                 core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
                 let (rows, newest) = rows_of_logs(core, &logs, place, watch)?;
                 all.append(rows);
@@ -134,8 +134,8 @@ impl Moment {
         Ok(Written { version, manifest, names, fresh: all.fresh })
     }
 
-    /// Makes everything durable in the database itself that is in the copy at `version`, so that a crash does not leave
-    /// a copy that is newer than the database.
+    /// Makes all commits up to `version`, which the copy has, durable in the database itself. So a crash cannot
+    /// leave a copy that is newer than the database.
     ///
     /// # Errors
     ///
@@ -146,12 +146,12 @@ impl Moment {
             let sync = |log: &OpenLog| log.file.sync().map_err(|error| Error::io("sync", &log.path, error));
             logs.iter().try_for_each(sync)?;
         }
-        // A version that reads do not see yet is that of an import, which was durable first.
+        // A version that reads do not see yet belongs to an import, which is durable before it is visible.
         core.make_durable(version.min(core.views.visible()))
     }
 
-    /// Whether a copy of it that ended with `error` is to begin again: a writer in another process has removed a file
-    /// of it, which the newest manifest does not name any more.
+    /// Whether a copy of this moment that ended with `error` has to begin again: a writer in another process has
+    /// removed one of its files, and the newest manifest does not name the file any more.
     pub fn is_outdated(&self, error: &Error) -> bool {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
@@ -162,8 +162,8 @@ impl Moment {
     }
 }
 
-/// Reads `logs` from copies in `place`, where recovery may cut them off, and writes their rows to files there. Returns
-/// these and the newest version in them.
+/// Copies `logs` to `place`, where recovery may shorten them, reads the copies and writes their rows to files there.
+/// Returns these files and the newest version in them.
 fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, watch: &Watch<'_>) -> Result<(NewFiles, Version)> {
     let disk = &place.disk;
     let mut copies = FreshFiles::new(&place.leftovers);

@@ -9,8 +9,8 @@
 //! files/00000024-9-<id>.sst          SSTs of lists without the feature bit
 //! ```
 //!
-//! Invariant: a file that a list names is there and does not change until no list names it. A backup without a list is
-//! none; its directory stays as long as other backups have files in it.
+//! Invariant: a file that a list names is there and does not change until no list names it. A directory without a
+//! list is no backup; it stays as long as other backups have files in it.
 
 use super::list::{BackupList, Lies};
 use crate::base::error::{Error, Result};
@@ -32,7 +32,7 @@ const LIST_NEW: &str = "LIST.new";
 const BACKUP: &str = "backup-";
 const SST: &str = ".sst";
 
-/// What a process has asked of a store before it died is done within this time, or never.
+/// A request that a process sent to a store before it died is done within this time, or never.
 const LATEST_REQUEST: Duration = Duration::from_secs(3600);
 
 /// A directory of backups.
@@ -50,7 +50,7 @@ pub enum Found {
     Damaged(Error),
     /// A backup whose list a newer release has written.
     Newer(Error),
-    /// What was left of one that was not finished, or that was being removed.
+    /// The remains of a backup that was not finished, or that was being removed.
     Unfinished,
 }
 
@@ -68,7 +68,8 @@ impl Found {
 pub type AllFound = BTreeMap<u64, Found>;
 
 impl Store {
-    /// The directory, which need not be there. If it is, it stays this one, whatever gets its name.
+    /// The directory, which need not exist. If it exists, this value refers to the same directory even after another
+    /// one gets its name.
     ///
     /// # Errors
     ///
@@ -166,8 +167,8 @@ impl Store {
         })
     }
 
-    /// Removes what belongs to no backup: what is in the directories of backups without a list, and in `files`, but for
-    /// what other lists name. While a list cannot be read, all SSTs stay, because it may name them.
+    /// Removes the files that belong to no backup: files in `files` and in directories without a list, except files
+    /// that other lists name. While any list cannot be read, all SSTs stay, because this list may name them.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl Store {
         };
         for (number, _) in found.iter().filter(|(_, found)| matches!(found, Found::Unfinished)) {
             let directory = self.directory_of(*number);
-            // A crash must not bring back a list that was taken back or removed, beside files that are removed now.
+            // The files are removed now. So a crash must not bring back a list that was taken back or removed.
             self.sync_dir(&directory)?;
             let named = named.get(&directory);
             self.remove_of(&directory, &|name| is_useless(named, name))?;
@@ -205,7 +206,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the list of a backup away. From then on it is none, and [`Store::clean`] removes the rest.
+    /// Removes the list of a backup. From then on the backup does not exist any more, and [`Store::clean`] removes
+    /// its files.
     ///
     /// # Errors
     ///
@@ -225,15 +227,15 @@ impl Store {
         useless.try_for_each(|name| self.remove(&directory.join(name)))
     }
 
-    /// Whether nothing can appear any more in the directory of a backup that was not finished, on a store: a later
-    /// backup is older than any request.
+    /// In a store: whether no more files can appear in the directory of a backup that was not finished. This is so
+    /// if a later backup is older than any request that is still under way.
     fn is_settled(&self, number: u64, found: &AllFound) -> bool {
         let later = found.range(number + 1..).filter_map(|(_, found)| found.list());
         later.map(|list| list.time.saturating_add(LATEST_REQUEST)).any(|until| until < self.clock.wall())
     }
 
-    /// Removes a directory, unless something is in it: files that others have, or, in a store, files that are removed a
-    /// while after they were asked to be.
+    /// Removes a directory if it is empty. It may have files of other backups. In a store it may also have files
+    /// whose removal was requested and is not done yet.
     ///
     /// # Errors
     ///
@@ -246,11 +248,11 @@ impl Store {
         }
     }
 
-    /// Writes the list of a backup, which is one from then on. All its files are durable.
+    /// Writes the list of a backup. From then on the backup exists. All its files are durable already.
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Then it is no backup.
+    /// What the disk refuses. Then the backup does not exist.
     pub fn write_list(&self, list: &BackupList) -> Result<()> {
         let directory = self.directory_of(list.number);
         let (new, path) = (directory.join(LIST_NEW), directory.join(LIST));
@@ -260,8 +262,8 @@ impl Store {
         self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         let synced = self.sync_dir(&directory);
         if synced.is_err() {
-            // The file gets its old name back, so that the error is the truth. If that fails, too, the next backup
-            // finds out which name it has.
+            // The file gets its old name back, so that the error is true: there is no backup. If this rename fails,
+            // too, the next backup finds out which name the file has.
             self.disk.rename(&path, &new).ok();
         }
         synced
