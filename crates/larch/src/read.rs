@@ -1,5 +1,5 @@
-//! Reads of a database: a get, a range, a cursor, which take the newest view and begin again when it is replaced. It
-//! knows nothing of writing and compaction.
+//! Reads of a database: a get, a range, a cursor. They take the newest view, and begin again when this view is
+//! replaced. This module knows nothing of writing and compaction.
 
 pub mod again;
 mod content;

@@ -1,9 +1,10 @@
-//! Repeats reads of a database opened read-only when a writer in another process has replaced and removed their files.
+//! Repeats reads of a database that is opened read-only, when a writer in another process has replaced and removed
+//! files.
 //!
 //! Such a database has no lock, so no writer knows which versions its reads use. A read that misses a file takes the
-//! newest manifest, which becomes the view of the database. A read that began with this call starts again and sees the
-//! new view. A read at a version that was chosen before, by a snapshot or a range, goes on in the new files only if
-//! they show the same version: older versions may be missing from them.
+//! newest manifest, which becomes the view of the database. If the read began with this call, it starts again and
+//! sees the new view. If its version was chosen earlier, by a snapshot or a range, it goes on in the new files only
+//! if they show the same version: older versions may be missing from them.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;
@@ -14,15 +15,15 @@ use crate::view::View;
 use os::sync::Arc;
 use sst::Version;
 
-/// How often one read is tried. An attempt fails only if a writer has replaced files since it began.
+/// How often one read is tried. An attempt fails only if a writer has replaced files since the attempt began.
 const ATTEMPTS: u32 = 100;
 
 /// Which view a read uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// The newest view when the read began.
+    /// The view that was the newest when the read began.
     Newest,
-    /// The view of a version that was chosen before.
+    /// The view of a version that was chosen earlier.
     Pinned,
 }
 
@@ -47,12 +48,12 @@ impl<'r> Again<'r> {
         }
     }
 
-    /// Is called after an attempt at version `at` that ended with `error`. `Ok` if the read must be tried again.
+    /// Called after an attempt at version `at` that ended with `error`. `Ok` if the read must be tried again.
     ///
     /// # Errors
     ///
-    /// [`Error::Outdated`] if the newest files do not show the version, `error` itself if it has another cause, and the
-    /// error of reading the newest manifest.
+    /// [`Error::Outdated`] if the newest files do not show the version; `error` itself if it has another cause; and
+    /// the error that comes from reading the newest manifest.
     #[cold]
     pub fn after(&mut self, error: Error, at: Version) -> Result<()> {
         let whose = if self.pin.is_some() { Whose::Pinned } else { Whose::Newest };
@@ -67,18 +68,18 @@ impl<'r> Again<'r> {
 }
 
 impl Core {
-    /// Takes the newest manifest if `error` says that a file is missing, and this manifest does not name the file any
-    /// more. False if the error has another cause.
+    /// Takes the newest manifest if `error` says that a file is missing and this manifest does not name the file any
+    /// more. Returns false if the error has another cause.
     fn renew_after(&self, error: &Error, whose: Whose) -> Result<bool> {
         let Some(missing) = error.missing_file().filter(|_| self.env.options.read_only) else { return Ok(false) };
         if let Some(following) = self.following.get() {
-            // Its lease is gone, or the writer is of a release that knows none.
+            // The reader's lease is gone, or the writer's release does not know leases.
             following.state.lock().is_broken = true;
             self.catch_up()?;
             return Ok(!self.views.newest().files.has_file_at(missing));
         }
-        // One reader reads the manifest. Readers that wait for the lock find its view, which is enough for them unless
-        // they have to know the newest version.
+        // One reader reads the manifest. Readers that wait for the lock find its view. This view is enough for them,
+        // unless they have to know the newest version.
         let _turn = self.writes.manifest.lock();
         let view = self.views.newest();
         if whose == Whose::Pinned || view.files.has_file_at(missing) {
@@ -103,7 +104,7 @@ impl Core {
         }
     }
 
-    /// The error about a database that does not have what it had before.
+    /// The error for a database that does not have what it had earlier.
     pub fn fell_behind(&self, behind: Behind) -> Error {
         Error::FellBehind { directory: self.env.directory.clone(), seen: behind.seen, newest: behind.filled }
     }

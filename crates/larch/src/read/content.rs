@@ -29,10 +29,10 @@ pub trait GivesRows: Sized + Send + 'static {
     /// [`Error::Grouped`](crate::Error::Grouped) for whole values of a table with several column groups.
     fn check(table: &TableHandle) -> Result<()>;
 
-    /// The column groups that it is made of, where `wanted` is read.
+    /// The column groups that this form needs if `wanted` is read.
     fn groups(table: &TableHandle, wanted: &PartList) -> Groups;
 
-    /// What `read` finds for its key. A step.
+    /// Returns what `read` finds for its key. A step.
     fn get<S: PageSource + ?Sized>(
         read: &mut PointRead<'_, '_>,
         source: &S,
@@ -40,22 +40,22 @@ pub trait GivesRows: Sized + Send + 'static {
         wanted: &PartList,
     ) -> Result<Option<Self>, Stop>;
 
-    /// What was asked for of a row that was found, if no other page has a part of it.
+    /// The wanted content of a row that was found, if no other page has a part of the content.
     fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self>;
 
-    /// What was asked for of a row if all of it lies in its value, which is at `place` of `page`.
+    /// The wanted content of a row if all of it lies in the row's value, which is at `place` of `page`.
     fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self;
 
-    /// The parts of a row that were asked for.
+    /// The content of a row, made of the wanted parts.
     fn of_parts(parts: Parts) -> Self;
 
-    /// Loads what was asked for of a row. A step.
+    /// Loads the wanted content of a row. A step.
     fn load(row: &RowRef<'_>) -> Result<Self, Stop>;
 
-    /// Part `i`; a whole value is its only part.
+    /// Part `i`. A whole value has only one part, which is the value itself.
     fn part(&self, i: usize) -> &[u8];
 
-    /// The bytes of all parts.
+    /// The number of bytes of all parts.
     fn bytes(&self) -> u64;
 }
 
@@ -137,7 +137,7 @@ impl GivesRows for Parts {
     }
 
     fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self {
-        // The only part that was asked for, or none.
+        // Only one part was asked for, or none.
         Self::of((0..wanted.len()).map(|_| Value::from_page(cache, &page, place.clone())))
     }
 
@@ -158,7 +158,7 @@ impl GivesRows for Parts {
     }
 }
 
-/// The key of `row`, owned, and what was asked for of the row. A step.
+/// The key of `row`, owned, and the wanted content of the row. A step.
 #[inline]
 pub(crate) fn owned<V: Content>(row: RowRef<'_>) -> Result<(Key, V), Stop> {
     let content = V::load(&row)?;

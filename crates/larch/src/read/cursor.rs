@@ -1,18 +1,19 @@
-//! A cursor over the rows of a table: it seeks, moves both ways and lends the row at which it stands. The way from one
-//! row to the next is that of a range (`range/rows.rs`); a seek or a turn sends the range to other bounds. It does not
-//! know how rows are found.
+//! A cursor over the rows of a table: it seeks, moves both ways and lends the row at which it stands. A cursor goes
+//! from one row to the next as a range does (`range/rows.rs`). A seek or a turn sets new bounds for the range. This
+//! module does not know how rows are found.
 //!
 //! ```text
 //!     the start    a    b    c    d    the end        seek("bb") goes to c, seek_back("bb") to b
 //!         |        |    |    |    |       |           next at d goes to the end, prev there to d
 //! ```
 //!
-//! * The cursor is at the start, at a row, or at the end. A move that finds no row goes to the start or the end, where
-//!   it ran out of rows.
-//! * The place changes when a move is done, not before: a try that would fault, or a future that is dropped, leaves it
-//!   as it was. Only the row is no longer lent, because its pages are released before others are awaited.
-//! * Between two moves it keeps what a range keeps, and the bytes of the row at which it stands as a [`Value`] keeps
-//!   them.
+//! * The cursor is at the start, at a row, or at the end. A move forward that finds no row goes to the end. A move
+//!   backward that finds no row goes to the start.
+//! * The place changes when a move is done, not before: after a try that would fault, or a dropped future, the place
+//!   is the same. But the cursor no longer lends the row, because its pages are released before other pages are
+//!   awaited.
+//! * Between two moves the cursor keeps what a range keeps. It also keeps the bytes of the row at which it stands,
+//!   in the way in which a [`Value`] keeps its bytes.
 
 use super::Tried;
 use super::content::Content;
@@ -29,24 +30,25 @@ use sst::Direction;
 use std::fmt;
 use std::ops::Bound;
 
-/// A place among the rows of a table, as of one version, that can be moved: to a key, to the next and to the previous
-/// row. The row at which it stands is lent, not copied.
+/// A movable place among the rows of a table, as of one version. It moves to a key, to the next row and to the
+/// previous row. The row at which it stands is lent, not copied.
 ///
-/// `V` is [`Value`] in a cursor over a [`Table`](crate::Table), and [`Parts`] in one over a
-/// [`Selection`](crate::Selection), which is called [`PartCursor`](crate::rows::PartCursor).
+/// `V` is [`Value`] in a cursor over a [`Table`](crate::Table). In a cursor over a [`Selection`](crate::Selection)
+/// it is [`Parts`], and the cursor is called [`PartCursor`](crate::rows::PartCursor).
 ///
-/// A cursor is at the start, at a row, or at the end, and begins at the start. Each move says whether it came to a row.
-/// If not, the cursor is at the end after a move forward, and at the start after a move backward. From the end,
-/// [`Cursor::prev`] goes to the last row, and [`Cursor::next`] stays there; from the start it is the other way round.
-/// In an empty table every move stays at one of the two.
+/// A cursor is at the start, at a row, or at the end, and begins at the start. Each move says whether it came to a
+/// row. If not, the cursor is at the end after a move forward, and at the start after a move backward. From the end,
+/// [`Cursor::prev`] goes to the last row, and [`Cursor::next`] stays there. From the start, [`Cursor::next`] goes to
+/// the first row, and [`Cursor::prev`] stays there. In an empty table every move ends at the start or at the end.
 ///
-/// The cursor shows the rows of the moment at which it was made, or of its snapshot, whatever is written while it
-/// lives. What it keeps is described at [`Table::range`](crate::Reader::range), of which a cursor is another form. A
-/// move in the same direction as the one before costs what a range takes for a row. A seek and a change of direction
-/// cost what a new range takes for its first row, and allocate less.
+/// The cursor shows the rows of the moment at which it was made, or the rows of its snapshot, whatever is written
+/// while it lives. A cursor is another form of a range, and [`Table::range`](crate::Reader::range) describes what it
+/// keeps. A move in the same direction as the last move costs as much as one row of a range. A seek or a change of
+/// direction costs as much as the first row of a new range, but allocates less.
 ///
 /// The key and the value are lent until the cursor moves. A move also loads the values, or parts, that lie outside
-/// their pages, so looking at them never waits. To see keys only, use a selection of no group: then no value is loaded.
+/// their pages. So looking at them never waits. To see keys only, use a selection of no group: then no value is
+/// loaded.
 ///
 /// Each move has three forms, as other reads have:
 ///
@@ -54,12 +56,12 @@ use std::ops::Bound;
 /// * [`Cursor::try_next`] reads nothing from disk. If a page is missing, the cursor stays where it was.
 /// * [`Cursor::next_async`] is a future. If it is dropped before it is done, the cursor stays where it was.
 ///
-/// A cursor that stays where it was in this way lends no row until it is moved. The next move starts from the row at
-/// which it stood, or seeks as it always does.
+/// If a try misses a page or a future is dropped, the cursor lends no row until the next move. The next move starts
+/// from the row at which the cursor stood, or seeks as always.
 ///
-/// In a [`Transaction`](crate::Transaction) a cursor also sees the writes that came before it was made. The transaction
-/// depends on the keys between which the cursor has moved. While the cursor lives, it also counts where it could go on:
-/// drop it before the commit.
+/// In a [`Transaction`](crate::Transaction) a cursor also sees the transaction's writes from before the cursor was
+/// made. The transaction depends on the keys between which the cursor has moved. While the cursor lives, the keys to
+/// which it could still go count as well: drop it before the commit.
 ///
 /// After an error the cursor has failed: it answers every move with this error.
 ///
@@ -91,14 +93,14 @@ use std::ops::Bound;
 #[must_use = "a cursor reads nothing until it is moved"]
 pub struct Cursor<V = Value> {
     rows: RangeRows,
-    /// The keys among which it moves.
+    /// The keys among which the cursor moves.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     place: Place,
-    /// The key of the place, if it is [`Place::Key`].
+    /// The key of the place, if the place is [`Place::Key`].
     key: Vec<u8>,
-    /// The direction in which the rows go on from the place; `None` if they were sent elsewhere and have not come
-    /// there.
+    /// The direction in which the rows go on from the place. `None` if the rows have new bounds and have not come to
+    /// their first row.
     course: Option<Direction>,
     row: Standing<V>,
 }
@@ -120,11 +122,11 @@ enum Place {
 enum Standing<V> {
     /// No place is known, or it is not kept.
     Nowhere,
-    /// It lies where the rows that are followed lie.
+    /// The row lies where the rows that are followed lie.
     Followed,
-    /// It is this row in memory.
+    /// The row is this row in memory.
     Memory(MemRow),
-    /// What was asked for of it. Its key is that of the row given last.
+    /// The wanted content of the row. The key of the row is the key of the row given last.
     Loaded(V),
 }
 
@@ -133,9 +135,9 @@ enum Standing<V> {
 enum To<'k> {
     /// To the next row from the place.
     Step,
-    /// To the first row that a walk from this key meets.
+    /// To the first row at or after this key, in the direction of the move.
     Key(&'k [u8]),
-    /// To the first row that a walk meets.
+    /// To the first row in the direction of the move.
     Edge,
 }
 
@@ -173,7 +175,7 @@ impl<V: Content> Cursor<V> {
         }
     }
 
-    /// Part `i` of the row that is followed, whose part in the main group lies at `spot`.
+    /// Part `i` of the followed row. The row's part in the main group lies at `spot`.
     #[inline]
     fn part_of_followed<'r>(&'r self, i: usize, spot: Spot<'r>) -> &'r [u8] {
         let wanted = self.rows.wanted();
@@ -424,7 +426,7 @@ impl<V: Content> Cursor<V> {
         self.go_async(Direction::Backward, To::Step).await
     }
 
-    /// Goes to the next row in a direction, if it needs no search.
+    /// Goes to the next row in a direction, if this row needs no search.
     #[inline]
     fn follow(&mut self, direction: Direction) -> bool {
         let is_at_row = self.rows.step_followed(direction);
@@ -444,7 +446,7 @@ impl<V: Content> Cursor<V> {
         Ok(self.arrive(direction, found.is_some()))
     }
 
-    /// Makes a move with the pages that are in memory; otherwise the place stays as it was.
+    /// Makes a move with the pages that are in memory. If a page is missing, the place stays as it was.
     fn try_go(&mut self, direction: Direction, to: To<'_>) -> Result<Tried<bool>> {
         self.note_place();
         if !self.depart(direction, to)? {
@@ -455,7 +457,7 @@ impl<V: Content> Cursor<V> {
         Ok(found.map(|found| self.arrive(direction, found.is_some())))
     }
 
-    /// Makes a move, as a future. If it is dropped, the place stays as it was.
+    /// Makes a move, as a future. If the future is dropped, the place stays as it was.
     async fn go_async(&mut self, direction: Direction, to: To<'_>) -> Result<bool> {
         self.note_place();
         if !self.depart(direction, to)? {
@@ -466,7 +468,7 @@ impl<V: Content> Cursor<V> {
         Ok(self.arrive(direction, found.is_some()))
     }
 
-    /// Notes the key of the place, so that the rows can be sent elsewhere.
+    /// Notes the key of the place, so that the rows can get new bounds.
     fn note_place(&mut self) {
         if self.place == Place::Given {
             let course = self.course.expect("a row was given on the way");
@@ -475,7 +477,8 @@ impl<V: Content> Cursor<V> {
         }
     }
 
-    /// Releases the row, and sends the rows to where the move begins. False if no row lies in this direction.
+    /// Releases the row, and gives the rows the bounds at which the move begins. False if no row lies in this
+    /// direction.
     fn depart(&mut self, direction: Direction, to: To<'_>) -> Result<bool> {
         self.row = Standing::Nowhere;
         let is_step = matches!(to, To::Step);
@@ -492,7 +495,7 @@ impl<V: Content> Cursor<V> {
         let near = match to {
             To::Step if self.place == Place::Key => Bound::Excluded(self.key.as_slice()),
             To::Step | To::Edge => edge,
-            // A key outside of the bounds stands for the bound.
+            // If the key lies outside of the bounds, the bound is used in its place.
             To::Key(key) if comes_before(key, &edge, opposite(direction)) => Bound::Included(key),
             To::Key(_) => edge,
         };
@@ -501,7 +504,7 @@ impl<V: Content> Cursor<V> {
         Ok(true)
     }
 
-    /// The move is done. Whether it came to a row.
+    /// The move is done. Returns whether the cursor came to a row.
     fn arrive(&mut self, direction: Direction, is_at_row: bool) -> bool {
         self.course = Some(direction);
         self.place = if is_at_row { Place::Given } else { edge(direction) };
@@ -545,7 +548,7 @@ impl Cursor<Parts> {
     }
 }
 
-/// Where a walk in a direction ends.
+/// The place where a walk in a direction ends.
 fn edge(direction: Direction) -> Place {
     match direction {
         Direction::Forward => Place::End,
@@ -560,7 +563,7 @@ fn opposite(direction: Direction) -> Direction {
     }
 }
 
-/// Keeps a row that was found in `standing`, with all parts that were asked for. A step.
+/// Keeps a row that was found in `standing`, with all wanted parts. A step.
 fn stand<V: Content>(standing: &mut Standing<V>, row: RowRef<'_>) -> Result<(), Stop> {
     *standing = match row.spot {
         Spot::InPage(..) | Spot::Copied(_) => Standing::Followed,

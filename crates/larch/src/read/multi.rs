@@ -1,15 +1,16 @@
-//! Looks up many keys in a view, as of a version. They are looked up together: a round fetches the missing pages of all
-//! keys in all files where they may be, so the rounds are as many as the longest way down has pages. It does not know
-//! who reads.
+//! Looks up many keys in a view, as of a version. The keys are looked up together: a round fetches the missing pages
+//! of all keys in all files where they may be. So the number of rounds is the number of pages on the longest way
+//! down. This module does not know who reads.
 //!
-//! * An answer is kept when a step is run again, and a key that a newer source has answered asks no older source.
-//! * An answer is written to its place among all answers: at once if the page of the row has all of it, otherwise when
-//!   the parts in other pages are loaded. It replaces that of an older file, which had its pages in memory first.
-//! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take
-//!   more.
-//! * A caller that gives rows on one after the other says how many bytes of answers it holds at once. The search ends
-//!   when it has as many, with the answers for the first keys: at least one, so that a row that is larger is answered,
-//!   too.
+//! * An answer is kept when a step is run again. If a newer source has answered a key, no older source is asked.
+//! * An answer is written to its place among all answers. It is written at once if the page of the row has all of
+//!   it. Otherwise it is written when the parts in other pages are loaded. It replaces the answer of an older file
+//!   which had its pages in memory first.
+//! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may
+//!   take more.
+//! * A caller that hands rows on one after the other says how many bytes of answers it holds at once. The search
+//!   ends when it has that many bytes, and gives the answers for the first keys. It gives at least one answer, so a
+//!   row that is larger than the limit is answered, too.
 
 use super::content::Content;
 use crate::base::error::Result;
@@ -25,12 +26,12 @@ use sst::{Approaches, Row, RowPlace, SoughtKey, StoredValue};
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
 
-/// How many look-ups wait for the memory together. What they ask for, the first lines of a page and a record, has to
-/// stay in the first-level cache of a processor, which has 32 KiB.
+/// How many look-ups wait for the memory together. They ask for the first lines of a page and for a record. All of
+/// this has to stay in the first-level cache of a processor, which has 32 KiB.
 const INTERLEAVED: usize = 16;
 
-/// What is `wanted` of the rows of `keys`, in the order of the keys: of all keys, or of the first ones whose answers
-/// take about `most_answers`. It waits for pages.
+/// The `wanted` contents of the rows of `keys`, in the order of the keys. If the answers of the first keys take
+/// about `most_answers`, it returns only those. It waits for pages.
 pub fn get<V: Content, S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -47,9 +48,9 @@ pub fn get<V: Content, S: PageSource + ?Sized>(
 pub struct AnswerBytes(pub u64);
 
 impl AnswerBytes {
-    /// Answers for all keys, whatever they take.
+    /// Answers for all keys, whatever memory they take.
     pub const ALL: Self = Self(u64::MAX);
-    /// What a reader holds while it passes rows on one after the other.
+    /// What a reader holds while it hands rows on one after the other.
     pub const ROUND: Self = Self(2 << 20);
 }
 
@@ -62,12 +63,12 @@ pub struct MultiRead<'v, 'k, K, V> {
     most_bytes: u64,
     /// Memory for answers.
     most_answers: AnswerBytes,
-    /// The answers for the first keys: those that are done, and those of the batch.
+    /// The answers for the first keys: the answers that are done, and the answers of the batch.
     answers: Vec<Option<V>>,
     stage: Stage<'v>,
 }
 
-/// What is being done for the first keys that are not done.
+/// What is being done for the first keys whose answers are not done.
 enum Stage<'v> {
     Begin,
     Find(KeyBatch<'v>),
@@ -86,14 +87,14 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         Self { table, keys, wanted, most_bytes, most_answers, answers, stage: Stage::Begin }
     }
 
-    /// How many bytes of answers it may still give; `None` without a bound.
+    /// How many bytes of answers the search may still give. `None` if it has no limit.
     fn answers_left(&self) -> Option<u64> {
         let AnswerBytes(most) = (self.most_answers != AnswerBytes::ALL).then_some(self.most_answers)?;
         Some(most.saturating_sub(self.answers.iter().flatten().map(V::bytes).sum()))
     }
 
-    /// What is wanted of all rows, in the order of the keys, or of the first ones if their answers take all bytes. It
-    /// keeps its results, so that it goes on where it was when it is run again after a fault.
+    /// Returns the wanted contents of all rows in key order. If the answers of the first rows use up the byte limit,
+    /// it returns only those. It keeps its results: when it is run again after a fault, it goes on where it was.
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<V>>, Stop> {
         loop {
             let left = self.answers_left();
@@ -109,7 +110,7 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     let mut answers = Answers { cache, wanted: self.wanted, all: &mut self.answers };
                     batch.find(source, self.table, self.keys, &mut answers)?;
                     let mut loads = PartLoads::new();
-                    // Faults may have changed their order.
+                    // Faults may have changed the order of the rows.
                     batch.rows.sort_unstable_by_key(|(key, _)| *key);
                     for (key, row) in batch.rows.drain(..) {
                         loads.add(key, row, self.wanted);
@@ -122,7 +123,8 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     source.release();
                     if let Stage::Load(loads) = std::mem::replace(&mut self.stage, Stage::Begin) {
                         if let Some(first) = loads.first_not_loaded(self.wanted) {
-                            // These are the last answers: the caller asks for the others when it has given these on.
+                            // These are the last answers. The caller asks for the other keys when it has handed
+                            // these answers on.
                             self.answers.truncate(first);
                             self.most_answers = AnswerBytes(0);
                         }
@@ -133,13 +135,13 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         }
     }
 
-    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here. A composite
-    /// step in a transaction that has files: these are asked here, too.
+    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here. If the
+    /// transaction has files, these are asked here, too, and then this is a composite step.
     fn begin_batch<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<KeyBatch<'v>, Stop> {
         let files = self.table.files;
         // All rows that the version shows are in the memtables already.
         let has_memory = self.table.own.is_some() || self.table.memtables().any(|memtable| !memtable.is_empty());
-        // Keys far apart share neither their data page nor the node above it.
+        // Keys that are far apart share neither their data page nor the node above this page.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
         let group_ways = self.wanted.set().beside_main().count();
         let (first, mut ways, mut is_missing) = (self.answers.len(), 0, false);
@@ -209,11 +211,11 @@ struct Answers<'a, V> {
     all: &'a mut [Option<V>],
 }
 
-/// Keys that are looked up at once: as many of the next ones as have room.
+/// The keys that are looked up at once: the next keys, as many as have room.
 struct KeyBatch<'v> {
-    /// The rows of which the page does not have all that is wanted, and the places of their keys.
+    /// The rows whose page does not have all that is wanted, and the places of their keys.
     rows: Vec<(usize, FileRow<'v>)>,
-    /// The files that may have the keys which memory does not have: key by key, and the newest file first for each key.
+    /// For each key that memory does not have: the files that may have it, newest first. They are sorted by key.
     asked: Vec<Asked<'v>>,
 }
 
@@ -221,25 +223,25 @@ struct KeyBatch<'v> {
 type FileRow<'v> = (Row, &'v DbFile);
 
 struct Asked<'v> {
-    /// Its place among all keys.
+    /// The place of the key among all keys.
     key: usize,
     file: &'v DbFile,
     said: Said,
 }
 
-/// What a file has said of a key.
+/// What a file has said about a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
-    /// It was not asked, or a page is missing.
+    /// The file was not asked, or a page is missing.
     Open,
-    /// It does not decide.
+    /// The file does not decide.
     Silent,
-    /// Its answer stands among the answers, unless that of a newer file does.
+    /// The file's answer stands among the answers, unless a newer file has put its answer there.
     Decided,
 }
 
 impl<'v> KeyBatch<'v> {
-    /// Finds the rows of the keys of the batch, and writes the answers for those that are whole in their pages. A
+    /// Finds the rows of the keys of the batch. If the page of a row has all that is wanted, it writes the answer. A
     /// composite step: it is run until it does not fault.
     fn find<S: PageSource + ?Sized, V: Content>(
         &mut self,
@@ -250,7 +252,7 @@ impl<'v> KeyBatch<'v> {
     ) -> Result<(), Stop> {
         let Self { rows, asked } = self;
         if asked.len() == 1 {
-            // No other look-up could wait beside it.
+            // No other look-up could wait at the same time.
             return ask_files(source, table, asked, None, keys, rows, answers);
         }
         let has_values = !answers.wanted.set().any_beside_main();
@@ -271,7 +273,8 @@ impl<'v> KeyBatch<'v> {
 }
 
 impl<V: Content> Answers<'_, V> {
-    /// Whether approach `i` has come to the value of the key in the newest of its `files`. Then it is the answer.
+    /// Whether approach `i` has come to the value of the key in the newest of its `files`. Then this value is the
+    /// answer.
     #[inline]
     fn take_value<'v>(
         &mut self,
@@ -332,8 +335,9 @@ fn approach<'v, 'k, S: PageSource + ?Sized>(
     approaches.run(source);
 }
 
-/// Asks all files that have not answered about a key, up to the first file that decides, or of which a page is missing
-/// and that is nearly sure to decide: pages of older files would be read for nothing. A composite step.
+/// Asks all files that have not answered about a key, newest first. It stops at the first file that decides. It also
+/// stops at a file that is nearly sure to decide but of which a page is missing: pages of older files would be read
+/// for nothing. A composite step.
 fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
@@ -368,7 +372,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             files[i].said = Said::Silent;
             continue;
         }
-        // An older file may have decided before, when a page of this one was missing.
+        // An older file may have decided earlier, when a page of this file was missing.
         if files[i..].iter().any(|older| older.said == Said::Decided) {
             rows.retain(|(of, _)| *of != place);
         }
@@ -405,7 +409,7 @@ enum PartState {
 }
 
 impl SoughtPart<'_> {
-    /// The bytes outside its page that have to be loaded.
+    /// The number of bytes of the part that lie outside its page and have to be loaded.
     fn outside_bytes(&self) -> u64 {
         match &self.state {
             PartState::Stored(stored) if stored.inline().is_none() => stored.len(),
@@ -414,19 +418,19 @@ impl SoughtPart<'_> {
     }
 }
 
-/// Loading the parts of rows of which the page of the row does not have all. The parts in groups beside the main one
-/// are found in one step. Then parts that lie outside their pages are loaded, in one step for as many as have room.
+/// Loads the parts of rows whose own page does not have all of them. The parts in groups beside the main group are
+/// found in one step. Then the parts that lie outside their pages are loaded: each step loads as many as have room.
 struct PartLoads<'v> {
-    /// The places of their answers.
+    /// The places of the answers of the rows.
     rows: Vec<usize>,
     parts: Vec<SoughtPart<'v>>,
     /// All parts are found.
     is_found: bool,
-    /// Number of parts that are to be loaded, from the first on.
+    /// The number of parts that are to be loaded, counted from the first part on.
     wanted: usize,
-    /// Number of parts that are loaded, from the first on.
+    /// The number of parts that are loaded, counted from the first part on.
     loaded: usize,
-    /// Number of parts after them that are being loaded.
+    /// The number of parts after the loaded ones that are being loaded.
     loading: usize,
 }
 
@@ -435,7 +439,7 @@ impl<'v> PartLoads<'v> {
         Self { rows: Vec::new(), parts: Vec::new(), is_found: false, wanted: 0, loaded: 0, loading: 0 }
     }
 
-    /// Adds a row, whose answer belongs at `place`.
+    /// Adds a row. Its answer belongs at `place`.
     fn add(&mut self, place: usize, (row, file): FileRow<'v>, wanted: &PartList) {
         self.rows.push(place);
         self.parts.extend((0..wanted.len()).map(|i| {
@@ -445,8 +449,9 @@ impl<'v> PartLoads<'v> {
         }));
     }
 
-    /// Loads all parts, or those that come first and have about `most_answers`: a row at least. As many are loaded at
-    /// once as take `most_bytes`. It consists of steps and is run until none faults.
+    /// Loads all parts. If they take more than about `most_answers`, it loads only the parts of the first rows: at
+    /// least one row. It loads as many parts at once as fit in `most_bytes`. It consists of steps and is run until
+    /// no step faults.
     fn run<S: PageSource + ?Sized>(
         &mut self,
         source: &S,

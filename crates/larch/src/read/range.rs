@@ -19,10 +19,10 @@ use std::ops::ControlFlow;
 
 /// Rows of a key range in order, as of one version: a double-ended iterator over `Result<(Key, V)>`.
 ///
-/// `V` is [`Value`] in a range of a [`Table`](crate::Table), and [`Parts`](crate::Parts) in one of a
-/// [`Selection`](crate::Selection), which is called [`PartRange`](crate::rows::PartRange). After an error the range has
-/// failed: it answers every call with this error. What a range keeps while it lives is described at
-/// [`Table::range`](crate::Reader::range).
+/// `V` is [`Value`] in a range of a [`Table`](crate::Table). In a range of a [`Selection`](crate::Selection) it is
+/// [`Parts`](crate::Parts), and the range is called [`PartRange`](crate::rows::PartRange). After an error the range
+/// has failed: it answers every call with this error. [`Table::range`](crate::Reader::range) describes what a range
+/// keeps while it lives.
 #[must_use = "a range reads nothing until it is iterated"]
 pub struct Range<V = Value> {
     rows: RangeRows,
@@ -43,31 +43,31 @@ impl<V: Content> Range<V> {
         self.rows
     }
 
-    /// What `take` makes of the next row. It waits for pages.
+    /// Passes the next row to `take`, and returns the result. It waits for pages.
     #[inline]
     pub(crate) fn next_with<T>(
         &mut self,
         direction: Direction,
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Option<Result<T>> {
-        // A row that is followed is made where the caller wants it: each form of a result that it went through would
-        // copy it.
+        // `take` gets a followed row right here, because each further form of the result would be a copy of it.
         match self.rows.follow(direction, &mut take) {
             Some(Ok(row)) => Some(Ok(row)),
             Some(Err(_)) | None => self.rows.wait(direction, take).transpose(),
         }
     }
 
-    /// At most `rows` of the rows, from both ends together. With a limit it is known how far the range will be read. So
-    /// as soon as the first page is missing, all missing pages are read from disk together, in one round for each level
-    /// of the index.
+    /// At most `rows` of the rows. The rows from both ends count together. A limit says how far the range will be
+    /// read. So as soon as the first page is missing, all missing pages are read from disk together, in one round
+    /// for each level of the index.
     pub fn limit(self, rows: u64) -> Self {
         Self::new(self.rows.limit(rows))
     }
 
-    /// Splits the rest of the range into at most `parts` ranges of about equal stored bytes, in order. Each row is in
-    /// one of them. They see the version that this range sees, and each can be read by a thread of its own. The result
-    /// has fewer ranges if the range has too few pages, and one if it has a limit. Only index nodes are read.
+    /// Splits the rest of the range into at most `parts` ranges of about equal stored bytes, in order. Each row is
+    /// in exactly one of these ranges. They see the version that this range sees, and each range can be read by a
+    /// thread of its own. The result has fewer ranges if the range has too few pages. It has one if the range has a
+    /// limit. Only index nodes are read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -108,7 +108,7 @@ impl<V: Content> Range<V> {
     ///
     /// # Errors
     ///
-    /// [`Error::Page`] if a page cannot be read, or if its bytes are not those that were written; otherwise as
+    /// [`Error::Page`] if a page cannot be read, or if its bytes are not the bytes that were written; otherwise as
     /// [`Table::range`](crate::Reader::range). The range has failed then.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.rows.next(Direction::Forward)
@@ -123,9 +123,10 @@ impl<V: Content> Range<V> {
         self.rows.next(Direction::Backward)
     }
 
-    /// Hands the rows from the front to `each`, borrowed, until it breaks or no row is left. This is
-    /// [`Range::next_row`] in a loop, and the fastest way to read many whole rows: the rows of a page are handed over
-    /// in a loop of their own. The row with which `each` breaks was given; the range goes on after it.
+    /// Lends the rows from the front to `each`, until `each` breaks or no row is left. It does what
+    /// [`Range::next_row`] does in a loop. It is the fastest way to read many whole rows, because the rows of a page
+    /// are handed over in an inner loop. The row with which `each` breaks counts as given: the range goes on after
+    /// it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -163,9 +164,10 @@ impl<V: Content> Range<V> {
         self.rows.for_each(Direction::Backward, each)
     }
 
-    /// The next rows from the front: those that lie together in a page, at most `most` and 1024, or one row alone;
-    /// `None` if no row is left. This is the fastest way to read one part of many rows, because a loop over the parts
-    /// of a batch only looks up where each lies. Whole rows are handed over by [`Range::for_each_row`].
+    /// The next rows from the front. They are rows that lie together in a page, at most `most` and at most 1024, or
+    /// one row alone. `None` if no row is left. This is the fastest way to read one part of many rows, because a
+    /// loop over the parts of a batch only looks up where each part lies. For whole rows, use
+    /// [`Range::for_each_row`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
-//! One table as one reader sees it: as of now, at a pinned version or in a transaction, whole values or some parts of
-//! them. Every read of rows goes through it, in the form that the caller chose: it waits for pages, it never waits, or
-//! it is a future.
+//! One table as one reader sees it: as of now, at a pinned version or in a transaction; with whole values or with
+//! some parts of them. Every read of rows goes through a reader, in the form that the caller chose: the read waits
+//! for pages, it never waits, or it is a future.
 
 use super::again::Again;
 use super::content::Content;
@@ -29,11 +29,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Reads one table: the verbs of all reads. A [`Table`](crate::Table) is read by one that sees the rows of now, and
-/// lends its verbs: `table.get(…)`. [`Reader::at`] gives one that sees what a snapshot shows,
-/// [`Readable::reader`](crate::Readable::reader) one that sees what a snapshot or a transaction shows, for as long as
-/// these are borrowed. `V` is what a read gives of a row: its [`Value`], or [`Parts`](crate::Parts) of it where column
-/// groups were [selected](crate::Table::select).
+/// Reads one table. It has the verbs of all reads. A [`Table`](crate::Table) has a reader that sees the rows of now,
+/// and lends its verbs: `table.get(…)`. [`Reader::at`] gives a reader that sees what a snapshot shows.
+/// [`Readable::reader`](crate::Readable::reader) gives a reader that sees what a snapshot or a transaction shows,
+/// and borrows it. `V` is what a read gives for each row: the row's [`Value`], or [`Parts`](crate::Parts) of it if
+/// column groups were [selected](crate::Table::select).
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -86,8 +86,8 @@ impl<T> Deref for Lent<'_, T> {
     }
 }
 
-/// Reads rows of one table later, for a read that finds their keys little by little: at the version of that read, and
-/// as the transaction that reads saw its own writes then.
+/// Reads rows of one table later, for a read that finds the keys of these rows little by little. It reads at the
+/// version of that read. If a transaction reads, it also sees the transaction's own writes as they were then.
 #[derive(Clone, Debug)]
 pub(crate) struct LaterReader {
     table: TableHandle,
@@ -99,8 +99,8 @@ pub(crate) struct LaterReader {
 }
 
 impl LaterReader {
-    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one
-    /// at least.
+    /// The wanted contents of the first rows among `keys`, in the order of the keys. It returns as many as a round
+    /// holds, and at least one.
     pub fn multi_get_some<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.note(keys);
         self.reader().multi_get_under(keys, AnswerBytes::ROUND, self.own.as_ref())
@@ -138,7 +138,7 @@ impl<V> fmt::Debug for Reader<'_, V> {
 }
 
 impl<V> Reader<'static, V> {
-    /// Reads parts of the rows of a table that it keeps, at the version that `pin` keeps, or now.
+    /// Reads parts of the rows of a table, which the reader keeps. It reads at the version that `pin` keeps, or now.
     pub(crate) fn keeping(table: TableHandle, pin: Option<Arc<PinnedVersion>>, wanted: PartList) -> Self {
         Self { table: Lent::Own(table), pin: pin.map(Lent::Own), wanted, work: None, content: PhantomData }
     }
@@ -150,7 +150,7 @@ impl<'r, V> Reader<'r, V> {
         Self { table: Lent::Of(table), pin: pin.map(Lent::Of), wanted, work: None, content: PhantomData }
     }
 
-    /// Reads in a transaction, which reads at the pinned version.
+    /// The same reader in a transaction, which reads at the pinned version.
     pub(crate) fn within(self, work: &'r Work) -> Self {
         Self { work: Some(work), ..self }
     }
@@ -160,7 +160,7 @@ impl<'r, V> Reader<'r, V> {
         &self.table
     }
 
-    /// The parts of rows that it reads.
+    /// The parts of rows that this reader reads.
     pub(crate) fn wanted(&self) -> &PartList {
         &self.wanted
     }
@@ -170,22 +170,22 @@ impl<'r, V> Reader<'r, V> {
         self.work
     }
 
-    /// What reads the whole rows of another table at the same version, and in the same transaction.
+    /// A reader of the whole rows of another table, at the same version and in the same transaction.
     pub(crate) fn of<'t>(&'t self, table: &'t TableHandle) -> Reader<'t> {
         Reader { work: self.work, ..Reader::new(table, self.pinned_at(), PartList::whole()) }
     }
 
-    /// What reads the same at the version of `pin`, if one is given, and in no transaction.
+    /// A reader of the same table in no transaction. It reads at the version of `pin`, if `pin` is given.
     pub(crate) fn seen_at<'p>(&'p self, pin: Option<&'p Arc<PinnedVersion>>) -> Reader<'p, V> {
         Reader::new(&self.table, pin, self.wanted)
     }
 
-    /// What reads the same at the version of `pin`.
+    /// The same reader at the version of `pin`.
     pub(crate) fn pinned<'p>(&'p self, pin: &'p Arc<PinnedVersion>) -> Reader<'p, V> {
         Reader { work: self.work, ..self.seen_at(Some(pin)) }
     }
 
-    /// What reads the same rows later, at the version of `pin`.
+    /// A reader that reads the same rows later, at the version of `pin`.
     pub(crate) fn later(&self, pin: &Arc<PinnedVersion>) -> LaterReader {
         LaterReader {
             table: (*self.table).clone(),
@@ -196,12 +196,12 @@ impl<'r, V> Reader<'r, V> {
         }
     }
 
-    /// The version at which it reads; `None`: the newest one.
+    /// The version at which this reader reads. `None` if it reads the newest version.
     pub(crate) fn version(&self) -> Option<Version> {
         self.pinned_at().map(|pin| pin.version())
     }
 
-    /// What keeps the version at which it reads; `None`: it reads the newest one.
+    /// Keeps the version at which this reader reads. `None` if it reads the newest version.
     pub(crate) fn pinned_at(&self) -> Option<&Arc<PinnedVersion>> {
         self.pin.as_deref()
     }
@@ -211,7 +211,7 @@ impl<'r, V> Reader<'r, V> {
         self.pinned_at().cloned().unwrap_or_else(|| self.table.pin())
     }
 
-    /// A read of `key` begins. What a transaction has written there.
+    /// A read of `key` begins. Returns the rows that a transaction has written there.
     #[inline]
     fn own_rows(&self, key: &[u8]) -> Option<OwnRows> {
         self.work.and_then(|work| work.read_key(self.table.id(), key))
@@ -283,10 +283,10 @@ impl<'r, V> Reader<'r, V> {
 impl<V: Content> Reader<'_, V> {
     /// The value of `key`, or `None` if the key has no value.
     ///
-    /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies nothing:
-    /// the [`Value`] refers to its page. Otherwise the call waits for the disk. It reads at most one page of each level
-    /// of the index and one data page in each file that may have the key, and one more page if the value is large.
-    /// Filters spare most files that do not have the key.
+    /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies
+    /// nothing: the [`Value`] refers to its page. Otherwise the call waits for the disk. In each file that may have
+    /// the key, it reads at most one page of each level of the index and one data page, and one more page if the
+    /// value is large. Filters spare most files that do not have the key.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -305,8 +305,8 @@ impl<V: Content> Reader<'_, V> {
     /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups.
     ///   Read them with [`Table::select`](crate::Table::select).
     /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
-    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or if its bytes are not those that were written.
-    ///   The error names the file. A read that does not need this page still succeeds.
+    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or if its bytes are not the bytes that were
+    ///   written. The error names the file. A read that does not need this page still succeeds.
     ///   [`Database::check`](crate::Database::check) finds all damage.
     /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated) only in a database that was
     ///   opened [read-only](crate::Builder::read_only), while a writer replaces its files. The read can be tried again.
@@ -344,9 +344,10 @@ impl<V: Content> Reader<'_, V> {
         self.try_find(key.as_ref(), |read, session| V::get(read, session, session.cache(), &self.wanted))
     }
 
-    /// As [`Reader::get`], as a future for any executor. While pages are read from disk no thread waits, so one thread
-    /// can have thousands of such reads under way. The read sees the rows of the moment at which it is first polled,
-    /// and keeps the memory and the files of that moment until it is done or dropped. It can be dropped at any time.
+    /// As [`Reader::get`], as a future for any executor. While pages are read from disk no thread waits, so one
+    /// thread can have thousands of such reads under way. The read sees the rows of the moment at which it is first
+    /// polled. It keeps the memory and the files of that moment until it is done or dropped. It can be dropped at
+    /// any time.
     ///
     /// A value that is in memory is ready at the first poll, and nothing is allocated.
     ///
@@ -408,10 +409,10 @@ impl<V: Content> Reader<'_, V> {
         self.find_async(key.as_ref(), |read, session| Ok(read.find(session)?.is_some())).await
     }
 
-    /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: the pages
-    /// that they miss are read from disk at the same time, level by level of the index, and a page that several keys
-    /// need is read once. At most 256 keys are looked up at once, and fewer if their pages would take more than a
-    /// quarter of the cache.
+    /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: the
+    /// pages that they miss are read from disk at the same time, one level of the index after the other. A page that
+    /// several keys need is read once. At most 256 keys are looked up at once, and fewer if their pages would take
+    /// more than a quarter of the cache.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -467,8 +468,9 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// A range sees the rows of the moment at which it was made. It keeps this version until it is dropped, so
     /// compactions do not remove older versions that it needs: do not keep a range open for long while much is
-    /// overwritten. Between two rows it holds neither files nor memtables that were replaced. The first row costs about
-    /// what a [`Reader::get`] costs. After that the range reads ahead, up to an eighth of the cache and 128 MiB.
+    /// overwritten. Between two rows the range holds no files or memtables that were replaced. The first row costs
+    /// about as much as a [`Reader::get`]. After that the range reads ahead, up to an eighth of the cache and at
+    /// most 128 MiB.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -495,8 +497,8 @@ impl<V: Content> Reader<'_, V> {
         self.range_within(bounds::owned(&range))
     }
 
-    /// As [`Reader::range`], for futures. The version is kept from now on; files and memory are held only while a
-    /// future waits for a row.
+    /// As [`Reader::range`], for futures. The scan keeps the version from now on. It holds files and memory only
+    /// while a future waits for a row.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -540,7 +542,7 @@ impl<V: Content> Reader<'_, V> {
         self.range(..)
     }
 
-    /// Whether no row is seen. It costs what finding the first row costs.
+    /// Whether the reader sees no row. It costs as much as finding the first row.
     ///
     /// # Errors
     ///
@@ -628,9 +630,9 @@ impl<V: Content> Reader<'_, V> {
         Cursor::new(self.rows(bounds.clone()), bounds)
     }
 
-    /// Loads what reading `range` from its start will need, up to `limits`: index nodes, pages of all column groups,
-    /// and large values. It needs one round of reads from disk for each level of the index. If the range is large, it
-    /// loads at most what a quarter of the cache holds. The pages are not pinned.
+    /// Loads what a read of `range` from its start will need, up to `limits`: index nodes, pages of all column
+    /// groups, and large values. It reads from disk in one round for each level of the index. If the range is large,
+    /// it loads at most what a quarter of the cache holds. The pages are not pinned.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -652,7 +654,7 @@ impl<V: Content> Reader<'_, V> {
         self.prefetch_in(&range, limits, Direction::Forward)
     }
 
-    /// As [`Reader::prefetch`], for reading from the end of `range`.
+    /// As [`Reader::prefetch`], for a read from the end of `range`.
     ///
     /// # Errors
     ///
@@ -663,8 +665,8 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// What was asked for of the first of the rows `keys`, in the order of the keys: as many as a round holds, and one
-    /// at least.
+    /// The wanted contents of the first rows among `keys`, in the order of the keys. It returns as many as a round
+    /// holds, and at least one.
     pub(crate) fn multi_get_some<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.multi_get_within(keys, AnswerBytes::ROUND)
     }
@@ -723,7 +725,7 @@ impl<V: Content> Reader<'_, V> {
         }
     }
 
-    /// Loads the pages that reading a range in `direction` will need, in the groups that are read.
+    /// Loads the pages that a read of a range in `direction` will need, in the groups that this reader reads.
     fn prefetch_in(&self, range: &impl IntoKeyRange, limits: AtMost, direction: Direction) -> Result<Prefetched> {
         let (low, high) = range.bounds();
         let groups = V::groups(&self.table, &self.wanted);

@@ -1,4 +1,5 @@
-//! A row that a read has found: where it lies, and what loads its parts. It does not know how the row was found.
+//! A row that a read has found: where the row lies, and what loads its parts. This module does not know how the row
+//! was found.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::TableInfo;
@@ -15,7 +16,7 @@ use sst::{Row, StoredValue};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-/// What loads the parts of a range's rows.
+/// Loads the parts of a range's rows.
 pub(super) struct RowLoader {
     pub handle: Arc<DatabaseHandle>,
     pub table: Arc<TableInfo>,
@@ -26,9 +27,9 @@ pub(super) struct RowLoader {
     pub session: Session,
     /// The first error of the range; the range has failed then.
     pub failed: OnceCell<Error>,
-    /// Whether the caller loads parts of rows after it has got the rows without them.
+    /// Whether the caller loads parts of rows after it has got the rows without these parts.
     pub loads: Cell<Loads>,
-    /// Parts of the row that was given last lie outside their pages and were not loaded.
+    /// Whether the row that was given last has parts that lie outside their pages and were not loaded.
     pub offers_outside: Cell<bool>,
 }
 
@@ -54,7 +55,7 @@ impl RowLoader {
 /// not loaded yet.
 pub struct RowRef<'r> {
     pub(super) loader: &'r RowLoader,
-    /// Its parts in the groups that were asked for, without the main one, in their order, if the row is in a file.
+    /// If the row is in a file: its parts in the wanted groups without the main group, in the order of the groups.
     pub(super) beside_main: &'r [StoredValue],
     pub(super) key: &'r [u8],
     pub(super) spot: Spot<'r>,
@@ -67,13 +68,15 @@ impl RowRef<'_> {
         self.key
     }
 
-    /// How many parts the row has: as many as the selection has groups, and one in a range of whole values.
+    /// How many parts the row has. In a selection this is its number of groups, and in a range of whole values it is
+    /// one.
     #[inline]
     pub fn part_count(&self) -> usize {
         self.loader.wanted.len()
     }
 
-    /// Length of part `i` in bytes, without loading it. Parts are counted from 0 in the order of the selection.
+    /// The length of part `i` in bytes. The part is not loaded for this. Parts are counted from 0 in the order of
+    /// the selection.
     ///
     /// # Panics
     ///
@@ -95,7 +98,7 @@ impl RowRef<'_> {
     /// If the selection has fewer groups.
     #[inline]
     pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
-        // Most rows of a scan are such, so only this is part of the caller.
+        // Most rows of a scan have this form, so only this code is inlined into the caller.
         if let Spot::InPage(page, place) = &self.spot
             && self.loader.wanted.group(i) == 0
         {
@@ -114,7 +117,7 @@ impl RowRef<'_> {
         }
     }
 
-    /// Part `i`, read from disk if it lies outside its page. After an error the range has failed.
+    /// Part `i`. It is read from disk if it lies outside its page. After an error the range has failed.
     ///
     /// # Errors
     ///
@@ -132,7 +135,7 @@ impl RowRef<'_> {
         retry(&self.loader.session, || self.load_part(i)).map_err(|error| self.loader.fail_in(error))
     }
 
-    /// All parts. Those that lie outside their pages are read together. After an error the range has failed.
+    /// All parts. Parts that lie outside their pages are read together. After an error the range has failed.
     ///
     /// # Errors
     ///
@@ -151,11 +154,12 @@ impl RowRef<'_> {
         0
     }
 
-    /// Length of the value in bytes, without loading it.
+    /// The length of the value in bytes. The value is not loaded for this.
     ///
     /// # Panics
     ///
-    /// If the selection has not exactly one group. So do [`RowRef::inline_value`] and [`RowRef::value`].
+    /// If the selection has not exactly one group. [`RowRef::inline_value`] and [`RowRef::value`] panic in the same
+    /// case.
     #[inline]
     pub fn value_len(&self) -> u64 {
         self.part_len(self.only())
@@ -167,7 +171,7 @@ impl RowRef<'_> {
         self.inline_part(self.only())
     }
 
-    /// The value, read from disk if it lies outside its row's page. After an error the range has failed.
+    /// The value. It is read from disk if it lies outside the page of its row. After an error the range has failed.
     ///
     /// # Errors
     ///
@@ -198,7 +202,7 @@ impl RowRef<'_> {
         self.loader.wanted.stored(i, row, self.beside_main)
     }
 
-    /// The page in which part `i` of a row that is followed lies, and where.
+    /// The page in which part `i` of a followed row lies, and the place of the part in this page.
     #[inline]
     fn in_page(&self, i: usize) -> (&PageRef, Range<usize>) {
         match (&self.spot, self.loader.wanted.group(i)) {
@@ -229,7 +233,7 @@ impl RowRef<'_> {
         }
     }
 
-    /// All parts; those that lie outside their pages are read together. A step.
+    /// All parts. Parts that lie outside their pages are read together. A step.
     pub(super) fn load_all(&self) -> Result<Parts, Stop> {
         let RowLoader { session, wanted, .. } = self.loader;
         match &self.spot {

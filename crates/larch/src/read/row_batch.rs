@@ -1,12 +1,13 @@
-//! Rows of a range that lie together in a page, handed over at once, so that a reader of one part of many rows loops
-//! over the page itself. It does not know how the rows were found.
+//! Rows of a range that lie together in a page and are handed over at once. So a reader of one part of many rows
+//! loops over the page itself. This module does not know how the rows were found.
 
 use super::row::{RowLoader, RowRef};
 use sst::{Direction, GroupParts, Streak};
 use std::fmt;
 
-/// Rows of a [`Range`](super::Range) that follow one another, at least one: rows of a page whose parts all lie in their
-/// pages, or one [row](RowBatch::row) alone. It is borrowed until the next rows are asked for.
+/// At least one row of a [`Range`](super::Range), or several that follow one another. These are rows of a page whose
+/// parts all lie in their pages, or one [row](RowBatch::row) alone. A batch is borrowed until the next rows are
+/// asked for.
 pub struct RowBatch<'r>(Rows<'r>);
 
 enum Rows<'r> {
@@ -17,9 +18,9 @@ enum Rows<'r> {
 #[derive(Clone, Copy)]
 struct PageRows<'r> {
     loader: &'r RowLoader,
-    /// Stands at the last of the rows.
+    /// The streak stands at the last of the rows.
     streak: &'r Streak,
-    /// Where their values begin and end in the page of the streak.
+    /// Where the values of the rows begin and end in the page of the streak.
     values: &'r [(u32, u32)],
 }
 
@@ -29,7 +30,7 @@ impl<'r> RowBatch<'r> {
         Self(Rows::One(row))
     }
 
-    /// The rows with these `values` in the page of `streak`, which stands at the last of them.
+    /// The rows with these `values` in the page of `streak`. The streak stands at the last of these rows.
     pub(super) fn of_page(loader: &'r RowLoader, streak: &'r Streak, values: &'r [(u32, u32)]) -> Self {
         Self(Rows::Page(PageRows { loader, streak, values }))
     }
@@ -44,7 +45,7 @@ impl<'r> RowBatch<'r> {
         }
     }
 
-    /// How many parts each row has, as [`RowRef::part_count`] says.
+    /// How many parts each row has, see [`RowRef::part_count`].
     #[inline]
     pub fn part_count(&self) -> usize {
         match &self.0 {
@@ -53,7 +54,7 @@ impl<'r> RowBatch<'r> {
         }
     }
 
-    /// The row, if it was handed over alone: then parts of it may lie outside their pages.
+    /// The row, if it was handed over alone. Only such a row can have parts that lie outside their pages.
     #[inline]
     pub fn row(&self) -> Option<&RowRef<'r>> {
         match &self.0 {
@@ -62,8 +63,8 @@ impl<'r> RowBatch<'r> {
         }
     }
 
-    /// Part `i` of each row, in the order of the rows, or `None` if one of them lies outside its page and has to be
-    /// loaded: then it is a [row](RowBatch::row) alone. Parts are counted as [`RowRef::part_len`] does.
+    /// Part `i` of each row, in the order of the rows. `None` if a part lies outside its page and has to be loaded:
+    /// then the batch is a [row](RowBatch::row) alone. Parts are counted as for [`RowRef::part_len`].
     ///
     /// # Panics
     ///
@@ -157,7 +158,7 @@ impl<'b> Iterator for InlineParts<'b> {
         (left, Some(left))
     }
 
-    // A loop of its own for each form.
+    // Each form has a loop of its own.
     #[inline]
     fn fold<B, F: FnMut(B, &'b [u8]) -> B>(self, first: B, mut with: F) -> B {
         match self.0 {

@@ -1,8 +1,8 @@
-//! Iterating over a range of keys as futures, so that no thread waits for pages. It knows no executor: the task that
-//! polls is woken.
+//! Iterating over a range of keys with futures, so that no thread waits for pages. This module knows no executor:
+//! the task that polls is woken.
 //!
-//! A row counts as given when a future or a stream has given it. A future that is dropped before takes no row along,
-//! leaves nothing pinned and waits for no page any more.
+//! A row counts as given when a future or a stream has given it. A future that is dropped earlier takes no row
+//! along. It leaves nothing pinned and no longer waits for pages.
 
 use super::content::{self, Content};
 use super::range::{Range, RangeRows};
@@ -17,11 +17,11 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Rows of a key range in order, as of one version, for futures; made by
-/// [`Table::scan_async`](crate::Reader::scan_async), or from any [`Range`]. It reads ahead as a range does, and gives
-/// rows from both ends. After an error the scan has failed: it answers every call with this error.
+/// Rows of a key range in order, as of one version, for futures. It is made by
+/// [`Table::scan_async`](crate::Reader::scan_async), or from any [`Range`]. It reads ahead as a range does, and
+/// gives rows from both ends. After an error the scan has failed: it answers every call with this error.
 ///
-/// It is also a [`Stream`] of the rows from the front.
+/// A scan is also a [`Stream`] of the rows from the front.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -46,7 +46,7 @@ pub struct Scan<V = Value> {
 }
 
 impl<V: Content> Scan<V> {
-    /// At most `rows` of the rows, from both ends together, see [`Range::limit`].
+    /// At most `rows` of the rows. The rows from both ends count together, see [`Range::limit`].
     pub fn limit(self, rows: u64) -> Self {
         Self { rows: self.rows.limit(rows), ..self }
     }
@@ -69,7 +69,7 @@ impl<V: Content> Scan<V> {
         self.next_with(Direction::Backward, content::owned).await
     }
 
-    /// What `take` makes of the next row.
+    /// Passes the next row to `take`, and returns the result.
     pub(crate) async fn next_with<T>(
         &mut self,
         direction: Direction,
@@ -93,7 +93,7 @@ impl<V: Content> From<Range<V>> for Scan<V> {
     }
 }
 
-/// The rows that are left of the scan, for a thread that waits.
+/// The rows that the scan has not given yet, for a thread that waits.
 impl<V: Content> From<Scan<V>> for Range<V> {
     fn from(mut scan: Scan<V>) -> Self {
         scan.rows.abandon();

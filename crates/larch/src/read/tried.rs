@@ -6,9 +6,9 @@ use pages::Stop;
 /// The result of a read that reads nothing from disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried<T> {
-    /// All pages that it needed were in memory: this is the answer.
+    /// All pages that the read needed were in memory. This is the answer.
     Ready(T),
-    /// It would fault: a page is not in memory. A read that waits, or a future, loads it.
+    /// The read would fault, because a page is not in memory. A read that waits, or a future, loads this page.
     WouldFault,
 }
 
@@ -26,7 +26,7 @@ impl<T> Tried<T> {
         matches!(self, Self::WouldFault)
     }
 
-    /// Changes the answer, if it is known, with `change`.
+    /// Changes the answer with `change`, if the answer is known.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Tried<U> {
         match self {
             Self::Ready(answer) => Tried::Ready(change(answer)),

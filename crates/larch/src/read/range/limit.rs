@@ -1,5 +1,5 @@
-//! How many rows a range still gives, and when to load all that these rows need together. It does not know how that is
-//! done.
+//! How many rows a range still gives, and when it loads all that these rows need at once. This module does not know
+//! how the rows are loaded.
 
 use pages::Admit;
 
@@ -7,7 +7,7 @@ use pages::Admit;
 /// beyond the limit. The pages of a larger precharge may not fit in the cache together.
 const PRECHARGED_ROWS: u64 = 1000;
 
-/// The rows that a range still gives at most.
+/// How many rows a range still gives at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowLimit {
     /// `u64::MAX` without a limit.
@@ -16,23 +16,23 @@ pub(super) struct RowLimit {
     admit: Admit,
 }
 
-/// When the precharge of the rows up to the limit is made.
+/// When a range makes the precharge of the rows up to its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precharging {
     /// As soon as a page is missing.
     IfMissing,
-    /// After the row is given of which a part was missing: parts of the rows after it will be missing, too.
+    /// After a row is given that missed a part: the rows after it will miss parts, too.
     AfterRow,
     /// Before the next row.
     Due,
-    /// It was made, or the range makes none.
+    /// The precharge was made, or the range makes none.
     Done,
 }
 
 impl RowLimit {
-    /// No limit, for a range whose reads admit to the cache what `admit` says.
+    /// No limit, for a range whose reads admit pages to the cache as `admit` says.
     pub fn none(admit: Admit) -> Self {
-        // Pages that the cache does not keep would be read again.
+        // A precharge is useless if the cache does not keep its pages: they would be read again.
         let precharging = if admit == Admit::Keep { Precharging::IfMissing } else { Precharging::Done };
         Self { rows: u64::MAX, precharging, admit }
     }
@@ -82,7 +82,7 @@ impl RowLimit {
         self.precharging = Precharging::Done;
     }
 
-    /// A page of a row that a reader waits for was missing, when all sources had come to the row.
+    /// A page was missing of a row that a reader waits for. At that time all sources had come to the row.
     #[inline]
     pub fn missed(&mut self) {
         if self.watches_first_miss() {
@@ -98,7 +98,7 @@ impl RowLimit {
         }
     }
 
-    /// Counts `rows` rows that the range has given, found by a merge or without one.
+    /// Counts `rows` rows that the range has given, with a merge or without one.
     #[inline]
     pub fn count(&mut self, rows: u64) {
         if self.is_set() {

@@ -1,6 +1,6 @@
-//! The rows of a range, taken one by one from either end in any form. They keep their version and hold neither old
-//! files nor old memtables: between two rows a range takes the newest view and finds its place again, and while no
-//! thread asks it for a row, a new view takes the old view away from it.
+//! The rows of a range, taken one by one from either end in any form. They keep their version, but hold no old files
+//! and no old memtables. Between two rows a range takes the newest view and finds its place again. While no thread
+//! asks the range for a row, a new view takes the old view away from it.
 //!
 //! All forms of taking a row are one function, `attempt`, which never waits. A bound moves to a row when the row is
 //! given, not before: a try that would fault, or a future that is dropped, takes no row along.
@@ -36,36 +36,36 @@ use std::future::poll_fn;
 use std::ops::{Bound, ControlFlow};
 use std::task::{Context, Poll, ready};
 
-/// The most rows of a batch: a range keeps eight bytes for each.
+/// The most rows of a batch. A range keeps eight bytes for each row of the batch.
 const MOST_BATCH_ROWS: usize = 1024;
 
 /// The rows of a key range.
 pub(crate) struct RangeRows {
     loader: RowLoader,
-    /// The keys of the rows that are left. Each row that is given moves one of the bounds; rows that are followed move
-    /// it when following ends.
+    /// The keys of the rows that are left. Each row that is given moves one of the bounds. While rows are followed,
+    /// the bound stays; it moves when following ends.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
     ends: Option<Registered>,
     /// Rows that come next at one of the ends and need no merging.
     following: Option<Following>,
-    /// The bytes of the cache that these rows pin.
+    /// How many bytes of the cache the followed rows pin.
     followed_pins: Holding,
     limit: RowLimit,
-    /// The parts of the row that was found last, if it is in a file: those that were asked for without the main one, in
-    /// their order.
+    /// The parts of the row that was found last, if it is in a file: its parts in the wanted groups without the main
+    /// group, in the order of the groups.
     beside_main: Vec<StoredValue>,
-    /// Where the values of the rows lie that were given together.
+    /// Where the values lie of rows that were given together.
     values: Vec<(u32, u32)>,
     ended: bool,
-    /// A poll is waiting for pages.
+    /// Whether a poll is waiting for pages.
     is_fetching: bool,
     /// Where a transaction notes what was read.
     read: Option<OpenRead>,
 }
 
-/// A future that waits for a row. When it is dropped, no future waits any more.
+/// A future that waits for a row. When the future is dropped, no future waits any more.
 struct AbandonOnDrop<'r>(&'r mut RangeRows);
 
 impl Drop for AbandonOnDrop<'_> {
@@ -77,7 +77,7 @@ impl Drop for AbandonOnDrop<'_> {
 /// The place of the row that was given last.
 enum Given {
     Found(FoundRow),
-    /// It lies in the page of the rows that are followed.
+    /// The row lies in the page of the rows that are followed.
     Followed,
 }
 
@@ -113,26 +113,26 @@ impl RangeRows {
         }
     }
 
-    /// The same under the rows of a transaction, which notes what is `read`.
+    /// The same rows with the rows of a transaction over them. The transaction notes what is `read`.
     pub fn within(mut self, own: Option<OwnRows>, read: Option<OpenRead>) -> Self {
         (self.loader.own, self.read) = (own, read);
         self
     }
 
-    /// What reads them.
+    /// The session that reads the rows.
     pub fn session(&self) -> &Session {
         &self.loader.session
     }
 
-    /// Which parts of them were asked for.
+    /// Which parts of the rows were asked for.
     #[inline]
     pub fn wanted(&self) -> &PartList {
         &self.loader.wanted
     }
 
-    /// At most `rows` of them.
+    /// At most `rows` of the rows.
     pub fn limit(mut self, rows: u64) -> Self {
-        // A range that has come to its end has read everything, whatever its limit.
+        // A range that has come to its end has read everything, so the limit changes nothing.
         if !self.ended {
             self.limit = self.limit.at_most(rows);
             self.ended = self.limit.rows() == 0;
@@ -155,8 +155,8 @@ impl RangeRows {
         self.loader.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// From now on the rows between other bounds, at the same version and with the same session. There must be no
-    /// limit.
+    /// From now on gives the rows between these bounds, at the same version and with the same session. The range
+    /// must have no limit.
     pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         debug_assert!(!self.limit.is_set(), "a limit counts the rows of one range");
         self.abandon();
@@ -175,7 +175,7 @@ impl RangeRows {
         replace(&mut self.high, high);
     }
 
-    /// The rest in at most `parts` parts.
+    /// Splits the rest into at most `parts` parts.
     pub fn split(mut self, parts: usize) -> Result<Vec<Self>> {
         self.stop_following();
         let RowLoader { handle, table, pin, own, wanted, session: own_session, failed, .. } = &self.loader;
@@ -207,7 +207,7 @@ impl RangeRows {
         Ok(split)
     }
 
-    /// After an error: `Ok` if the range can go on in newer files, where it finds its place again.
+    /// Called after an error. `Ok` if the range can go on in newer files, where it finds its place again.
     fn recover(&mut self, error: Error) -> Result<()> {
         let RowLoader { handle, pin, session, .. } = &self.loader;
         let outcome = Again::new(handle.core(), Some(pin)).after(error, pin.version());
@@ -216,7 +216,7 @@ impl RangeRows {
         outcome.map_err(|error| self.loader.fail(error))
     }
 
-    /// The key of the row that a merge found last in a direction, which was given.
+    /// The key of the row that a merge found last in `direction`. This row was given.
     pub fn last_key(&self, direction: Direction) -> &[u8] {
         let bound = match direction {
             Direction::Forward => &self.low,
@@ -226,7 +226,7 @@ impl RangeRows {
         key
     }
 
-    /// Replaces `key` with the key of the row that was given last in a direction.
+    /// Replaces `key` with the key of the row that was given last in `direction`.
     pub fn read_last_key(&self, direction: Direction, key: &mut Vec<u8>) {
         if !self.following.as_ref().is_some_and(|following| following.read_given(key)) {
             key.clear();
@@ -244,7 +244,8 @@ impl RangeRows {
         self.next_found(direction)
     }
 
-    /// Hands the rows to `each`, until it breaks. A row is given before `each` gets it. It waits for pages.
+    /// Hands the rows to `each`, until `each` breaks. A row counts as given before `each` gets it. It waits for
+    /// pages.
     #[inline]
     pub fn for_each<B>(
         &mut self,
@@ -264,8 +265,8 @@ impl RangeRows {
         }
     }
 
-    /// Hands the row that was reached without merging to `each`, and the rows of its page that follow, up to the limit,
-    /// and while no newer view exists. What `each` broke with, if it did.
+    /// Hands the row that was reached without merging to `each`, and then the rows that follow in its page. It stops
+    /// at the limit, or when a newer view exists. If `each` broke, it returns what `each` broke with.
     #[inline]
     fn run_followed<B>(&mut self, each: &mut impl FnMut(RowRef<'_>) -> ControlFlow<B>) -> Option<B> {
         let Self { loader, following, limit, ended, .. } = self;
@@ -284,8 +285,8 @@ impl RangeRows {
         broken.flatten()
     }
 
-    /// The next row, and those after it that lie in its page and need no merging, `most` in all at most and one at
-    /// least. It waits for pages.
+    /// The next row, and the rows after it that lie in its page and need no merging. It gives at most `most` rows in
+    /// all, and at least one. It waits for pages.
     pub fn next_batch(&mut self, direction: Direction, most: usize) -> Result<Option<RowBatch<'_>>> {
         if !self.reach_followed(direction) {
             return Ok(self.next_found(direction)?.map(RowBatch::one));
@@ -308,9 +309,10 @@ impl RangeRows {
         Ok(Some(RowBatch::of_page(loader, streak, values)))
     }
 
-    /// As [`RangeRows::next`], where no row can be followed.
+    /// As [`RangeRows::next`], for the case that no row can be followed.
     fn next_found(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
-        // A caller that has not loaded the last value outside its page will probably not load the next one.
+        // If the caller has not loaded the last value outside its page, it will probably not load the next one
+        // either.
         if self.loader.offers_outside.replace(false) {
             self.loader.loads.set(Loads::Nothing);
         }
@@ -331,7 +333,7 @@ impl RangeRows {
         }
     }
 
-    /// What `take`, which loads parts, makes of the next row. It waits for pages.
+    /// Passes the next row to `take`, which loads parts, and returns the result. It waits for pages.
     pub fn wait<T>(
         &mut self,
         direction: Direction,
@@ -359,7 +361,8 @@ impl RangeRows {
         }
     }
 
-    /// What `take` makes of the next row, if all its pages are in memory; otherwise the range stays where it is.
+    /// Passes the next row to `take` and returns the result, if all pages of the row are in memory. Otherwise the
+    /// range stays where it is.
     pub fn try_once<T>(
         &mut self,
         direction: Direction,
@@ -368,7 +371,8 @@ impl RangeRows {
         self.attempt(direction, (Waits::Later, Loads::Parts), take)
     }
 
-    /// What `take` makes of the next row; [`Poll::Pending`] while pages for it are being loaded.
+    /// Passes the next row to `take` and returns the result. It returns [`Poll::Pending`] while pages for the row
+    /// are being loaded.
     pub fn poll<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -390,8 +394,8 @@ impl RangeRows {
         }
     }
 
-    /// As [`RangeRows::poll`], as a future. It can be dropped at any time; then no row was given, and no future waits
-    /// any more.
+    /// As [`RangeRows::poll`], as a future. It can be dropped at any time: then no row was given, and no future
+    /// waits any more.
     pub async fn wait_async<T>(
         &mut self,
         direction: Direction,
@@ -401,8 +405,8 @@ impl RangeRows {
         poll_fn(|context| waiting.0.poll(context, direction, &mut take)).await
     }
 
-    /// No future waits for pages any more: releases the pages that were fetched for the row, and the view if a newer
-    /// one exists.
+    /// No future waits for pages any more. Releases the pages that were fetched for the row, and the view if a newer
+    /// view exists.
     pub fn abandon(&mut self) {
         if !std::mem::take(&mut self.is_fetching) {
             return;
@@ -414,9 +418,9 @@ impl RangeRows {
         }
     }
 
-    /// The try form. It looks for the next row with the pages that are in memory. If a page is missing, a session that
-    /// waits notes it, and the caller calls this again after a fetch; it goes on where it was. The row counts as given
-    /// when `take` succeeds.
+    /// The form that tries. It looks for the next row with the pages that are in memory. If a page is missing, a
+    /// session that waits notes the page. After a fetch the caller calls this function again, and it goes on where
+    /// it was. The row counts as given when `take` succeeds.
     #[inline]
     fn attempt<T>(
         &mut self,
@@ -424,14 +428,14 @@ impl RangeRows {
         how: (Waits, Loads),
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
-        // Most rows are followed. All of such a row is in a page that is pinned, so the session is not asked.
+        // Most rows are followed. Such a row lies whole in a page that is pinned, so the session is not asked.
         match self.follow(direction, &mut take) {
             Some(Ok(row)) => Ok(Tried::Ready(Some(row))),
             Some(Err(_)) | None => self.attempt_with_session(direction, how, take),
         }
     }
 
-    /// As [`RangeRows::attempt`], of a row that may need pages.
+    /// As [`RangeRows::attempt`], for a row that may need pages.
     #[inline(never)]
     fn attempt_with_session<T>(
         &mut self,
@@ -476,7 +480,7 @@ impl RangeRows {
         outcome
     }
 
-    /// Counts `rows` rows that were given. At its limit the range ends.
+    /// Counts `rows` rows that were given. The range ends when it reaches its limit.
     #[inline]
     fn count_given(&mut self, rows: u64) {
         self.limit.count(rows);
@@ -491,26 +495,26 @@ impl RangeRows {
     }
 
     fn stop_following(&mut self) {
-        // The bounds of a range that has come to its end mean nothing.
+        // If the range has come to its end, its bounds mean nothing.
         if let Some(following) = self.following.take().filter(|_| !self.has_come_to_end()) {
             following.close_in(following.direction().near_far((&mut self.low, &mut self.high)).0);
         }
         self.followed_pins.set(0);
     }
 
-    /// Whether no more rows follow, apart from a limit.
+    /// Whether no more rows follow. The limit does not count here.
     fn has_come_to_end(&self) -> bool {
         self.ended && self.limit.rows() > 0
     }
 
-    /// The bounds of what was not read yet; `None` if all was.
+    /// The bounds of the keys that were not read yet. `None` if all keys were read.
     fn left(&mut self) -> Option<bounds::Borrowed<'_>> {
         self.stop_following();
         let (low, high) = (self.low.as_ref().map(Vec::as_slice), self.high.as_ref().map(Vec::as_slice));
         (!self.has_come_to_end()).then_some((low, high))
     }
 
-    /// What `take` makes of the next row, if it needs no merging.
+    /// Passes the next row to `take` and returns the result, if the row needs no merging.
     #[inline]
     pub fn follow<T>(
         &mut self,
@@ -527,8 +531,8 @@ impl RangeRows {
         Some(taken)
     }
 
-    /// Goes to the next row, if it needs no merging. It is part of its callers, because each row of a scan goes through
-    /// it.
+    /// Goes to the next row, if this row needs no merging. The function is inlined, because each row of a scan goes
+    /// through it.
     #[inline(always)]
     fn reach_followed(&mut self, direction: Direction) -> bool {
         let Self { loader, following: Some(following), ended, .. } = self else { return false };
@@ -542,7 +546,8 @@ impl RangeRows {
         self.following.as_mut().is_some_and(Following::next)
     }
 
-    /// Goes to the next row and gives it, if it needs no merging. It can be lent until the next row is asked for.
+    /// Goes to the next row and gives it, if it needs no merging. The row can be lent until the next row is asked
+    /// for.
     #[inline]
     pub fn step_followed(&mut self, direction: Direction) -> bool {
         if !self.reach_followed(direction) {
@@ -578,8 +583,8 @@ impl RangeRows {
         self.count_given(1);
     }
 
-    /// A newer view exists than the one in which rows were followed: releases the older one. False if the table was
-    /// dropped.
+    /// A view exists that is newer than the view in which rows were followed. Releases the older view. Returns false
+    /// if the table was dropped.
     #[cold]
     fn renew_followed(&mut self, newest: u64) -> bool {
         let Self { loader, following: Some(following), ends, .. } = self else { return false };
@@ -593,7 +598,7 @@ impl RangeRows {
         is_there
     }
 
-    /// What `take` makes of the next row, found by merging. A step.
+    /// Finds the next row by merging, passes it to `take` and returns the result. A step.
     #[inline]
     fn find<T>(
         &mut self,
@@ -604,7 +609,7 @@ impl RangeRows {
         let Self { loader, low, high, ends, following, followed_pins, limit, beside_main, .. } = self;
         let core = loader.handle.core();
         let ends = ends.get_or_insert_with(|| core.views.ranges.enter());
-        // Both are dropped after the lock, as they are declared before it.
+        // Both variables are declared before the lock, so they are dropped after it.
         let (view, gone) = (OnceCell::new(), Cell::new(Vec::new()));
         let mut places = ends.lock();
         gone.set(places.begin(core.views.generation()));
@@ -633,11 +638,13 @@ impl RangeRows {
                 limit.given();
                 crowded = is_crowded(loader.session.cache(), end.pins.bytes() + followed_pins.bytes(), PLACES_SHARE);
                 *following = search.following(end, limit, crowded);
-                // The pages count in addition to what the place keeps, which other ranges may take.
+                // The followed pages count in addition to the pages that the place keeps, because other ranges may
+                // take the place.
                 followed_pins.set(following.as_ref().map_or(0, Following::pinned_bytes));
                 close_in(near, end.merge.key());
             }
-            // The place may be taken away before the range is asked again. The rows that the merge has left stay left.
+            // The place may be taken away before the range is asked again. Even then the range goes on after the
+            // rows that the merge has left.
             Err(Stop::Fault) => {
                 if let Some(place) = end.merge.place() {
                     *near = place.map(<[u8]>::to_vec);
@@ -649,8 +656,8 @@ impl RangeRows {
         let is_asked = places.is_asked;
         drop(places);
         drop(gone);
-        // The thread that made a newer view may have found the ends in use. The range asks after the lock, so that one
-        // of the two sees the other.
+        // The thread that made a newer view may have found the ends in use. The range looks for a newer view after
+        // the lock, so either the thread or the range sees the other.
         if !is_asked && generation != core.views.generation() {
             drop(ends.take_old(core.views.generation()));
         }
@@ -660,8 +667,9 @@ impl RangeRows {
         Tried::of(outcome)
     }
 
-    /// Is called when other ranges pin much of the cache. It takes their unused places away. If that is not enough,
-    /// this range gives up its own places, which it finds again by its keys, and if necessary the page that it follows.
+    /// Called when other ranges pin much of the cache. It takes the unused places of the other ranges away. If that
+    /// is not enough, this range gives up its own places, which it finds again by its keys. If necessary, it also
+    /// gives up the page that it follows.
     #[cold]
     fn make_room(&mut self) {
         let Some(ends) = &self.ends else { return };
@@ -700,10 +708,10 @@ impl Drop for RangeRows {
 struct Search<'r> {
     loader: &'r RowLoader,
     direction: Direction,
-    /// The bound of the end whose row is searched, and the bound of the other end.
+    /// The bound of the end at which the search looks for a row, and the bound of the other end.
     near: Bound<&'r [u8]>,
     far: Bound<&'r [u8]>,
-    /// The view that new sources are taken from, once it is needed.
+    /// The view from which new sources are taken. It is set when it is first needed.
     view: &'r OnceCell<Arc<View>>,
 }
 
@@ -722,14 +730,14 @@ impl Search<'_> {
         let env = &self.loader.handle.core().env;
         let ahead = || readahead(&env.cache, &*env.machine.reads);
         let readahead = if limit.uses_precharge() { Readahead::NONE } else { ahead() };
-        // This turns the near and the far bound into the low and the high one.
+        // This turns the bounds `near` and `far` into the low and the high bound.
         let bounds = self.direction.near_far((self.near, self.far));
         let table = self.table()?;
         let merge = Merge::new(session, table, self.direction, bounds, readahead);
         Ok(End::new(merge, table.view.generation, session.cache()))
     }
 
-    /// What `take` makes of the next row of `end`. A step.
+    /// Passes the next row of `end` to `take`, and returns the result. A step.
     #[inline]
     fn next_row<T>(
         &self,
@@ -751,7 +759,7 @@ impl Search<'_> {
         take(RowRef { loader, beside_main, key: end.merge.key(), spot: Spot::Found(found) }).map(Some)
     }
 
-    /// Loads what all rows up to the limit need, at the time that `limit` says. A step.
+    /// Loads what all rows up to the limit need, when `limit` says so. A step.
     #[inline]
     fn precharge_once(&self, end: &mut End, limit: &mut RowLimit) -> Result<(), Stop> {
         if limit.watches_first_miss() {
@@ -774,7 +782,7 @@ impl Search<'_> {
         let (low, high) = self.direction.near_far((self.near, self.far));
         let (direction, at, groups) = (self.direction, pin.version(), wanted.set());
         let reading = ReadPlan { low, high, direction, limits: AtMost::rows(rows), groups, at, ..ReadPlan::ALL };
-        // Nothing is loaded for a table that was just dropped: the next place reports that.
+        // Nothing is loaded for a table that was just dropped: the next place reports this.
         if end.precharge.is_none()
             && let Ok(table) = self.table()
         {
@@ -785,11 +793,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The rows that come next, if they need no merging.
+    /// The rows that come next, if these rows need no merging.
     #[inline]
     fn following(&self, end: &mut End, limit: &RowLimit, is_crowded: bool) -> Option<Following> {
         let can_follow = !limit.is_due() && limit.rows() > 1;
-        // If the place is given up, the rest of the page is all that is left of it.
+        // If the place is given up, the range keeps only the rest of the page.
         if !can_follow || !(end.merge.expects_streaks() || is_crowded) {
             return None;
         }
@@ -799,7 +807,7 @@ impl Search<'_> {
     }
 }
 
-/// Moves the bound `near` of an end to `key`, whose row was given.
+/// Moves the bound `near` of an end to `key`. The row with this key was given.
 #[inline]
 fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     match near {
@@ -811,7 +819,7 @@ fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     }
 }
 
-/// Replaces a bound, and uses its memory again.
+/// Replaces a bound. The new bound uses the memory of the old one.
 fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>) {
     let mut key = match std::mem::replace(bound, Bound::Unbounded) {
         Bound::Included(key) | Bound::Excluded(key) => key,
