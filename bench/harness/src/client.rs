@@ -1,21 +1,21 @@
 //! Clients: state machines that give the next request and receive its result.
 //!
-//! A client holds what it needs to go on and nothing else (no thread, no stack), so that one thread can drive
-//! thousands. It draws everything from its own generator: the same seed and number make the same operations, for any
-//! store and any number of threads.
+//! A client holds only the state that it needs to go on, and no thread or stack, so that one thread can drive
+//! thousands of clients. It draws everything from its own generator: the same seed and client number make the same
+//! operations, for any store and any number of threads.
 
 use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::store::Outcome;
 
-/// What is measured under a name of its own: an index into [`Workload::kinds`].
+/// What is measured under its own name: an index into [`Workload::kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
-/// What makes the clients of a run.
+/// A source of the clients of a run.
 pub trait Workload: Sync {
-    /// Its clients.
+    /// The type of its clients.
     type Client: Client;
 
     /// Names of what is measured: `READ`, `UPDATE`, … A [`Kind`] is an index into it.
@@ -26,40 +26,41 @@ pub trait Workload: Sync {
         &[]
     }
 
-    /// Client `number` of `clients`. Together they do the whole.
+    /// Makes client `number` of `clients`. Together the clients do all operations of the workload.
     fn client(&self, number: usize, clients: usize) -> Self::Client;
 }
 
 /// One simulated user. An operation is one request, or several that follow each other.
 pub trait Client: Send {
-    /// Goes on to the next operation. `false`: none is left.
+    /// Goes on to the next operation. Returns `false` if no operation is left.
     fn begin(&mut self) -> bool;
 
-    /// How long it waits before the first request of the operation that it has just begun: the time that a user thinks
-    /// and types. Asked once after each [`Client::begin`] that returned `true`. In an open loop the schedule decides,
-    /// and it is not asked.
+    /// How long the client waits before the first request of the operation that it has just begun: the time that a
+    /// user thinks and types. It is asked once after each [`Client::begin`] that returned `true`. In an open loop it
+    /// is not asked, because the schedule decides.
     fn wait(&mut self) -> Wait {
         Wait::NONE
     }
 
-    /// The request at hand, and what its time counts for. Asked once for each request; what it draws is drawn here or
-    /// in [`Client::begin`].
+    /// The current request, and the kind that its time counts for. It is asked once for each request. What the
+    /// request draws is drawn here or in [`Client::begin`].
     fn request(&mut self) -> (Kind, Request<'_>);
 
-    /// Takes the result of the request, with what was read.
+    /// Takes the result of the request, and the rows that were read.
     fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next;
 }
 
-/// How long a client waits before an operation, and from which moment on.
+/// How long a client waits before an operation, and from which moment the wait is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// How long, in nanoseconds.
+    /// The length, in nanoseconds.
     pub nanos: u64,
-    /// From when on.
+    /// The moment from which the wait is counted.
     pub since: Since,
 }
 
-/// A moment that a wait is counted from. For the first operation both are the client's own beginning in the ramp.
+/// The moment from which a wait is counted. For the first operation, each of these moments is the client's own
+/// beginning in the ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// When the client's last request was served.
@@ -73,8 +74,8 @@ impl Wait {
     /// The operation begins at once.
     pub const NONE: Self = Self { nanos: 0, since: Since::Served };
 
-    /// When the operation is due whose client's last request was due at `due` and served at `served`: never before it
-    /// was served.
+    /// When the next operation is due, if the client's last request was due at `due` and served at `served`. It is
+    /// never due before `served`.
     pub(crate) fn until(self, due: u64, served: u64) -> u64 {
         let since = match self.since {
             Since::Served => served,
@@ -89,7 +90,7 @@ impl Wait {
 pub enum Next {
     /// The operation has another request.
     More,
-    /// The operation has another request, in this number of nanoseconds: a new attempt.
+    /// The operation has another request, which is a new attempt. It is made in this number of nanoseconds.
     Wait(u64),
     /// The operation is over and done.
     Done,
@@ -99,11 +100,11 @@ pub enum Next {
     Failed,
 }
 
-/// Where a client tells what only it can know, besides the times of its requests.
+/// Where a client reports what only the client can know, besides the times of its requests.
 pub struct Extra<'r> {
     note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>),
     retries: &'r mut u64,
-    /// `None`: what is counted is not kept.
+    /// `None`: the client's counts are not kept.
     counts: Option<&'r mut [u64]>,
     written: u64,
 }
@@ -119,20 +120,20 @@ impl<'r> Extra<'r> {
         Self { counts: Some(counts), ..self }
     }
 
-    /// Something of `kind` that the client did itself and that took `nanos`: checking a row, say. Failures have a short
-    /// name that they are counted by.
+    /// Notes that the client itself did something of `kind`, for example checked a row, and that this took `nanos`.
+    /// Failures are counted by a short name.
     pub fn note(&mut self, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
         (self.note)(kind, nanos, result);
     }
 
-    /// The operation counts `by` of what has this number in [`Workload::counts`]: lines of orders, say.
+    /// Adds `by` to the count that has this number in [`Workload::counts`]: lines of orders, say.
     pub fn count(&mut self, number: usize, by: u64) {
         if let Some(counts) = &mut self.counts {
             counts[number] += by;
         }
     }
 
-    /// The request has written this number of rows, which count with those that are read.
+    /// Reports that the request has written this number of rows. They count together with the rows that are read.
     pub fn wrote(&mut self, rows: u64) {
         self.written += rows;
     }

@@ -29,8 +29,9 @@ pub enum Content {
     Text,
 }
 
-/// Checks the store that `target` names: every request, with rows of one field and of ten, bulk load, several threads,
-/// and that rows are there again when it is opened again. What was in it is gone.
+/// Checks the store that `target` names: every request, with rows of one field and of ten, bulk load, and several
+/// threads. It also checks that rows are there again when the store is opened again. All earlier contents of the
+/// store are lost.
 pub fn check(scheme: &Scheme, target: &str, content: Content) {
     for fields in [1, 10] {
         let test = Test {
@@ -47,8 +48,8 @@ pub fn check(scheme: &Scheme, target: &str, content: Content) {
     }
 }
 
-/// Checks what a store in a directory says to what it cannot open. `options` follow the directory, with a question
-/// mark.
+/// Checks how a store in a directory refuses what it cannot open. `options` follow the directory's name, and begin
+/// with a question mark.
 pub fn check_directory(scheme: &Scheme, options: &str) {
     let scratch = Scratch::new(&format!("{}-directory", scheme.name));
     let table = Table::numbered("conformance", "field", 1);
@@ -118,8 +119,8 @@ pub fn check_transactions(scheme: &Scheme, target: &str) {
     store.close().expect("closed");
 }
 
-/// Checks the commits of the stores of `scheme`, opened as `target` says: with as many in flight as `depths` says, none
-/// is lost.
+/// Checks the commits of the stores of `scheme`, opened as `target` says. It commits with each number of `depths` in
+/// flight, and checks that no commit is lost.
 pub fn check_commits(scheme: &Scheme, target: &str, depths: &[usize]) {
     const PUTS: u64 = 100;
     let target = Target::parse(target).expect("a good target");
@@ -152,10 +153,10 @@ struct Test<'t> {
     content: Content,
 }
 
-/// What a request was answered with.
+/// The answer to a request.
 struct Answered {
     outcome: Outcome,
-    /// All rows where the session lets them be kept, else only the last.
+    /// All rows if the session lets the reply keep them, else only the last one.
     rows: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
     count: u64,
 }
@@ -170,12 +171,12 @@ impl Test<'_> {
         self.table.fields.len()
     }
 
-    /// A key whose order is that of `number` where it is only numbers.
+    /// The key of row `number`. The keys have the same order as their numbers.
     fn key(&self, number: u64) -> Vec<u8> {
         format!("key{number:08}").into_bytes()
     }
 
-    /// A row that is `number`'s and no other's, whose fields have several lengths.
+    /// A row that only `number` has. Its fields have several lengths.
     fn record(&self, number: u64) -> Vec<Vec<u8>> {
         let field = |field: usize| match self.content {
             Content::Text => format!("value{number}of{field}").repeat(1 + field % 3).into_bytes(),
@@ -255,7 +256,8 @@ impl Test<'_> {
         store.close().expect("closed");
     }
 
-    /// A session whose store was opened for rows of one table names what it was not opened for, and goes on.
+    /// If a store was opened for rows of one table, its session refuses other requests, names what it was not opened
+    /// for, and goes on.
     fn refuses_what_it_was_not_opened_for(&self, session: &mut Session<'_>) {
         let scan = PartitionRequest::Scan { part: 0, parts: 1 };
         for (request, kind) in
@@ -363,7 +365,7 @@ impl Test<'_> {
         let store = self.open(Opening::Recreate);
         let mut session = store.session(Clock::start()).expect("a session");
         let last = self.key(THREADS * ROWS);
-        // A store may replace only what is there.
+        // A store may be able to replace only rows that exist.
         call(&mut session, &Request::Insert { key: &last, record: &strings(&self.record(0)) });
         finish(&mut session);
         drop(session);
@@ -376,7 +378,7 @@ impl Test<'_> {
                         let (key, record) = (self.key(number), strings(&self.record(number)));
                         until_done(&mut session, &Request::Insert { key: &key, record: &record });
                         until_done(&mut session, &Request::Read { key: &key, fields: Fields::All });
-                        // The same row for all threads.
+                        // All threads write the same row.
                         until_done(&mut session, &Request::Replace { key: last, record: &record });
                     }
                     finish(&mut session);
@@ -452,7 +454,7 @@ impl Test<'_> {
         }
     }
 
-    /// Whether the store has the rows of the model, and no other.
+    /// Whether the store has exactly the rows of the model.
     fn has(&self, store: &dyn Store, model: &Model) {
         let mut session = store.session(Clock::start()).expect("a session");
         let answer = call(&mut session, &Request::Scan { start: b"", rows: u64::MAX >> 1, fields: Fields::All });
@@ -479,7 +481,7 @@ fn call(session: &mut Session<'_>, request: &Request<'_>) -> Answered {
     try_call(session, request).unwrap_or_else(|why| panic!("{request:?}: {why}"))
 }
 
-/// Makes a request again as long as the store says that this may help.
+/// Repeats a request as long as the store says that a repetition may help.
 fn until_done(session: &mut Session<'_>, request: &Request<'_>) {
     for _ in 0..1000 {
         match try_call(session, request) {
@@ -536,7 +538,7 @@ fn owned(record: &Strings) -> Vec<Vec<u8>> {
     record.iter().map(<[u8]>::to_vec).collect()
 }
 
-/// What a read of these fields gives of a row.
+/// The part of a row that a read of these fields returns.
 fn asked((key, record): (&Vec<u8>, &Vec<Vec<u8>>), fields: Fields) -> (Vec<u8>, Vec<Vec<u8>>) {
     let record = match fields {
         Fields::All => record.clone(),
@@ -545,7 +547,7 @@ fn asked((key, record): (&Vec<u8>, &Vec<Vec<u8>>), fields: Fields) -> (Vec<u8>, 
     (key.clone(), record)
 }
 
-/// xorshift64*, of which the high bits are used.
+/// The generator xorshift64*. Only its high bits are used.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,5 @@
-//! What a run uses of the machine: processor time, memory, context switches, and the client's own part of them.
+//! What a run uses of the machine: processor time, memory and context switches. The client's own part is known
+//! separately.
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 
@@ -19,10 +20,12 @@ pub struct Cost {
     pub user_nanos: u64,
     /// Processor time in the kernel, in nanoseconds.
     pub system_nanos: u64,
-    /// Processor time of the client threads, in nanoseconds. It has what an embedded store does in their calls.
+    /// Processor time of the client threads, in nanoseconds. It includes the work of an embedded store in their
+    /// calls.
     pub client_nanos: u64,
-    /// The part of it, in nanoseconds, that the client threads took to wait for a time: that of their schedule, of a
-    /// new attempt, or their own. It belongs to the client, and is counted where it was spent.
+    /// The part of `client_nanos` that the client threads used in order to wait for a moment: a moment of the
+    /// schedule, of a new attempt, or of the client itself. It is in nanoseconds. It belongs to the client's own
+    /// cost, and is counted in the interval in which it was spent.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Processor time of the thread that gathers results, in nanoseconds.
@@ -33,21 +36,24 @@ pub struct Cost {
     pub background: BTreeMap<String, u64>,
     /// The number of client threads.
     pub client_threads: u64,
-    /// Requests that each of them could have under way; none: its calls waited, and each client was a thread.
+    /// The number of requests that each client thread could have under way. `None`: calls waited, and each client was
+    /// a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
-    /// Times a thread gave up the processor to wait.
+    /// How often a thread gave up the processor to wait.
     pub voluntary_switches: u64,
-    /// Times a thread was put aside for another.
+    /// How often a thread was put aside for another.
     pub involuntary_switches: u64,
-    /// Memory in use at the end, in bytes; 0 where the system does not tell.
+    /// Memory in use at the end, in bytes; 0 if the system does not report it.
     pub resident_bytes: u64,
-    /// Greatest memory in use in the window, in bytes; 0 where the system does not tell. It is exact if the process
-    /// never used as much before; otherwise the greatest of what it used every 20 ms.
+    /// The greatest memory in use in the window, in bytes; 0 if the system does not report it. It is exact if the
+    /// process never used as much before the window. Otherwise it is the greatest of the samples that were taken
+    /// every 20 ms.
     pub peak_bytes: u64,
-    /// Whether `peak_bytes` is that of the window. Where the system does not tell, and in older results, it is not.
+    /// Whether `peak_bytes` is the peak of the window. It is not in older results, and where the system does not
+    /// report it.
     pub peak_of_window: bool,
-    /// What the store used that is not in this process. `None`: in results of older releases.
+    /// What the store used outside this process. `None` in results of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreUse>,
     /// Bytes that the disk read for this process, where the system counts them.
@@ -58,12 +64,12 @@ pub struct Cost {
     pub disk_written_bytes: Option<u64>,
 }
 
-/// Share of the processors it could use from which on a client may be what limits a run.
+/// If a client uses at least this share of the processors that it could use, the client may be what limits a run.
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`, with what `clients` used of it. In between as much memory was seen in
-    /// use as `seen_bytes`.
+    /// What was used from `before` to `after`. `clients` says which part of it the clients used. `seen_bytes` is the
+    /// greatest memory that was seen in use between the two.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients, seen_bytes: u64) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
@@ -110,10 +116,10 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// What each of `operations` operations cost the client itself, in nanoseconds, if one costs `noop_nanos` on a
-    /// store that does nothing: `noop_nanos`, and its share of the time that was spent in waits for a moment. The store
-    /// used the rest of `client_nanos`. The result is at most what the client threads used; `noop_nanos`, which another
-    /// moment measured, can be more.
+    /// What an operation cost the client itself, in nanoseconds, on the mean of `operations` operations. The cost is
+    /// `noop_nanos`, which is what an operation costs on a store that does nothing, and a share of the time that was
+    /// used to wait for a moment. The store used the rest of `client_nanos`. The result is never more than what the
+    /// client threads used, although `noop_nanos` can be, because it was measured at another time.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
@@ -125,15 +131,15 @@ impl Cost {
         if self.client_nanos == 0 { 0.0 } else { own / self.client_nanos as f64 }
     }
 
-    /// How busy the client threads were in a window of `nanos`, as a share of the processors they could use on a
-    /// machine of `processors`.
+    /// How busy the client threads were in a window of `nanos`: their share of the processors that they could use.
+    /// The machine has `processors`.
     pub fn busy(&self, nanos: u64, processors: usize) -> f64 {
         let used = self.client_threads.min(processors as u64) as f64 * nanos as f64;
         if used == 0.0 { 0.0 } else { self.client_nanos as f64 / used }
     }
 
-    /// What has to be said of a run over a network whose clients were so busy that they, and not the store, may have
-    /// set its pace. The window was `nanos` long, the machine has `processors`.
+    /// A warning for a run over a network, if its clients were so busy that they may have set its pace instead of the
+    /// store. The window was `nanos` long, and the machine has `processors`.
     pub fn warning(&self, nanos: u64, processors: usize) -> Option<String> {
         let busy = self.busy(nanos, processors);
         (busy > BUSY).then(|| {
@@ -147,7 +153,7 @@ impl Cost {
     }
 }
 
-/// What the client threads of a run were and used.
+/// The client threads of a run: their number, and what they used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clients {
     pub(crate) threads: u64,
@@ -157,7 +163,7 @@ pub(crate) struct Clients {
     pub(crate) pausing_nanos: u64,
 }
 
-/// How the process stands at one moment, seen from the thread that gathers.
+/// What the process has used up to one moment, as the thread that gathers sees it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     user_nanos: u64,
@@ -166,21 +172,21 @@ pub(crate) struct Snapshot {
     voluntary_switches: u64,
     involuntary_switches: u64,
     resident_bytes: u64,
-    /// Since the process began. It is not reset at the beginning of a window, because programs that watch this process
-    /// read it, too.
+    /// The greatest memory since the process began. It is not reset at the beginning of a window, because programs
+    /// that watch this process read it, too.
     peak_bytes: u64,
-    /// Name and processor time of all threads but this one and the clients', by thread id.
+    /// Name and processor time of each thread, by thread id, without this thread and the client threads.
     threads: BTreeMap<String, (String, u64)>,
     store: Option<StoreUse>,
     read_bytes: Option<u64>,
     written_bytes: Option<u64>,
 }
 
-/// What names of client threads begin with.
+/// The names of client threads begin with this.
 pub(crate) const CLIENT: &str = "client ";
 
 impl Snapshot {
-    /// How it stands now, and how the store does that used `store` so far.
+    /// What the process has used up to now. `store` is what the store has used up to now.
     pub(crate) fn take(store: StoreUse) -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
@@ -212,14 +218,14 @@ pub(crate) fn resident_bytes() -> u64 {
     bytes_in(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), "VmRSS:").unwrap_or(0)
 }
 
-/// Bytes of a line like `VmRSS:     1234 kB`.
+/// The bytes in the line of `status` that begins with `name`, like `VmRSS:     1234 kB`.
 fn bytes_in(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
 
-/// All threads but the calling one and the clients'. Empty where the system does not tell.
+/// All threads except the calling thread and the client threads. Empty if the system does not report them.
 fn threads() -> BTreeMap<String, (String, u64)> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return BTreeMap::new() };
     let this = rustix::thread::gettid().as_raw_nonzero().to_string();
@@ -229,8 +235,8 @@ fn threads() -> BTreeMap<String, (String, u64)> {
         if id == this || name.starts_with(CLIENT) {
             return None;
         }
-        // Nanoseconds on a processor come first (scheduler statistics, proc-schedstat); `stat` has hundredths of a
-        // second.
+        // The first number is nanoseconds on a processor (scheduler statistics, proc-schedstat). `stat` only has
+        // hundredths of a second.
         let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         let nanos = times.split_whitespace().next()?.parse().ok()?;
         Some((id, (name, nanos)))
@@ -244,12 +250,12 @@ pub(crate) fn thread_nanos() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Makes the calling thread wake when it asked to, as well as the system can. By default Linux takes up to 50 us more,
-/// to wake for several timers at once.
+/// Makes the calling thread wake at the time that it asked for, as exactly as the system can. By default Linux wakes
+/// a thread up to 50 us late, to wake for several timers at once.
 pub(crate) fn wake_on_time() {
     #[cfg(target_os = "linux")]
     {
-        // Where this is refused, sleeps end later, and what they delayed is counted as waiting.
+        // If the system refuses this, sleeps end later, and the delay is counted as waiting.
         rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).unwrap_or_default();
     }
 }

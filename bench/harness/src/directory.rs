@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 const NOTE: &str = "store.txt";
 const DATA: &str = "data";
 
-/// The directory of an open store. No other process opens it as a store meanwhile.
+/// The directory of an open store. As long as the store is open, no other process can open the directory as a store.
 #[derive(Debug)]
 pub struct Directory {
     data: PathBuf,
@@ -33,14 +33,16 @@ pub struct Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // A program that is being started elsewhere in this process may have inherited the descriptor for a moment.
+        // If this process is starting a program on another thread, that program may have inherited the descriptor for
+        // a moment.
         self.note.unlock().ok();
     }
 }
 
 impl Directory {
-    /// The directory that `target` names, for a store of its scheme. `shape` says what of the options its files are
-    /// made by: names and values as people read them. A store that is there must have been made by the same.
+    /// Opens the directory that `target` names, for a store of its scheme. `shape` has the options that decide how
+    /// the store's files are made: names and values as people read them. An existing store must have been made with
+    /// the same options.
     pub fn open(
         target: &Target,
         table: &Table,
@@ -97,13 +99,13 @@ impl Directory {
         Ok(Self { data, note })
     }
 
-    /// Where the engine may do as it likes. It is there.
+    /// The directory in which the engine may do as it likes. It exists.
     pub fn data(&self) -> &Path {
         &self.data
     }
 }
 
-/// The note of the store in `place`; `None` if none exists and one may be made: `place` is not there, or is empty.
+/// The note of the store in `place`. `None` if a new note may be made: `place` does not exist, or is empty.
 fn open_note(place: &Path) -> Result<Option<File>, Failure> {
     let path = place.join(NOTE);
     match File::open(&path) {
@@ -150,7 +152,7 @@ fn one_line(lines: &str) -> String {
     lines.lines().collect::<Vec<_>>().join(", ")
 }
 
-/// What the system refused: `action` on `path`.
+/// A failure: the system refused `action` on `path`.
 pub fn failure(error: &io::Error, action: &str, path: &Path) -> Failure {
     Failure::session(io_kind(error), format!("cannot {action} {}: {error}", path.display()))
 }
@@ -165,7 +167,7 @@ pub fn io_kind(error: &io::Error) -> &'static str {
     }
 }
 
-/// Bytes as people read them: `64 MiB`, `100 B`. Exact.
+/// A number of bytes as people read it: `64 MiB`, `100 B`. It is exact.
 pub fn bytes_text(bytes: u64) -> String {
     for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes > 0 && bytes.is_multiple_of(1 << shift) {

@@ -1,4 +1,4 @@
-//! What a store says of a request that failed, or when it cannot be opened.
+//! Failures: a request that failed, or a store that cannot be opened.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct Failure {
     pub kind: &'static str,
     /// What happened, to what, and what to do about it.
     pub text: String,
-    /// What it means for those after it.
+    /// What the failure means for the requests after it.
     pub harm: Harm,
 }
 
@@ -18,9 +18,9 @@ pub struct Failure {
 pub enum Harm {
     /// The same request may succeed if it is made again: a conflict, a deadlock.
     Again,
-    /// This request failed; others may succeed.
+    /// This request failed, but others may succeed.
     Request,
-    /// The session, or the whole store, is of no further use.
+    /// The session, or the whole store, can no longer be used.
     Session,
 }
 
@@ -30,12 +30,12 @@ impl Failure {
         Self { kind, text: text.into(), harm: Harm::Request }
     }
 
-    /// A failure after which the session is of no further use.
+    /// A failure after which the session can no longer be used.
     pub fn session(kind: &'static str, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), harm: Harm::Session }
     }
 
-    /// A failure that may not happen again.
+    /// A failure of a request that may succeed if it is made again.
     pub fn again(kind: &'static str, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), harm: Harm::Again }
     }

@@ -1,4 +1,4 @@
-//! Inserts that are written many at a time, for stores where a transaction costs more than a row.
+//! Inserts that are gathered and written many at a time, for stores where a transaction costs more than a row.
 
 use crate::failure::{Failure, Harm};
 use crate::reply::Reply;
@@ -8,12 +8,12 @@ use crate::strings::Strings;
 
 /// A store of keys and values that takes many rows in one transaction.
 pub trait WriteMany {
-    /// Makes each of `values` the value of the key with its number, all of them or none.
+    /// Gives each key the value of `values` that has the same number. It writes all of them or none.
     fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure>;
 }
 
-/// A session that gathers inserts and takes nothing else. A batch that is not written is the end of it: its rows were
-/// taken for done, and no new attempt at the last of them brings back the others.
+/// A session that gathers inserts and takes no other request. It ends when a batch cannot be written: the rows of the
+/// batch were reported as done, and a new attempt at the last row would not write the others.
 pub struct Gather<W> {
     writes: W,
     rows: usize,
@@ -22,7 +22,7 @@ pub struct Gather<W> {
 }
 
 impl<W: WriteMany> Gather<W> {
-    /// Writes to `writes`, this number of rows at a time.
+    /// Makes a session that writes to `writes`, this number of rows at a time.
     pub fn new(writes: W, rows: u64) -> Self {
         Self { writes, rows: usize::try_from(rows).unwrap_or(usize::MAX), keys: Strings::new(), values: Strings::new() }
     }

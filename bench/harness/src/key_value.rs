@@ -1,4 +1,4 @@
-//! Rows on a store that has keys and values only.
+//! Rows on a store that has only keys and values.
 
 use crate::failure::Failure;
 use crate::reply::Reply;
@@ -6,12 +6,12 @@ use crate::request::{Request, no_partitions, no_transactions};
 use crate::store::{Blocking, Outcome};
 use crate::strings::{NotARow, Strings};
 
-/// One thread's way to a store of keys and values.
+/// The access of one thread to a store of keys and values.
 pub trait KeyValue {
-    /// Gives the value of `key` to `found` if one exists, and returns whether one does.
+    /// If `key` has a value, gives the value to `found`. Returns whether it has one.
     fn get(&mut self, key: &[u8], found: impl FnMut(&[u8])) -> Result<bool, Failure>;
 
-    /// Gives the values of `keys`, with the number of each key, to `found`.
+    /// Gives the values of `keys` to `found`, each with the number of its key.
     fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
         for (number, key) in keys.iter().enumerate() {
             self.get(key, |value| found(number, value))?;
@@ -19,18 +19,18 @@ pub trait KeyValue {
         Ok(())
     }
 
-    /// Gives up to `rows` keys with their values from `start` on, in the order of keys, to `each`, which says whether
-    /// it wants more.
+    /// Gives up to `rows` keys and their values to `each`, from `start` on, in key order. `each` returns whether it
+    /// wants more.
     fn scan(&mut self, start: &[u8], rows: u64, each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure>;
 
     /// Makes `value` the value of `key`.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Leaves `key` without a value; says whether it had one, where the store knows without looking, else `true`.
+    /// Removes the value of `key`. Returns whether `key` had a value; a store that would have to look returns `true`.
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
 
-    /// Puts what `change` makes of the value of `key` in its place; `false` if none exists. A store with transactions
-    /// does both in one; here another thread may come between.
+    /// Replaces the value of `key` by what `change` makes of it. Returns `false` if `key` has no value. A store with
+    /// transactions reads and writes in one transaction; in this default, another thread may write in between.
     fn update(
         &mut self,
         key: &[u8],
@@ -46,7 +46,7 @@ pub trait KeyValue {
     }
 }
 
-/// A session for rows over one for keys and values. Rows lie encoded as [`Strings::encode`] says.
+/// A session for rows, on top of a store of keys and values. Each row is encoded as [`Strings::encode`] says.
 pub struct Records<K> {
     pairs: K,
     fields: usize,
@@ -55,7 +55,7 @@ pub struct Records<K> {
 }
 
 impl<K: KeyValue> Records<K> {
-    /// Rows of `fields` fields over `pairs`.
+    /// Makes a session for rows of `fields` fields on `pairs`.
     pub fn new(pairs: K, fields: usize) -> Self {
         Self { pairs, fields, record: Strings::new(), value: Vec::new() }
     }
@@ -128,7 +128,7 @@ fn note(broken: &mut Result<(), NotARow>, new: Result<(), NotARow>) {
     }
 }
 
-/// The value of a row of a bulk load, for stores of keys and values.
+/// The value that a row of a bulk load has in a store of keys and values.
 pub fn encoded<'v>(record: &Strings, value: &'v mut Vec<u8>) -> &'v [u8] {
     value.clear();
     record.encode(value);

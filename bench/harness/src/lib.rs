@@ -1,5 +1,5 @@
-//! How a store is driven and measured. It knows no workload and no engine: a workload makes [`Client`]s, an engine is a
-//! [`Store`].
+//! How a store is driven and measured. This crate knows no workload and no engine: a workload makes [`Client`]s, and
+//! an engine is a [`Store`].
 //!
 //! ```text
 //!   Workload ──makes──> Client ──Request──> Session of a Store
@@ -7,7 +7,8 @@
 //!                          └── Reply, Outcome ───┘    times into histograms
 //! ```
 //!
-//! What happens once an operation takes no lock, touches no counter that another thread writes, and allocates nothing.
+//! The code that runs for each operation takes no lock, touches no counter that another thread writes, and allocates
+//! nothing.
 
 pub mod client;
 pub mod clock;

@@ -1,15 +1,15 @@
-//! Addresses that this process listens at. It does not know who asks there.
+//! Addresses at which this process listens. This module does not know who connects.
 
 use crate::failure::Failure;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
-/// Listens at `address`, which is `HOST:PORT` or a port of 127.0.0.1; port 0 is any free port. `option` is where the
-/// address was given.
+/// Listens at `address`, which is `HOST:PORT`, or a port of 127.0.0.1. Port 0 means any free port. `option` is the
+/// option in which the address was given.
 ///
 /// # Errors
 ///
-/// It is no address of this machine, or another program has it.
+/// `address` is no address of this machine, or another program uses it.
 pub fn listen(option: &str, address: &str) -> Result<TcpListener, Failure> {
     let refused = |why: &str| Failure::session("target", format!("{option} {address}: {why}"));
     let addresses: Vec<SocketAddr> = match address.parse::<u16>() {

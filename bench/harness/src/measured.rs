@@ -5,15 +5,15 @@ use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The result of a run. What it counts lies inside the window: it began after the window did and was served before the
-/// window's end.
+/// The result of a run. It counts operations that lie inside the window: they began after the window did, and were
+/// served before the window ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// When the window began: milliseconds since 1970, by the clock on the wall.
     pub began_unix_millis: u64,
     /// Length of the window, in nanoseconds.
     pub nanos: u64,
-    /// Clients there were.
+    /// The number of clients.
     pub clients: u64,
     /// Operations that were done.
     pub operations: u64,
@@ -23,30 +23,30 @@ pub struct Measured {
     pub retries: u64,
     /// Each kind, in the order of [`Workload::kinds`](crate::Workload::kinds).
     pub kinds: Vec<Measure>,
-    /// What the clients counted besides, in the order of [`Workload::counts`](crate::Workload::counts).
+    /// The clients' other counts, in the order of [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
-    /// The run piece by piece, warm-up first. Those of the window add up to the rest of this.
+    /// The run piece by piece, beginning with the warm-up. The pieces of the window add up to the other fields.
     pub intervals: Vec<Interval>,
     /// Operations left out because they began before the window and ended in it.
     pub warmed: u64,
     /// Operations left out because they were served after the end of the window.
     pub cut: u64,
-    /// Operations of an open loop that should have begun in the window and had not when it ended: what clients and
-    /// store could not keep up with.
+    /// Operations of an open loop that should have begun in the window, but had not begun when it ended. Clients and
+    /// store could not keep up with the schedule by this number.
     pub unsent: u64,
-    /// Whether it was stopped before it was done.
+    /// Whether the run was stopped before it was done.
     pub interrupted: bool,
-    /// What it took from the machine.
+    /// What the run used of the machine.
     pub cost: Cost,
-    /// What the store counted.
+    /// The counters of the store.
     pub counters: Vec<Change>,
-    /// By kind of failure: the text of the first one, at any time of the run.
+    /// The text of the first failure of each kind, at any time of the run.
     pub failures: BTreeMap<String, String>,
 }
 
 impl Measured {
-    /// Operations that were done, a second of the window. 0 for an empty window.
+    /// Operations that were done per second of the window. 0 for an empty window.
     pub fn per_second(&self) -> f64 {
         per_second(self.operations, self.nanos)
     }
@@ -56,20 +56,21 @@ impl Measured {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
-    /// Whether something failed for good, before the window or in it. A request that was made again and served did not.
+    /// Whether something failed for good, before the window or in it. A request that failed, was made again and was
+    /// then served did not fail for good.
     pub fn has_failed(&self) -> bool {
         let any_kind = |kinds: &[Measure]| kinds.iter().any(|kind| kind.failed_count() > 0);
         let any = |interval: &Interval| interval.failed > 0 || any_kind(&interval.kinds);
         self.failed > 0 || any_kind(&self.kinds) || self.intervals.iter().any(any)
     }
 
-    /// Intervals of the window, without those of ramp and warm-up.
+    /// The intervals of the window. The intervals of ramp and warm-up are left out.
     pub fn window(&self) -> impl Iterator<Item = &Interval> {
         self.intervals.iter().filter(|interval| !interval.warming)
     }
 }
 
-/// What is left out of a result.
+/// Whether a count is zero. Such a count is left out of a result.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -79,17 +80,17 @@ fn per_second(operations: u64, nanos: u64) -> f64 {
     if nanos == 0 { 0.0 } else { operations as f64 * 1e9 / nanos as f64 }
 }
 
-/// Something that the clients counted besides their requests.
+/// Something other than requests that the clients counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     /// Its name.
     pub name: String,
-    /// How many.
+    /// The count.
     pub value: u64,
 }
 
 impl Noted {
-    /// The sums of several pieces of a run, which have the same names in the same order.
+    /// The sums of the counts of several pieces of a run. All pieces have the same names in the same order.
     pub fn sum<'n>(pieces: impl IntoIterator<Item = &'n [Self]>) -> Vec<Self> {
         let mut pieces = pieces.into_iter();
         let mut sums = pieces.next().unwrap_or_default().to_vec();
@@ -102,49 +103,49 @@ impl Noted {
     }
 }
 
-/// Requests of one kind. The times of requests that did not fail and of those that did are apart.
+/// The requests of one kind. Requests that failed have separate times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// Its name.
     pub name: String,
-    /// From when it was sent until it was served, in nanoseconds.
+    /// The time from sending a request until it is served, in nanoseconds.
     pub service: Times,
-    /// From when it should have been sent until it was served: what a user waits. There in an open loop, with a
-    /// [slack](crate::Plan::slack), and where clients wait for a place in a session; else it is the same as `service`
-    /// and left out.
+    /// The time from when a request should have been sent until it is served, which is how long a user waits. It
+    /// exists in an open loop, with a [slack](crate::Plan::slack), and where clients wait for a place in a session.
+    /// Otherwise it would be equal to `service`, and is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
-    /// From when it should have been sent until it was. There if `response` is.
+    /// The time from when a request should have been sent until it is sent. It exists if `response` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Times>,
-    /// From when it was sent until it failed.
+    /// The time from sending a request until it fails.
     #[serde(default, skip_serializing_if = "Times::is_empty")]
     pub failed: Times,
     /// The requests that were done.
     pub oks: u64,
-    /// The requests that met no row.
+    /// The requests that found no row.
     pub not_found: u64,
-    /// The requests that were gathered, to be written with others. They have no times, which would be those of a copy
-    /// in memory.
+    /// The requests that were gathered, to be written together with others. They have no times, because their time
+    /// would only be the time of a copy in memory.
     pub batched: u64,
-    /// The requests that failed, by kind of failure, with those that were made again.
+    /// The number of failed requests for each kind of failure. Requests that were made again are included.
     pub failures: BTreeMap<String, u64>,
-    /// The failed requests that the client made again. The others failed for good.
+    /// The failed requests that the client made again. All other failed requests failed for good.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: u64,
-    /// Rows that were read, or written if the client counts those.
+    /// Rows that were read. Rows that were written are included if the client counts them.
     pub rows: u64,
-    /// Bytes of those rows that were asked for, with their keys.
+    /// Bytes of the keys and of the wanted fields of those rows.
     pub bytes: u64,
 }
 
 impl Measure {
-    /// Response times in an open loop, else service times: what stands in tables.
+    /// The times that tables show: response times in an open loop, else service times.
     pub fn times(&self) -> &Times {
         self.response.as_ref().unwrap_or(&self.service)
     }
 
-    /// Requests that were done, with those that have no time.
+    /// Requests that were done, including requests that have no time.
     pub fn done(&self) -> u64 {
         self.oks + self.not_found + self.batched
     }
@@ -154,7 +155,7 @@ impl Measure {
         self.failures.values().sum::<u64>().saturating_sub(self.again)
     }
 
-    /// All that are of the same kind, together. Its name is that of the first.
+    /// The sum of several measures of one kind. Its name is the name of the first.
     pub fn sum<'m>(all: impl IntoIterator<Item = &'m Self>) -> Self {
         let all: Vec<&Self> = all.into_iter().collect();
         let optional = |of: fn(&Self) -> &Option<Times>| {
@@ -183,13 +184,13 @@ impl Measure {
     }
 }
 
-/// A piece of a run. What it counts was served in it.
+/// A piece of a run. It counts what was served in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Whether it lies before the window.
     pub warming: bool,
-    /// Where it begins, in nanoseconds from the start of the window; if it lies before the window, from the start of
-    /// the run.
+    /// Where the interval begins, in nanoseconds. It is counted from the start of the window, or, for an interval
+    /// before the window, from the start of the run.
     pub from_nanos: u64,
     /// Where it ends, counted like its beginning.
     pub to_nanos: u64,
@@ -201,24 +202,25 @@ pub struct Interval {
     pub retries: u64,
     /// Processor time of the client threads, in nanoseconds.
     pub client_nanos: u64,
-    /// The part of it, in nanoseconds, that they took to wait for a time: that of their schedule, of a new attempt, or
-    /// their own.
+    /// The part of `client_nanos` that the client threads used in order to wait for a moment: a moment of the
+    /// schedule, of a new attempt, or of the client itself. It is in nanoseconds.
     #[serde(default)]
     pub pausing_nanos: u64,
-    /// Threads that had not yet reported what they did in it when it was shown, because they waited for the store. What
-    /// they tell later is in the result, where this is 0.
+    /// The number of threads that had not yet reported on this interval when it was shown, because they waited for
+    /// the store. The result includes their later reports, and has 0 here.
     #[serde(skip)]
     pub late: u64,
-    /// What threads have reported late about intervals that were shown before. It is with those intervals in the
-    /// result.
+    /// Late reports of threads about intervals that were shown before. In the result they are part of those
+    /// intervals.
     #[serde(skip)]
     pub told_late: Vec<Self>,
     /// Each kind.
     pub kinds: Vec<Measure>,
-    /// What the clients counted besides, in the order of [`Workload::counts`](crate::Workload::counts).
+    /// The clients' other counts, in the order of [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
-    /// How the store stood soon after its end. `None`: it was not looked at, or the result is of an older release.
+    /// The store's counters soon after the interval's end. `None`: they were not read, or the result is of an older
+    /// release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
 }
@@ -226,14 +228,15 @@ pub struct Interval {
 /// The counters of the store at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// When, in nanoseconds, counted as the beginning and end of the interval are.
+    /// The moment, in nanoseconds, counted from the same start as the beginning and end of the interval.
     pub at_nanos: u64,
-    /// By name, since the store was opened. [`Measured::counters`] says which of them are gauges.
+    /// The counters by name, counted since the store was opened. [`Measured::counters`] says which of them are
+    /// gauges.
     pub counters: BTreeMap<String, u64>,
 }
 
 impl Interval {
-    /// Operations that were done, a second.
+    /// Operations that were done per second.
     pub fn per_second(&self) -> f64 {
         per_second(self.operations, self.to_nanos.saturating_sub(self.from_nanos))
     }
@@ -244,16 +247,16 @@ impl Interval {
 pub struct Change {
     /// Its name.
     pub name: String,
-    /// When the window began.
+    /// Its value when the window began.
     pub before: u64,
-    /// When it ended.
+    /// Its value when the window ended.
     pub after: u64,
-    /// Whether it goes up and down, so that only `after` says something.
+    /// Whether the value goes up and down, so that only `after` has a meaning.
     pub gauge: bool,
 }
 
 impl Change {
-    /// What was counted in the window; `None` for a gauge.
+    /// How much the counter grew in the window; `None` for a gauge.
     pub fn counted(&self) -> Option<u64> {
         (!self.gauge).then(|| self.after.saturating_sub(self.before))
     }

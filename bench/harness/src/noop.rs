@@ -9,7 +9,7 @@ use crate::target::{Opening, Scheme, Target};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// `noop:`, which takes everything and has nothing.
+/// The scheme `noop:`: a store that accepts every request and holds nothing.
 pub const SCHEME: Scheme = Scheme {
     name: "noop",
     form: "noop:",
@@ -32,20 +32,21 @@ fn open(target: &Target, _: &Table, _: Opening) -> Result<Box<dyn Store>, Failur
     }))
 }
 
-/// A store that is always empty, and answers that all is well.
+/// A store that is always empty, and answers that every request succeeded.
 #[derive(Clone, Copy, Debug)]
 pub struct Noop {
-    /// Requests that a session has under way at most; `None`: its calls wait, for nothing.
+    /// The most requests that a session can have under way. `None`: its calls wait, although there is nothing to wait
+    /// for.
     depth: Option<usize>,
 }
 
 impl Noop {
-    /// One whose calls wait, so that each client has a thread.
+    /// A store whose calls wait, so that each client needs a thread.
     pub fn waiting() -> Self {
         Self { depth: None }
     }
 
-    /// One whose sessions have `depth` requests under way, so that a thread has any number of clients.
+    /// A store whose sessions have `depth` requests under way, so that a thread can drive any number of clients.
     pub fn flying(depth: usize) -> Self {
         Self { depth: Some(depth) }
     }
@@ -96,11 +97,11 @@ impl Blocking for Forget {
     }
 }
 
-/// Each request is answered where it is started, and the answer is given with the next wait.
+/// A session that answers each request when it is started. The next wait returns the answer.
 struct Flying {
     clock: Clock,
     depth: usize,
-    /// Slots, when their requests were sent, and when they were answered.
+    /// The slot of each answered request, when it was sent, and when it was answered.
     answered: Vec<(u32, u64, u64)>,
     reply: Reply,
 }

@@ -1,4 +1,4 @@
-//! What an operation costs the client by itself: measured on a store that does nothing.
+//! The client's own cost of an operation, measured on a store that does nothing.
 
 use crate::client::Workload;
 use crate::measured::Measured;
@@ -8,13 +8,15 @@ use crate::run::{RunError, run};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long [`noop_nanos`] measures at most: values of megabytes take long to make, so few operations say enough.
+/// The longest time that [`noop_nanos`] measures. Values of megabytes take long to make, and few operations are
+/// enough then.
 pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
 
-/// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten on a store
-/// that does nothing, in a closed loop of this number of `operations`, or of all if they are fewer. The sessions of
-/// that store are like those of the store that it is subtracted from: `depth` is that of [`Cost`](crate::Cost), and
-/// `clients` those that share a thread (1 where calls wait). The workload is used up as in any run. It takes
+/// The processor time that an operation of `workload` costs by itself, in nanoseconds. The operation is made,
+/// measured and forgotten on a store that does nothing, in a closed loop of `operations` operations, or of all if the
+/// workload has fewer. That store has sessions like the sessions of the measured store, from whose cost the result is
+/// subtracted: `depth` is the measured run's [`Cost`](crate::Cost) field of this name, and `clients` is the number of
+/// clients that share a thread (1 where calls wait). As in any run, the workload is used up. The measurement takes
 /// [`NOOP_LIMIT`] at most, and ends when `stop` is set.
 ///
 /// # Errors
@@ -31,7 +33,7 @@ pub fn noop_nanos<W: Workload>(
     let length = Length::Operations(operations.max(clients as u64));
     let plan = Plan { clients, length, limit: Some(NOOP_LIMIT), ..Plan::default() };
     let measured = match run(&store, workload, &plan, stop, &mut |_| {}) {
-        // A store that has nothing may be one that nothing succeeds on.
+        // A workload may succeed with no operation on a store that holds nothing.
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => *partial,
         measured => measured?,
     };

@@ -1,44 +1,45 @@
-//! Requests for rows that lie in partitions, as those of Cassandra do: a row has the key of its partition and a
-//! clustering key, both whole numbers, and a partition may have more rows than fit in memory.
+//! Requests for rows that lie in partitions, like the rows of Cassandra. A row has a partition key and a clustering
+//! key, which are whole numbers. A partition may have more rows than fit in memory.
 //!
-//! A table is of one of two kinds. One has rows of one value of bytes, the other has rows of five counters.
+//! There are two kinds of tables. A row of the first kind holds one value of bytes. A row of the second kind holds
+//! five counters.
 
 use crate::strings::Strings;
 
-/// Counters of a row.
+/// The number of counters in a row.
 pub const COUNTERS: usize = 5;
 
-/// A request for rows in partitions. The bytes belong to the client and hold until the request is taken.
+/// A request for rows in partitions. The client owns the bytes, and they stay valid until the request is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionRequest<'a> {
-    /// Puts rows into a partition, in the place of those that are there. They go to the store together. Where a store
-    /// knows such a batch, either all or none of them are written.
+    /// Puts rows into a partition, and replaces existing rows. The rows go to the store together. If a store has such
+    /// batches, it writes either all or none of the rows.
     Insert {
         /// The partition.
         pk: i64,
-        /// Clustering keys of the rows, at least one, each once.
+        /// Clustering keys of the rows, at least one. No key occurs twice.
         cks: &'a [i64],
-        /// Their values, in the same order.
+        /// The values of the rows, in the same order.
         values: &'a Strings,
     },
-    /// Rows of a partition, or their counters.
+    /// Reads rows of a partition, or their counters.
     Read {
         /// The partition.
         pk: i64,
-        /// Which of its rows.
+        /// Which rows of the partition.
         rows: PartitionRows<'a>,
-        /// In which order, by clustering key; `None`: in any.
+        /// The order of the rows by clustering key; `None`: any order.
         order: Option<Order>,
     },
-    /// All rows of all partitions of one part of the table. Each row lies in one of the parts, and a partition is not
-    /// divided.
+    /// Reads all rows of all partitions in one part of the table. Each row lies in exactly one part, and a partition
+    /// is never divided.
     Scan {
         /// Which part, from 0.
         part: u32,
         /// The number of parts; at least 1.
         parts: u32,
     },
-    /// Adds to the counters of a row. Where no such row exists, they begin at 0.
+    /// Adds to the counters of a row. If the row does not exist, its counters begin at 0.
     Add {
         /// The partition.
         pk: i64,
@@ -52,26 +53,26 @@ pub enum PartitionRequest<'a> {
 /// Which rows of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionRows<'a> {
-    /// Those whose clustering key is at least `ck`, `limit` at most: the first of the order.
+    /// The first `limit` rows, in the request's order, whose clustering key is at least `ck`.
     From {
         /// The lower bound.
         ck: i64,
-        /// How many at most.
+        /// The greatest number of rows.
         limit: u64,
     },
-    /// The first of the order, `limit` at most.
+    /// The first `limit` rows in the request's order.
     First {
-        /// How many at most.
+        /// The greatest number of rows.
         limit: u64,
     },
-    /// Those whose clustering key is at least `from` and less than `to`.
+    /// The rows whose clustering key is at least `from` and less than `to`.
     Between {
         /// The lower bound.
         from: i64,
-        /// The upper bound, which does not belong to it.
+        /// The upper bound, which is excluded.
         to: i64,
     },
-    /// The rows with these clustering keys. A key may stand there several times, and gives its row once.
+    /// The rows with these clustering keys. A key may occur several times here, but its row is returned once.
     Of(&'a [i64]),
 }
 
@@ -80,7 +81,7 @@ pub enum PartitionRows<'a> {
 pub enum Order {
     /// Clustering keys rise.
     Ascending,
-    /// They fall.
+    /// Clustering keys fall.
     Descending,
 }
 
@@ -97,7 +98,7 @@ pub fn counters_value(counters: [i64; COUNTERS]) -> [u8; 8 * COUNTERS] {
     value
 }
 
-/// The counters that are in `value`; `None` if it does not hold five counters.
+/// The counters in `value`; `None` if `value` does not hold five counters.
 pub fn counters_of(value: &[u8]) -> Option<[i64; COUNTERS]> {
     if value.len() != 8 * COUNTERS {
         return None;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-/// A target or argument whose passwords are replaced by `***`: all between `//user:` and the last `@`, whatever stands
-/// there, since a password may have characters that should have been encoded; and the values of options and properties
-/// whose names say that they are one.
+/// The text of a target or argument, with its passwords replaced by `***`. Everything between `//user:` and the last
+/// `@` is replaced, because a password may have characters that should have been encoded. The values of options and
+/// properties are replaced if the option's or property's name says that it is a password.
 pub fn without_password(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut at = 0;
@@ -12,7 +12,7 @@ pub fn without_password(text: &str) -> String {
         if hidden.end <= at {
             continue;
         }
-        // Two that meet are one.
+        // Two ranges that touch become one `***`.
         if hidden.start >= at && !(at > 0 && hidden.start == at) {
             shown.push_str(&text[at..hidden.start]);
             shown.push_str("***");
@@ -23,7 +23,7 @@ pub fn without_password(text: &str) -> String {
     shown
 }
 
-/// What is not shown of `text`, in the order of where it begins.
+/// The ranges of `text` that are not shown, in the order of their beginnings.
 fn hidden(text: &str) -> Vec<Range<usize>> {
     let mut hidden: Vec<Range<usize>> = Vec::new();
     if let Some((begin, end)) = text.find("//").zip(text.rfind('@'))
@@ -44,7 +44,7 @@ fn hidden(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-/// What names of options and properties that hold a password have in them: `password`, YCSB's `db.passwd`, …
+/// A part of the name of every option or property that holds a password: `password`, YCSB's `db.passwd`, …
 pub(crate) const SECRET: &str = "passw";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Serves the counts of a run that is under way over HTTP, in the text format of Prometheus. The run hands over each
-//! interval when it shows the interval, so that clients do not become slower. This file does not know who asks.
+//! interval when it shows the interval, so that clients do not become slower. This module does not know who asks.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark is watched on the real machine")]
 
@@ -17,13 +17,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What all runs of this process have counted so far, at an address.
+/// Serves at an address what all runs of this process have counted so far.
 pub struct Prometheus {
     watched: Arc<Mutex<Watched>>,
     server: Server,
 }
 
-/// Greatest times of the buckets, in nanoseconds: 1, 2 and 5 of each power of ten, from 1 us to 10 s.
+/// The upper bounds of the buckets, in nanoseconds: 1, 2 and 5 of each power of ten, from 1 us to 10 s.
 const BOUNDS_NANOS: [u64; 22] = {
     let mut bounds = [0; 22];
     let (mut at, mut power) = (0, 1_000);
@@ -62,7 +62,7 @@ struct Kind {
     failures: BTreeMap<String, u64>,
     rows: u64,
     bytes: u64,
-    /// By the bucket that they are in; the last has those that are in none.
+    /// The number of requests in each bucket. The last place counts requests that are above all buckets.
     times: [u64; BOUNDS_NANOS.len() + 1],
     nanos: f64,
 }
@@ -86,11 +86,12 @@ impl Kind {
 }
 
 impl Prometheus {
-    /// Answers at `address`, `HOST:PORT` or a port of 127.0.0.1, until it is dropped. Port 0 is any free port.
+    /// Answers at `address`, `HOST:PORT` or a port of 127.0.0.1, until this value is dropped. Port 0 means any free
+    /// port.
     ///
     /// # Errors
     ///
-    /// It is no address of this machine, or another program has it.
+    /// `address` is no address of this machine, or another program uses it.
     pub fn serve(address: &str) -> Result<Self, Failure> {
         let watched: Arc<Mutex<Watched>> = Arc::default();
         let shown = watched.clone();
@@ -98,12 +99,12 @@ impl Prometheus {
         Ok(Self { watched, server })
     }
 
-    /// Where it answers.
+    /// The address at which it answers.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// A run begins on a store that has these counters.
+    /// Notes that a run begins on a store that has these counters.
     pub fn begin(&self, run: &str, target: &str, counters: &[Counter]) {
         let mut watched = locked(&self.watched);
         run.clone_into(&mut watched.run);
@@ -113,11 +114,11 @@ impl Prometheus {
             counters.iter().filter(|counter| counter.gauge).map(|counter| counter.name.to_owned()).collect();
     }
 
-    /// An interval of the run has ended.
+    /// Adds an interval of the run that has ended.
     pub fn add(&self, interval: &Interval) {
         let mut watched = locked(&self.watched);
         watched.warming = interval.warming;
-        // What came late of earlier intervals counts now, so that the sums are those of the result.
+        // Late reports about earlier intervals count now, so that the sums here equal the sums of the result.
         for part in std::iter::once(interval).chain(&interval.told_late) {
             watched.operations += part.operations;
             watched.failed += part.failed;
@@ -133,7 +134,7 @@ impl Prometheus {
     }
 }
 
-/// A thread that panicked with it left nothing half done that a reader could not show.
+/// Locks what is watched. If a thread panicked while it held the lock, a reader can still show what it left.
 fn locked(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }

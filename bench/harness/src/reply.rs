@@ -1,18 +1,18 @@
-//! What a store answers with.
+//! The answer of a store to a request.
 
 use crate::partitions::{COUNTERS, counters_value};
 use crate::request::Fields;
 use crate::strings::{NotARow, Strings};
 
-/// The rows that a request was answered with. A session fills it; every row is really copied, as a program that uses
-/// the store would have to, but only the last stays unless all are [kept](Reply::keeping).
+/// The rows of an answer. A session fills the reply. Every row is really copied, as a program that uses the store
+/// would have to do. Only the last row stays, unless all rows are [kept](Reply::keeping).
 #[derive(Debug, Default)]
 pub struct Reply {
     rows: u64,
     bytes: u64,
     key: Vec<u8>,
     record: Strings,
-    /// Clustering keys of the rows of a partition, whose values are all in `record`.
+    /// Clustering keys of the rows of a partition. The values of those rows are all in `record`.
     cks: Vec<i64>,
     kept: Option<Vec<(Vec<u8>, Strings)>>,
 }
@@ -23,7 +23,7 @@ impl Reply {
         Self::default()
     }
 
-    /// A reply that keeps every row it is given, for tests: it allocates.
+    /// A reply that keeps every row that it is given. It is for tests, because it allocates.
     pub fn keeping() -> Self {
         Self { kept: Some(Vec::new()), ..Self::default() }
     }
@@ -41,7 +41,7 @@ impl Reply {
         }
     }
 
-    /// Takes a row of a key-value store, whose `value` holds `of` fields as [`Strings::encode`] writes them.
+    /// Takes a row of a key-value store. `value` holds `of` fields, as [`Strings::encode`] writes them.
     #[inline]
     pub fn row(&mut self, key: &[u8], value: &[u8], of: usize, fields: Fields) -> Result<(), NotARow> {
         self.record.clear();
@@ -53,7 +53,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Takes a row of a store that has fields of its own: `fill` adds those that were asked for, in order.
+    /// Takes a row of a store that has fields of its own. `fill` adds the wanted fields, in order.
     #[inline]
     pub fn row_of_fields<E>(&mut self, key: &[u8], fill: impl FnOnce(&mut Strings) -> Result<(), E>) -> Result<(), E> {
         self.record.clear();
@@ -72,7 +72,7 @@ impl Reply {
         }
     }
 
-    /// Takes a row of a partition. All rows of a partition with which a request is answered stay.
+    /// Takes a row of a partition. If a request reads several rows of a partition, all of them stay.
     #[inline]
     pub fn partition_row(&mut self, ck: i64, value: &[u8]) {
         self.cks.push(ck);
@@ -87,7 +87,7 @@ impl Reply {
         self.partition_row(ck, &counters_value(counters));
     }
 
-    /// Takes a row of a scan of partitions: it is copied, and only the last stays.
+    /// Takes a row of a scan of partitions. The row is copied, and only the last one stays.
     #[inline]
     pub fn scanned_row(&mut self, pk: i64, ck: i64, value: &[u8]) {
         self.cks.clear();
@@ -98,7 +98,7 @@ impl Reply {
         self.bytes += size_of_val(&pk) as u64;
     }
 
-    /// The clustering keys and values of the rows of a partition, in the order they were given.
+    /// The clustering keys and values of the rows of a partition, in the order in which they were given.
     pub fn partition_rows(&self) -> impl ExactSizeIterator<Item = (i64, &[u8])> {
         self.cks.iter().copied().zip(self.record.iter())
     }
@@ -108,22 +108,23 @@ impl Reply {
         self.rows
     }
 
-    /// Bytes of their keys and of the fields asked for.
+    /// Bytes of the rows' keys and wanted fields.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Key of the last row; empty without rows.
+    /// Key of the last row; empty if the reply has no rows.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The fields of the last row that were asked for, in order; none without rows.
+    /// The wanted fields of the last row, in order; empty if the reply has no rows.
     pub fn record(&self) -> &Strings {
         &self.record
     }
 
-    /// All rows since [`Reply::clear`], in the order they were given. Panics unless made by [`Reply::keeping`].
+    /// All rows since [`Reply::clear`], in the order in which they were given. It panics unless [`Reply::keeping`]
+    /// made the reply.
     pub fn kept(&self) -> &[(Vec<u8>, Strings)] {
         self.kept.as_deref().expect("a reply that keeps rows")
     }

@@ -1,6 +1,7 @@
-//! Results as files: what was run, on which machine, and with which result, so that others can judge and repeat it.
+//! Results as files: what was run, on which machine, and with which result. With such a file, others can judge and
+//! repeat the run.
 //!
-//! [`Report`] is everything, as JSON; `csv`, `hdr_log` and `text` are views of it. The format is described in
+//! [`Report`] holds everything, as JSON; `csv`, `hdr_log` and `text` are views of it. The format is described in
 //! `docs/format/bench-result.md`.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "results are files of the machine")]
@@ -28,28 +29,28 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
 
-/// What the first member of a file says.
+/// The value of the first member of a file.
 const FORMAT: &str = "larch-bench-result";
-/// Version of the format that is written and read.
+/// The version of the format that this module reads and writes.
 const VERSION: u32 = 1;
 
-/// Runs that were made one after the other, and where.
+/// Runs that were made one after the other, and the machine on which they were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     format: String,
     version: u32,
     /// The program and the machine.
     pub environment: Environment,
-    /// Results in the order they were made.
+    /// Results in the order in which they were made.
     pub runs: Vec<Run>,
 }
 
 /// One run: a load, or a workload on what was loaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What it is called: `load`, `workload a`.
+    /// The name of the run: `load`, `workload a`.
     pub name: String,
-    /// The store as it was asked for, without a password.
+    /// The target of the run, without a password.
     pub target: String,
     /// The store as it described itself.
     pub settings: Vec<Pair>,
@@ -57,28 +58,28 @@ pub struct Run {
     pub workload: Vec<Pair>,
     /// The seed of everything that is drawn.
     pub seed: u64,
-    /// Its share of a run that several processes made together, if it is one.
+    /// If several processes made the run together: the share that this process made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// How it was run.
     pub plan: Plan,
-    /// Processor time an operation costs on a store that does nothing, in nanoseconds, if that was measured.
+    /// Processor time of an operation on a store that does nothing, in nanoseconds, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noop_nanos: Option<f64>,
-    /// How long the store went on in the background after the run, in nanoseconds, if it was waited for.
+    /// How long the store went on in the background after the run, in nanoseconds, if the program waited for this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_nanos: Option<u64>,
-    /// What an hour of a processor costs, in any currency, if that was said.
+    /// What an hour of a processor costs, in any currency, if a price was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// What a million operations cost. It is made anew from the rest where the run is written, and not read.
+    /// What a million operations cost. It is computed from the other fields when the run is written, and is not read.
     #[serde(default, skip_deserializing)]
     million: Million,
-    /// The figures that TPC-C's own rules make of a run of it. The writer of a result makes them anew; they are not
+    /// The figures that TPC-C's own rules make of a TPC-C run. The writer of a result computes them; they are not
     /// read.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<serde_json::Value>,
-    /// What must be known before these numbers are believed.
+    /// What readers must know before they believe these numbers.
     pub warnings: Vec<String>,
     /// Why the run ended before it should have, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,17 +88,17 @@ pub struct Run {
     pub measured: Measured,
 }
 
-/// A name and what it says.
+/// A name and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     /// The name.
     pub name: String,
-    /// What it says.
+    /// The value.
     pub value: String,
 }
 
 impl Pair {
-    /// `name` and `value`.
+    /// A pair of `name` and `value`.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into() }
     }
@@ -115,7 +116,7 @@ impl From<Setting> for Pair {
 }
 
 impl Run {
-    /// A run that came to `measured`. Warnings and what else is known are added by the caller.
+    /// A run with the result `measured`. The caller adds warnings and what else is known.
     pub fn new(name: impl Into<String>, target: &str, plan: &Plan, measured: Measured) -> Self {
         Self {
             name: name.into(),
@@ -136,7 +137,7 @@ impl Run {
         }
     }
 
-    /// What a million of its operations cost, where an hour of a processor costs `price`.
+    /// What a million of the run's operations cost, if an hour of a processor costs `price`.
     pub fn million(&self, price: Option<f64>) -> Million {
         Million::of(&self.measured, self.noop_nanos, price)
     }
@@ -153,7 +154,7 @@ pub enum ReportError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// It is not a result, or not one of this version.
+    /// The file is not a result, or is a result of another version.
     #[error("{path} is not a result of a benchmark: {why}")]
     Content {
         /// Which file.
@@ -169,7 +170,7 @@ impl Report {
         Self { format: FORMAT.to_owned(), version: VERSION, environment, runs: Vec::new() }
     }
 
-    /// The whole as JSON.
+    /// The whole report as JSON.
     pub fn json(&self) -> String {
         let with_cost = |run: &Run| Run { million: run.million(run.price), ..run.clone() };
         let whole = Self {
@@ -183,13 +184,13 @@ impl Report {
         text
     }
 
-    /// What [`Report::json`] wrote, or why not.
+    /// Parses the text that [`Report::json`] wrote. The error says why the text is not such a report.
     pub fn parse(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Head {
             format: String,
             version: u32,
-            /// What a reader must know besides the version; this one knows nothing of that kind.
+            /// What a reader must know besides the version. This reader knows no such thing.
             #[serde(default)]
             requires: Vec<String>,
         }
@@ -207,7 +208,7 @@ impl Report {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// Writes it to the file `path`, whole or not at all.
+    /// Writes the report to the file `path`, as a whole or not at all.
     pub fn write(&self, path: &Path) -> Result<(), ReportError> {
         write_whole(path, self.json().as_bytes())
     }
@@ -222,8 +223,8 @@ impl Report {
     }
 }
 
-/// Writes a file beside `path` and gives it that name, so that no half of a result is ever found there. What is there
-/// and no file, as /dev/stdout, takes the bytes itself.
+/// Writes a file beside `path` and then renames it to `path`, so that `path` never holds half of a result. If `path`
+/// exists and is not a file, for example /dev/stdout, the bytes are written to it directly.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     let written = match is_special(path) {
         true => std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes)),
@@ -235,7 +236,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
                 std::fs::rename(&beside, path)
             });
             if written.is_err() {
-                // Half of a result is worth nothing. The error to report is the one of writing.
+                // Half of a result is worth nothing. The error to report is the error of the write.
                 std::fs::remove_file(&beside).unwrap_or_default();
             }
             written
@@ -244,8 +245,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     written.map_err(|error| ReportError::File { path: path.display().to_string(), error })
 }
 
-/// Complains if [`write_whole`] could not write to `path` now, because a measurement whose result cannot be written is
-/// lost.
+/// Returns an error if [`write_whole`] could not write to `path` now. A measurement is lost if its result cannot be
+/// written.
 pub fn check_place(path: &Path) -> Result<(), ReportError> {
     let failed = |error| ReportError::File { path: path.display().to_string(), error };
     if path.is_dir() {
@@ -258,7 +259,7 @@ pub fn check_place(path: &Path) -> Result<(), ReportError> {
     std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(failed)
 }
 
-/// Whether `path` is there and neither file nor directory: a device, a pipe.
+/// Whether `path` exists and is neither a file nor a directory: a device, a pipe.
 fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
 }

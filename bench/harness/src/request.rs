@@ -1,10 +1,10 @@
-//! Requests: what one step of an operation asks of a store.
+//! Requests: what one step of an operation asks a store to do.
 
 use crate::failure::Failure;
 use crate::partitions::PartitionRequest;
 use crate::strings::Strings;
 
-/// The table that a workload works on. Its rows have a key and these fields, which requests number from 0.
+/// The table that a workload works on. Its rows have a key and these fields. Requests number the fields from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its name in the store.
@@ -20,56 +20,57 @@ impl Table {
     }
 }
 
-/// Which fields a read is to give.
+/// The fields that a read returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fields {
-    /// All, in order.
+    /// All fields, in order.
     All,
-    /// The one of this number.
+    /// The field with this number.
     One(u32),
 }
 
-/// One step of an operation. The bytes belong to the client and hold until the request is taken.
+/// One step of an operation. The client owns the bytes, and they stay valid until the request is taken.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
-    /// The row of `key`.
+    /// Reads the row of `key`.
     Read {
         /// Its key.
         key: &'a [u8],
-        /// What to give of it.
+        /// The fields to return.
         fields: Fields,
     },
-    /// The rows of `keys`, asked for together.
+    /// Reads the rows of `keys`, all in one request.
     ReadMany {
         /// Their keys, in no order.
         keys: &'a Strings,
-        /// What to give of each.
+        /// The fields to return of each row.
         fields: Fields,
     },
-    /// The first `rows` rows whose keys are not less than `start`, in the order of keys.
+    /// Reads the first `rows` rows whose keys are not less than `start`, in key order.
     Scan {
-        /// The key at which to begin; if it is empty, the first row.
+        /// The key at which the scan begins; if it is empty, the scan begins at the first row.
         start: &'a [u8],
-        /// How many at most.
+        /// The greatest number of rows.
         rows: u64,
-        /// What to give of each.
+        /// The fields to return of each row.
         fields: Fields,
     },
-    /// A row that is not there yet. What happens if it is, is the store's: most put the new one in its place.
+    /// Inserts a row that does not exist yet. If it exists, the store decides what happens: most stores replace the
+    /// old row.
     Insert {
         /// Its key.
         key: &'a [u8],
         /// All its fields, in order.
         record: &'a Strings,
     },
-    /// Another row in the place of the one of `key`.
+    /// Replaces the row of `key` by another row.
     Replace {
         /// Its key.
         key: &'a [u8],
         /// All its fields, in order.
         record: &'a Strings,
     },
-    /// Another value for one field of the row of `key`.
+    /// Replaces one field of the row of `key`.
     Update {
         /// Its key.
         key: &'a [u8],
@@ -78,25 +79,26 @@ pub enum Request<'a> {
         /// Its new value.
         value: &'a [u8],
     },
-    /// No row of `key` any more.
+    /// Removes the row of `key`.
     Delete {
         /// Its key.
         key: &'a [u8],
     },
-    /// Rows in partitions. Only stores that were opened for them take it; the others answer with [`no_partitions`].
+    /// A request for rows in partitions. Only stores that were opened for partitions take it; the others answer with
+    /// [`no_partitions`].
     Partition(PartitionRequest<'a>),
-    /// A transaction over several tables, in bytes whose meaning the workload and the store agree on. Only stores that
-    /// were opened for it take it; the others answer with [`no_transactions`].
+    /// A transaction over several tables. Its bytes have a meaning that the workload and the store agree on. Only
+    /// stores that were opened for such transactions take it; the others answer with [`no_transactions`].
     Transaction(&'a [u8]),
 }
 
-/// What a store answers to [`Request::Partition`] that was opened for rows without partitions.
+/// The answer to [`Request::Partition`] of a store that was opened for rows without partitions.
 #[cold]
 pub fn no_partitions() -> Failure {
     Failure::request("no_partitions", "the store was not opened for rows in partitions")
 }
 
-/// What a store answers to [`Request::Transaction`] that was not opened for such transactions.
+/// The answer to [`Request::Transaction`] of a store that was not opened for such transactions.
 #[cold]
 pub fn no_transactions() -> Failure {
     Failure::request("no_transactions", "the store was not opened for transactions over several tables")

@@ -1,13 +1,13 @@
 //! Runs a workload on a store and measures it.
 //!
-//! Operations of an open loop that were due in the window and not sent before it ended are *unsent*. A client thread is
-//! *pausing* while it waits for a time of its schedule or before a new attempt: this processor time is the client's own
-//! (decision 44).
+//! Operations of an open loop are *unsent* if they were due in the window but were not sent before it ended. A client
+//! thread is *pausing* while it waits for a time of its schedule or before a new attempt. This processor time is part
+//! of the client's own cost (decision 44).
 //!
-//! Each thread counts for itself. The calling thread gathers once an interval what the threads hand over, shows it, and
-//! ends the run. If sessions block, every client has a thread, and a run has at most [`MOST_THREADS`] of them. If one
-//! session can have many requests under way, a few threads drive all clients, and a client takes no more memory than
-//! its state.
+//! Each thread counts in its own memory. Once an interval, the calling thread gathers what the threads hand over, and
+//! shows it. It also ends the run. If sessions block, every client has a thread, and a run has at most
+//! [`MOST_THREADS`] threads. If one session can have many requests under way, a few threads drive all clients, and a
+//! client takes no more memory than its state.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -36,16 +36,16 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, SystemTime};
 use timeline::Timeline;
 
-/// Why a run has no result, or one that must not be taken for a good one.
+/// Why a run has no result, or has a result that must not be taken for a good one.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// It cannot be run like this.
+    /// The workload cannot be run with this plan.
     #[error("{0}")]
     Plan(String),
     /// A thread could not be started.
     #[error("cannot start a thread for client {client}: {error}; fewer clients may do")]
     Thread {
-        /// Its first client.
+        /// The first client of the thread.
         client: usize,
         /// What the system says.
         error: std::io::Error,
@@ -61,11 +61,11 @@ pub enum RunError {
     /// The store lost a session in the run.
     #[error("client {client} lost its session: {failure}")]
     Lost {
-        /// The client whose request it was, or the first of the session.
+        /// The client that made the request, or the first client of the session.
         client: usize,
         /// What the store says.
         failure: Failure,
-        /// What was measured until then.
+        /// What was measured before that.
         partial: Box<Measured>,
     },
     /// A client or the store panicked.
@@ -73,7 +73,7 @@ pub enum RunError {
     Panicked {
         /// The first client of the thread.
         client: usize,
-        /// What it said.
+        /// The text of the panic.
         text: String,
         /// What was measured without that thread.
         partial: Box<Measured>,
@@ -81,13 +81,13 @@ pub enum RunError {
     /// No operation was done in the window.
     #[error("nothing was measured: {}", nothing(.partial))]
     NothingMeasured {
-        /// What was counted otherwise.
+        /// The other counts.
         partial: Box<Measured>,
     },
 }
 
 impl RunError {
-    /// What was measured nevertheless.
+    /// What was measured in spite of the error.
     pub fn partial(&self) -> Option<&Measured> {
         match self {
             Self::Plan(_) | Self::Thread { .. } | Self::Session { .. } => None,
@@ -115,12 +115,12 @@ fn nothing(partial: &Measured) -> String {
     text
 }
 
-/// How long the calling thread sleeps at most before it looks at `stop`.
+/// The longest time that the calling thread sleeps before it looks at `stop`.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Lets the clients of `workload` work on `store` as `plan` says. `watch` is shown every interval soon after its end. A
-/// run ends within a moment of `stop` being set, or when the store lets go of the requests under way; its result is
-/// then marked interrupted.
+/// Lets the clients of `workload` work on `store` as `plan` says. `watch` gets every interval soon after the
+/// interval's end. When `stop` is set, the run ends within a moment, or as soon as the store answers the requests
+/// under way. The result is then marked as interrupted.
 pub fn run<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -131,8 +131,8 @@ pub fn run<W: Workload>(
     run_from(store, workload, plan, stop, &mut || {}, watch)
 }
 
-/// The same, but the clients begin when `begin` returns. It is called once all of them have their sessions, so that it
-/// can wait for clients of other processes.
+/// Does the same as [`run()`], but the clients begin when `begin` returns. `begin` is called when all clients have
+/// their sessions, so that it can wait for clients of other processes.
 pub fn run_from<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -163,7 +163,8 @@ impl Plan {
             return bad("an interval is a millisecond at least");
         }
         match self.pace {
-            // 10^-6 a second is one in eleven days; 10^12 a second is no rate of a machine.
+            // 10^-6 operations a second are one operation in eleven days. No machine reaches 10^12 operations a
+            // second.
             Pace::Open { per_second } if !(1e-6..1e12).contains(&per_second) => {
                 bad("the rate of an open loop is a number of operations a second, above 0")
             }
@@ -172,7 +173,7 @@ impl Plan {
     }
 }
 
-/// What all threads of a run share.
+/// The state that all threads of a run share.
 struct Crew<'r, W> {
     store: &'r dyn Store,
     workload: &'r W,
@@ -189,7 +190,7 @@ impl<W> Clone for Crew<'_, W> {
 
 impl<W> Copy for Crew<'_, W> {}
 
-/// Tells the desk that a thread is gone, however it went.
+/// Tells the desk that a thread has ended, also if it panicked.
 struct Running<'d>(&'d Desk);
 
 impl Drop for Running<'_> {
@@ -236,8 +237,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// Starts the threads and waits until each has its session. The first tells what kind of sessions these are, and so
-    /// how many threads it takes.
+    /// Starts the threads and waits until each has its session. The first session shows of what kind the sessions
+    /// are. This decides the number of threads.
     fn start<'scope>(
         self,
         scope: &'scope Scope<'scope, 'r>,
@@ -311,8 +312,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// What thread `number` does. With sessions that block, it is that of client `number`; otherwise it has that client
-    /// and every `threads`th after it.
+    /// The work of thread `number`. If sessions block, the thread drives client `number`. Otherwise it drives client
+    /// `number` and every `threads`th client after it.
     fn work(self, number: usize, threads: usize) {
         crate::cost::wake_on_time();
         let session = match self.plan.loading {
@@ -359,7 +360,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         self.end(recorder, driven);
     }
 
-    /// Whether operations may be late as the plan has it, so that response times are counted too.
+    /// Whether the plan allows that operations are late, so that response times are counted too.
     fn queued(&self) -> bool {
         self.plan.pace != Pace::Closed || !self.plan.slack.is_zero()
     }
@@ -427,8 +428,8 @@ impl<'r, W: Workload> Crew<'r, W> {
             }
             if (now >= timeline.end || running == 0) && after.is_none() {
                 let look = self.look();
-                // Where the run ends within an interval, how the store stands then is how it stood at the end of the
-                // interval.
+                // If the run ends within an interval, the counters at the end of the run count as the counters at the
+                // end of the interval.
                 gathered.count(timeline.interval(now.min(timeline.end) - 1), now, &look.counters);
                 after = Some(look);
             }
@@ -455,7 +456,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
         let ended = std::mem::take(&mut self.desk.state().ended);
         let after = after.unwrap_or_default();
-        // A run that ended before its window has none, and nothing was used in it.
+        // A run that ended before its window has no such counters, and used nothing in the window.
         let before = before.unwrap_or_else(|| after.clone());
         let mut over = false;
         let mut last = timeline.start;
@@ -513,7 +514,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// How machine and store stand now.
+    /// Looks at the store's counters and at what the machine's processes have used up to now.
     fn look(&self) -> Look {
         let (counters, used) = (self.store.counters(), self.store.used());
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -521,31 +522,31 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 }
 
-/// When the counters of the store are read within a run: after each interval, and so seldom that it takes at most a
-/// hundredth of the time of the thread that gathers.
+/// Decides when the counters of the store are read within a run. They are read after each interval, but so seldom
+/// that the reads take at most a hundredth of the time of the thread that gathers.
 #[derive(Default)]
 struct Samples {
-    /// No earlier.
+    /// The earliest time of the next sample.
     next: u64,
-    /// The first interval without one.
+    /// The first interval that has no sample.
     first: usize,
 }
 
 impl Samples {
-    /// The interval that has ended last, if its turn has come.
+    /// The interval that ended last, if it may be sampled now.
     fn due(&self, now: u64, timeline: &Timeline) -> Option<usize> {
         let number = timeline.interval(now).checked_sub(1)?;
         (number >= self.first && now >= self.next).then_some(number)
     }
 
-    /// Interval `number` has its sample, which took from `before` to `after`.
+    /// Notes that interval `number` has its sample. The sample took from `before` to `after`.
     fn taken(&mut self, number: usize, before: u64, after: u64) {
         self.first = number + 1;
         self.next = after + 100 * (after - before);
     }
 }
 
-/// How machine and store stand at an edge of the window.
+/// What the store has counted and the processes have used at an edge of the window.
 #[derive(Clone, Default)]
 struct Look {
     counters: Vec<Counter>,
@@ -562,7 +563,7 @@ fn changes(before: &[Counter], after: &[Counter]) -> Vec<Change> {
     after.iter().map(change).collect()
 }
 
-/// The sums of a window's intervals.
+/// Adds up the intervals of a window.
 fn summed(kinds: &[&str], intervals: Vec<Interval>) -> Measured {
     let window: Vec<&Interval> = intervals.iter().filter(|interval| !interval.warming).collect();
     let kind = |(number, name): (usize, &&str)| Measure {
@@ -580,7 +581,7 @@ fn summed(kinds: &[&str], intervals: Vec<Interval>) -> Measured {
     Measured { intervals, ..measured }
 }
 
-/// What a panic said.
+/// The text of a panic.
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "something that is no text".to_owned())

@@ -1,5 +1,5 @@
-//! A share of a run that several processes do together: which clients, operations and things that they are about are
-//! this process's. Together the shares are what one process would do. It knows no workload.
+//! A share of a run that several processes do together. It decides which clients, operations and things belong to
+//! this process. Together, the shares do what one process would do. This module knows no workload.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Processes that do a run together at most.
+/// The most processes that can do a run together.
 pub const MOST_SHARES: usize = 1000;
 
 /// One share of several, written `1/3`, `2/3`, `3/3`.
@@ -23,16 +23,16 @@ pub struct Share {
 }
 
 impl Share {
-    /// All of a run.
+    /// The share that is the whole run.
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
-    /// Share `number`, from 0 on, of `of`.
+    /// Share `number` of `of` shares. `number` counts from 0.
     pub fn new(number: usize, of: usize) -> Self {
         assert!(number < of && of <= MOST_SHARES, "a share is one of some");
         Self { number, of }
     }
 
-    /// Its number, from 0 on.
+    /// Its number, counted from 0.
     pub fn number(self) -> usize {
         self.number
     }
@@ -42,27 +42,27 @@ impl Share {
         self.of
     }
 
-    /// Whether it is the first, which does what has to be done once.
+    /// Whether it is the first share, which does what has to be done only once.
     pub fn is_first(self) -> bool {
         self.number == 0
     }
 
-    /// Whether it is the only one.
+    /// Whether it is the only share.
     pub fn is_whole(self) -> bool {
         self.of == 1
     }
 
-    /// Its stretch of `count` things.
+    /// Its part of `count` things, which is a range of neighbours.
     pub fn stretch(self, count: usize) -> Range<usize> {
         let begin = |number: usize| number * (count / self.of) + number.min(count % self.of);
         begin(self.number)..begin(self.number + 1)
     }
 
-    /// Its part of a run of all shares. Each client does what it would do in the whole run.
+    /// The plan for this share of a run. Each client does what it would do in the whole run.
     ///
     /// # Errors
     ///
-    /// Clients or operations are fewer than shares.
+    /// The whole run has fewer clients or operations than shares.
     pub fn plan(self, whole: &Plan) -> Result<Plan, String> {
         let clients = self.stretch(whole.clients);
         if clients.is_empty() {
@@ -84,13 +84,14 @@ impl Share {
         Ok(Plan { clients: clients.len(), length, pace, ..whole.clone() })
     }
 
-    /// Its part of `workload`, which `clients` do.
+    /// This share's part of `workload`. `clients` clients do the whole workload.
     pub fn part<W>(self, workload: &W, clients: usize) -> Part<'_, W> {
         Part { workload, first: self.stretch(clients).start, clients }
     }
 }
 
-/// How many of `count` things those in `range` get, if the things are dealt among `among` one by one, round by round.
+/// Deals `count` things to `among` receivers, one by one, round by round. Returns how many things the receivers in
+/// `range` get.
 pub fn dealt(count: u64, among: usize, range: &Range<usize>) -> u64 {
     let rest = usize::try_from(count % among as u64).expect("it is less than `among`");
     let more = rest.clamp(range.start, range.end) - range.start;
@@ -133,7 +134,7 @@ impl FromStr for Share {
     }
 }
 
-/// The clients of one share. They are those that they would be in the whole run.
+/// The clients of one share. Each client is the same as in the whole run.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'w, W> {
     workload: &'w W,

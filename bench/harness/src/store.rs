@@ -1,8 +1,7 @@
-//! The interface that every store has for a benchmark.
+//! The interface of every store that is measured.
 //!
-//! A store is opened by its [`Scheme`](crate::Scheme) on one table. Every thread of a run takes a session of its own. A
-//! store whose calls wait has [`Blocking`] sessions; one that can have many requests under way on one thread has
-//! [`Flights`].
+//! A [`Scheme`](crate::Scheme) opens a store on one table. Every thread of a run takes its own session. A store whose
+//! calls wait has [`Blocking`] sessions. A store that can have many requests under way on one thread has [`Flights`].
 
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -13,34 +12,35 @@ use serde::{Deserialize, Serialize};
 
 /// A database that is measured.
 pub trait Store: Send + Sync {
-    /// What it is and how it is set, as it really is and not as it was asked for: engine and version, durability,
-    /// cache, compression, page size, …
+    /// The engine and the settings with which the store really works, even if others were asked for: version,
+    /// durability, cache, compression, page size, …
     fn settings(&self) -> Vec<Setting>;
 
     /// A session for the calling thread.
     fn session(&self, clock: Clock) -> Result<Session<'_>, Failure>;
 
-    /// A session that loads: it is given inserts only, and may gather them ([`Outcome::Batched`]).
+    /// A session for a load. It gets inserts only, and may gather them ([`Outcome::Batched`]).
     fn loader(&self, clock: Clock) -> Result<Session<'_>, Failure> {
         self.session(clock)
     }
 
-    /// Transactions for the calling thread, whose commits compare `checked` with others. `None`: the store has none, or
-    /// not as it was opened.
+    /// Transactions for the calling thread. A commit compares `checked` with other transactions. `None`: the store
+    /// has no such transactions, or was opened without them.
     fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
         let _ = checked;
         None
     }
 
-    /// Commits of the calling thread, of which `in_flight` may be not yet durable when a call returns; 0: each is
-    /// durable then. `None`: the store has no such way, or it was not opened with synced commits.
+    /// Commits for the calling thread. When a call returns, `in_flight` commits may not be durable yet; if it is 0,
+    /// each commit is durable when its call returns. `None`: the store has no such commits, or was not opened with
+    /// synced commits.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         let _ = in_flight;
         None
     }
 
-    /// Takes rows whose keys rise in the store's fastest way for many at once, into an empty table. `None`: the store
-    /// has no such way.
+    /// Loads rows in ascending key order into an empty table, in the store's fastest way for many rows. `None`: the
+    /// store has no such way.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let _ = rows;
         Ok(None)
@@ -49,51 +49,51 @@ pub trait Store: Send + Sync {
     /// Whether the table has no row.
     fn is_empty(&self) -> Result<bool, Failure>;
 
-    /// Counts since the store was opened: page reads, cache hits, bytes written, …
+    /// What the store has counted since it was opened: page reads, cache hits, bytes written, …
     fn counters(&self) -> Vec<Counter>;
 
-    /// What the store has used of processors and disk outside of this process.
+    /// The processor time and disk bytes that the store has used outside this process.
     fn used(&self) -> StoreUse;
 
-    /// Waits until what was written is where it stays, and nothing goes on in the background.
+    /// Waits until written data has reached its final place, and no background work is left.
     fn settle(&self) -> Result<(), Failure>;
 
-    /// Builds a secondary index over all rows, by a part of their values, while other threads write. Returns how many
-    /// rows it has gone over. `None`: the store has no secondary indexes.
+    /// Builds a secondary index over all rows, on a part of their values, while other threads write. Returns the
+    /// number of rows that it has visited. `None`: the store has no secondary indexes.
     fn build_index(&self) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
 
-    /// Compares the index that [`Store::build_index`] has built with the rows, and removes it. Returns how many entries
-    /// it has. It fails if they differ, or the table has no index.
+    /// Compares the index that [`Store::build_index`] has built with the rows, and removes it. Returns the number of
+    /// its entries. It fails if index and rows differ, or if the table has no index.
     fn check_and_drop_index(&self) -> Result<u64, Failure> {
         Err(Failure::request("no_index", "there is no index to check"))
     }
 
-    /// Changes the memory for pages while the store is in use. `false`: it cannot.
+    /// Changes the memory for pages while the store is in use. `false`: the store cannot do this.
     fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {
         let _ = bytes;
         Ok(false)
     }
 
-    /// Ends it in good order.
+    /// Closes the store in good order.
     fn close(self: Box<Self>) -> Result<(), Failure>;
 }
 
-/// One thread's way to a store.
+/// The access of one thread to a store.
 pub enum Session<'s> {
-    /// Calls that wait for the answer.
+    /// Calls wait for the answer.
     Blocking(Box<dyn Blocking + 's>),
-    /// Many requests under way.
+    /// Many requests can be under way.
     Flights(Box<dyn Flights + 's>),
 }
 
 /// A session whose calls wait for the answer.
 pub trait Blocking {
-    /// Does what `request` asks. `reply` is empty and takes the rows. Allocates nothing that the engine does not.
+    /// Does what `request` asks. `reply` is empty, and takes the rows. Only the engine may allocate in this call.
     fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure>;
 
-    /// Writes what was gathered. Called once, after the last request.
+    /// Writes what was gathered. It is called once, after the last request.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -101,19 +101,20 @@ pub trait Blocking {
 
 /// A session with many requests under way.
 pub trait Flights {
-    /// How many may be under way at once; at least 1.
+    /// How many requests may be under way at once; at least 1.
     fn depth(&self) -> usize;
 
-    /// Takes a request, whose bytes are copied before it returns. `slot` is less than the depth, and none that is under
-    /// way. What is taken need not be sent before [`Flights::wait`].
+    /// Takes a request, and copies its bytes before it returns. `slot` is less than the depth, and no request is
+    /// under way in it. The request need not be sent before [`Flights::wait`].
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
 
-    /// Sends what was taken and gives what was answered to `served`, each slot once. Returns when at least one was
-    /// answered, or it is `until`, a time of the session's clock (`None`: no such time). Returns at once if none is
-    /// under way and `until` has come. An error here loses the session and all that was under way.
+    /// Sends the requests that were taken, and gives each answer to `served`, one for each slot. It returns when at
+    /// least one request was answered, or at `until`, which is a time of the session's clock (`None`: no such time).
+    /// It returns at once if no request is under way and `until` has come. After an error here, the session and all
+    /// requests under way are lost.
     fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure>;
 
-    /// Writes what was gathered. Called once, when nothing is under way.
+    /// Writes what was gathered. It is called once, when no request is under way.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -124,9 +125,9 @@ pub trait Flights {
 pub struct Served<'r> {
     /// The slot that the request was given.
     pub slot: u32,
-    /// When it went to the store, by the session's clock.
+    /// When the request was sent to the store, by the session's clock.
     pub sent: u64,
-    /// When its answer was there.
+    /// When its answer had arrived.
     pub served: u64,
     /// The result.
     pub result: Result<Outcome, Failure>,
@@ -137,25 +138,25 @@ pub struct Served<'r> {
 /// The result of a request that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done.
+    /// The request was done.
     Ok,
     /// No such row exists.
     NotFound,
-    /// An insert that waits for others to be written with it.
+    /// The store keeps the insert, to write it together with others.
     Batched,
 }
 
-/// One line of how a store is set.
+/// One setting of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// `durability`, `cache`, …: the same name for the same thing in every store.
     pub name: &'static str,
-    /// As people read it: `64 MiB`, `buffered: log written, not synced`.
+    /// The value as people read it: `64 MiB`, `buffered: log written, not synced`.
     pub value: String,
 }
 
 impl Setting {
-    /// `name` and `value`.
+    /// A setting with this `name` and `value`.
     pub fn new(name: &'static str, value: impl Into<String>) -> Self {
         Self { name, value: value.into() }
     }
@@ -166,19 +167,19 @@ impl Setting {
 pub struct Counter {
     /// `page reads`, `cache hits`, `bytes written`, …: the same name for the same thing in every store.
     pub name: &'static str,
-    /// Since the store was opened.
+    /// Its value since the store was opened.
     pub value: u64,
-    /// Whether it goes up and down, as memory in use does: then a difference of two says nothing.
+    /// Whether the value goes up and down, like memory in use. Then the difference of two values has no meaning.
     pub gauge: bool,
 }
 
 impl Counter {
-    /// A count of what happened.
+    /// A counter of events.
     pub fn of(name: &'static str, value: u64) -> Self {
         Self { name, value, gauge: false }
     }
 
-    /// A value as it is now.
+    /// A gauge: the value at this moment.
     pub fn now(name: &'static str, value: u64) -> Self {
         Self { name, value, gauge: true }
     }
@@ -188,16 +189,16 @@ impl Counter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreUse {
-    /// In this process, whose use is counted in any case.
+    /// In this process, whose use is counted anyway.
     InProcess,
-    /// In processes of its own on this machine.
+    /// In separate processes on this machine.
     Server(ServerUse),
-    /// On another machine, or where it cannot be seen.
+    /// On another machine, or where this process cannot see it.
     Unknown,
 }
 
 impl StoreUse {
-    /// What was used between `before` and this.
+    /// What was used between `before` and `self`.
     pub fn since(self, before: Self) -> Self {
         match (self, before) {
             (Self::InProcess, _) => Self::InProcess,
@@ -219,16 +220,16 @@ impl StoreUse {
 pub struct ServerUse {
     /// Processor time, in nanoseconds.
     pub nanos: u64,
-    /// Bytes that the disk read for it, where this user may see them.
+    /// Bytes that the disk read for the server, if this user may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_bytes: Option<u64>,
-    /// Bytes that it had written to the disk, where this user may see them.
+    /// Bytes that the server had written to the disk, if this user may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
 }
 
-/// Rows in the order of their keys.
+/// Rows in key order.
 pub trait Rows {
-    /// Puts the next row into `key` and `record`, which hold the one before. `false`: no more rows come.
+    /// Puts the next row into `key` and `record`, which hold the previous row. `false`: there are no more rows.
     fn next_row(&mut self, key: &mut Vec<u8>, record: &mut crate::strings::Strings) -> bool;
 }

@@ -3,7 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-/// Byte strings, numbered from 0, one after the other in one buffer. Kept and filled anew, it allocates nothing.
+/// Byte strings in one buffer, one after the other, numbered from 0. If a value is kept and filled again, nothing is
+/// allocated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strings {
     bytes: Vec<u8>,
@@ -11,7 +12,7 @@ pub struct Strings {
     ends: Vec<u32>,
 }
 
-/// A stored value that is not the fields of a row.
+/// The error for a stored value that does not hold the fields of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a stored value of {bytes} bytes is not the {fields} fields of a row; another program wrote it, or it is damaged"
@@ -19,17 +20,17 @@ pub struct Strings {
 pub struct NotARow {
     /// Length of the value.
     pub bytes: usize,
-    /// Fields a row of the table has.
+    /// The number of fields of a row in the table.
     pub fields: usize,
 }
 
 impl Strings {
-    /// None yet.
+    /// An empty value.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets all, keeps the memory.
+    /// Removes all strings, but keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -43,7 +44,7 @@ impl Strings {
         self.ends.push(end(self.bytes.len()));
     }
 
-    /// Adds what `fill` appends to the buffer, as one string. It must not take anything away.
+    /// Adds what `fill` appends to the buffer as one string. `fill` must not remove anything.
     #[inline]
     pub fn push_with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
         let before = self.bytes.len();
@@ -58,17 +59,17 @@ impl Strings {
         self.ends.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no strings.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bytes of all together.
+    /// The number of bytes of all strings together.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Number `index`, if it has as many.
+    /// String number `index`, if it exists.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)? as usize;
@@ -76,13 +77,13 @@ impl Strings {
         Some(&self.bytes[start..end])
     }
 
-    /// All in order.
+    /// All strings in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.get(index).expect("an index below the length"))
     }
 
-    /// The value under which a key-value store keeps a row of these fields, appended to `out`. A row of one field is
-    /// that field. Otherwise:
+    /// Appends to `out` the value in which a key-value store keeps a row of these fields. If a row has one field, the
+    /// value is that field. Otherwise:
     ///
     /// ```text
     ///   end of field 0   u32, little endian, from the first byte after the ends
@@ -99,7 +100,7 @@ impl Strings {
         out.extend_from_slice(&self.bytes);
     }
 
-    /// Adds the fields of a row of `fields` fields that [`Strings::encode`] made `value` of.
+    /// Adds the fields of a row. [`Strings::encode`] has made `value` from these `fields` fields.
     #[inline]
     pub fn decode(&mut self, value: &[u8], fields: usize) -> Result<(), NotARow> {
         if fields == 1 {
@@ -126,7 +127,7 @@ impl Strings {
         Ok(())
     }
 
-    /// Adds field `field` alone of an encoded row of `fields` fields.
+    /// Adds only field `field` of an encoded row, which has `fields` fields.
     #[inline]
     pub fn decode_one(&mut self, value: &[u8], fields: usize, field: usize) -> Result<(), NotARow> {
         if fields == 1 && field == 0 {
@@ -144,7 +145,7 @@ impl Strings {
         Ok(())
     }
 
-    /// Puts `string` in the place of number `index`, which must be there.
+    /// Replaces string number `index`, which must exist, by `string`.
     pub fn replace(&mut self, index: usize, string: &[u8]) {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         let old_end = self.ends[index] as usize;

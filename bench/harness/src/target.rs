@@ -1,4 +1,4 @@
-//! Targets: which store a run works on, as in `larch:DIR?cache=64MiB`, `postgres://user@host/database`.
+//! Targets: texts that say on which store a run works, like `larch:DIR?cache=64MiB`, `postgres://user@host/database`.
 
 #[cfg(test)]
 mod tests;
@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 /// A kind of store that can be opened.
 #[derive(Clone, Copy)]
 pub struct Scheme {
-    /// What stands before the colon.
+    /// The text before the colon.
     pub name: &'static str,
     /// How a target is written: `larch:DIR`.
     pub form: &'static str,
     /// What it is, in a few words.
     pub about: &'static str,
-    /// Options after the question mark: name, and what it says with its default.
+    /// Options after the question mark: the name, and a text that explains the option and its default.
     pub options: &'static [(&'static str, &'static str)],
-    /// Whether the store is another process, so that the client's processor time is not the store's.
+    /// Whether the store is another process, so that its processor time is not in the client's.
     pub networked: bool,
-    /// Opens it.
+    /// Opens such a store.
     pub open: Open,
 }
 
@@ -32,37 +32,38 @@ pub type Open = fn(&Target, &Table, Opening) -> Result<Box<dyn Store>, Failure>;
 /// What may happen to existing data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// The table must be there.
+    /// The table must exist.
     Existing,
-    /// The table is made if it is not there.
+    /// The table is made if it does not exist.
     OrCreate,
-    /// The table is emptied, or made.
+    /// The table is emptied, or made if it does not exist.
     Recreate,
 }
 
-/// A target as it was written, taken apart.
+/// The parts of a target, as they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The whole.
+    /// The whole target.
     pub text: String,
-    /// Up to the colon.
+    /// The text before the colon.
     pub scheme: String,
-    /// After the colon, up to a question mark: a directory, or `//user@host/database`.
+    /// The text after the colon, up to a question mark: a directory, or `//user@host/database`.
     pub place: String,
-    /// After the question mark, `name=value` between `&`. Percent signs stand for themselves here.
+    /// The options after the question mark: `name=value`, separated by `&`. A percent sign has no special meaning
+    /// here.
     pub query: Vec<(String, String)>,
 }
 
 impl Target {
-    /// Takes `text` apart.
+    /// Splits `text` into its parts.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let bad = |why: &str| Failure::session("target", format!("target `{}`: {why}", without_password(text)));
         let (scheme, rest) = text
             .split_once(':')
             .ok_or_else(|| bad("has no scheme; write `larch:DIR`, or see `larch bench targets`"))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        // The password may be cut in two here, so that one part of it would be taken for a host or a database, and
-        // shown as such.
+        // A password may be cut in two here. Then one part of it would be taken for a host or a database, and would
+        // be shown.
         let behind = |address: &str| address.find(['/', '?']).is_some_and(|end| address[end..].contains('@'));
         if rest.strip_prefix("//").is_some_and(behind) {
             return Err(bad(
@@ -92,19 +93,19 @@ impl Target {
         }
     }
 
-    /// The target as it may be shown: without a password.
+    /// The target as it may be shown, which is without a password.
     pub fn shown(&self) -> String {
         without_password(&self.text)
     }
 
-    /// Its options, to be taken one by one.
+    /// Its options. The store takes them one by one.
     pub fn options(&self) -> Result<Options, Failure> {
         let left = self.query.iter().cloned().collect();
         Ok(Options { target: self.shown(), left, known: Vec::new() })
     }
 }
 
-/// The options of a target. An option that nobody has taken at the end is a mistake.
+/// The options of a target. An option that was not taken in the end is a mistake of the user.
 #[derive(Debug)]
 pub struct Options {
     target: String,
@@ -119,22 +120,22 @@ impl Options {
         self.left.remove(name)
     }
 
-    /// One of `choices`, the first if option `name` is not given.
+    /// The value among `choices` that option `name` chooses; the first one if the option is not given.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<T, Failure> {
         let Some(text) = self.text(name) else { return Ok(choices[0].1) };
-        // The value for an option that is not given has no name.
+        // The value for a missing option has no name.
         let names = choices.iter().map(|(name, _)| *name).filter(|name| !name.is_empty());
         let found = choices.iter().find(|(choice, _)| *choice == text).map(|(_, value)| *value);
         found.ok_or_else(|| self.bad(name, &text, &format!("one of {}", names.collect::<Vec<_>>().join(", "))))
     }
 
-    /// A number, `default` if option `name` is not given.
+    /// The number that option `name` gives; `default` if the option is not given.
     pub fn number(&mut self, name: &'static str, default: u64) -> Result<u64, Failure> {
         let Some(text) = self.text(name) else { return Ok(default) };
         text.parse().map_err(|_| self.bad(name, &text, "a whole number"))
     }
 
-    /// Bytes, as [`parse_bytes`] reads them.
+    /// The number of bytes that option `name` gives, as [`parse_bytes`] reads it.
     pub fn bytes(&mut self, name: &'static str, default: u64) -> Result<u64, Failure> {
         let Some(text) = self.text(name) else { return Ok(default) };
         parse_bytes(&text).map_err(|_| self.bad(name, &text, "a size, like 4096, 64KiB, 256MiB or 1TiB"))
@@ -150,7 +151,7 @@ impl Options {
         ))
     }
 
-    /// What is said when option `name` cannot be `text`.
+    /// The failure for an option `name` that cannot have the value `text`.
     pub fn bad(&self, name: &str, text: &str, allowed: &str) -> Failure {
         Failure::session(
             "target",
@@ -159,12 +160,12 @@ impl Options {
     }
 }
 
-/// Bytes from text, in every option of `larch`: a number, perhaps with a binary unit: `4096`, `4096B`, `16K`, `16KiB`,
-/// `64MiB`, `1GiB`, `2TiB`; case does not matter.
+/// Parses a number of bytes, as in every option of `larch`. It is a number, perhaps with a binary unit: `4096`,
+/// `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`, `2TiB`. Case does not matter.
 ///
 /// # Errors
 ///
-/// It is no size. The text says how one is written.
+/// The text is no size. The error says how a size is written.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

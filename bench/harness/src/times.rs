@@ -1,6 +1,6 @@
-//! Distributions of times in whole nanoseconds. They are added, never averaged.
+//! Distributions of times in whole nanoseconds. Distributions are added, never averaged.
 //!
-//! The buckets are those of HdrHistogram with three significant digits from 1 ns on:
+//! The buckets are the buckets of HdrHistogram with three significant digits, from 1 ns on:
 //!
 //! ```text
 //!   group 0    0 ..  1023 ns   1024 buckets of 1 ns
@@ -9,8 +9,9 @@
 //!   group g                    1024 buckets of 2^(g-1) ns
 //! ```
 //!
-//! Threads count in a `Tally`. The 4 KiB of a group are allocated when the first time falls into it, so that a hundred
-//! threads with a few tallies each do not need memory for the whole range. [`Times`] is what is kept of a tally.
+//! Threads count in a `Tally`. The 4 KiB of a group are allocated when the first time falls into the group. So a
+//! hundred threads with a few tallies each do not need memory for the whole range. A [`Times`] is the compact form in
+//! which a tally is kept.
 
 mod form;
 #[cfg(test)]
@@ -18,30 +19,30 @@ mod tests;
 
 use hdrhistogram::Histogram;
 
-/// Buckets of a group; half of what three digits need, rounded up to a power of two.
+/// The number of buckets in a group: half of what three digits need, rounded up to a power of two.
 const GROUP: usize = 1024;
-/// Groups of all `u64`: the last begins at 2^63.
+/// The number of groups that cover all `u64`. The last group begins at 2^63.
 const GROUPS: usize = 55;
 
-/// Bucket of a time.
+/// The bucket of a time.
 #[inline]
 fn bucket(nanos: u64) -> usize {
     let octave = 53 - (nanos | (2 * GROUP as u64 - 1)).leading_zeros() as usize;
     octave * GROUP + (nanos >> octave) as usize
 }
 
-/// Least time of a bucket.
+/// The least time of a bucket.
 fn least(bucket: usize) -> u64 {
     let octave = (bucket / GROUP).saturating_sub(1);
     ((bucket - octave * GROUP) as u64) << octave
 }
 
-/// Greatest time of a bucket.
+/// The greatest time of a bucket.
 fn greatest(bucket: usize) -> u64 {
     least(bucket) + ((1 << (bucket / GROUP).saturating_sub(1)) - 1)
 }
 
-/// What a tally counts with: `u32` for one thread and interval, `u64` for sums.
+/// The number type of a tally's counts: `u32` for one thread and interval, `u64` for sums.
 pub(crate) trait Count: Copy + Default + Into<u64> {
     fn add(&mut self, count: u64);
 }
@@ -53,7 +54,7 @@ impl Count for u32 {
 }
 
 impl Count for u64 {
-    /// Counts of files, which may say anything, are added too.
+    /// Saturates, because counts from files are added too, and a file may hold any number.
     fn add(&mut self, count: u64) {
         *self = self.saturating_add(count);
     }
@@ -75,7 +76,7 @@ impl<C: Count> Tally<C> {
         Self { groups: [const { None }; GROUPS] }
     }
 
-    /// Counts one time. Allocates only if none was as long or short.
+    /// Counts one time. It allocates only if no earlier time fell into the same group.
     #[inline]
     pub(crate) fn record(&mut self, nanos: u64) {
         self.record_many(nanos, 1);
@@ -97,7 +98,7 @@ impl<C: Count> Tally<C> {
         group.insert(Box::new([C::default(); GROUP]))
     }
 
-    /// Forgets all, keeps the memory.
+    /// Removes all times, but keeps the memory.
     pub(crate) fn clear(&mut self) {
         for counts in self.groups.iter_mut().flatten() {
             counts.fill(C::default());
@@ -113,7 +114,7 @@ impl<C: Count> Tally<C> {
         })
     }
 
-    /// What was counted.
+    /// The counted times.
     pub(crate) fn times(&self) -> Times {
         let mut times = Times::default();
         let mut before = 0;
@@ -129,7 +130,7 @@ impl<C: Count> Tally<C> {
 }
 
 impl Tally<u64> {
-    /// Adds what a thread counted.
+    /// Adds the tally of a thread.
     pub(crate) fn add(&mut self, other: &Tally<u32>) {
         for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
             let Some(theirs) = theirs else { continue };
@@ -140,7 +141,7 @@ impl Tally<u64> {
         }
     }
 
-    /// Adds what was kept.
+    /// Adds times that were kept.
     pub(crate) fn add_times(&mut self, other: &Times) {
         for (bucket, count) in other.buckets() {
             self.record_many(least(bucket), count);
@@ -148,17 +149,17 @@ impl Tally<u64> {
     }
 }
 
-/// Times that were counted: how many fell into each bucket, the empty ones left out.
+/// Counted times: how many fell into each bucket. Empty buckets are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     count: u64,
-    /// For each bucket that is not empty: how far it is from the one before, and its count, both as LEB128. A second of
-    /// requests is a few KiB this way, and a run keeps every second.
+    /// For each bucket that is not empty: its distance from the bucket before, and its count. Both are LEB128. A
+    /// second of requests takes a few KiB in this form, and a run keeps every second.
     packed: Vec<u8>,
 }
 
 impl Times {
-    /// The times of a histogram with buckets like ours: three digits from 1 ns on.
+    /// The times of a histogram whose buckets are like ours: three digits, from 1 ns on.
     pub fn from_hdr(histogram: &Histogram<u64>) -> Self {
         let mut tally = Tally::<u64>::new();
         for value in histogram.iter_recorded() {
@@ -181,17 +182,17 @@ impl Times {
         self.count
     }
 
-    /// Whether it has none.
+    /// Whether it has no times.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The times of both.
+    /// The times of `self` and `other` together.
     pub fn merged(&self, other: &Self) -> Self {
         Self::sum([self, other])
     }
 
-    /// The times of all.
+    /// The times of all together.
     pub fn sum<'t>(all: impl IntoIterator<Item = &'t Self>) -> Self {
         let mut tally = Tally::<u64>::new();
         for times in all {

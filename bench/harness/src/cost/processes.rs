@@ -1,5 +1,5 @@
-//! Processor time and bytes of the disk of other processes on this machine: those of a server that is measured. It does
-//! not know which server it is.
+//! Processor time and disk bytes of other processes on this machine, which are the processes of a measured server.
+//! This module does not know which server it is.
 
 #![allow(clippy::disallowed_methods, reason = "processes are asked of the machine")]
 
@@ -16,14 +16,14 @@ const NANOS_OF_TICK: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     parent: u32,
-    /// Its own, in ticks.
+    /// The processor time of the process itself, in ticks.
     ticks: u64,
     /// The processor time of its children that have ended, in ticks.
     ended_ticks: u64,
 }
 
-/// What process `root` and all processes below it have used since they began, with those that have ended. `None`: no
-/// such process exists, or the system does not say.
+/// What process `root` and all processes below it have used since they began, including processes that have ended.
+/// `None`: no such process exists, or the system does not say.
 pub fn used_below(root: u32) -> Option<ServerUse> {
     let all: BTreeMap<u32, Process> = std::fs::read_dir("/proc")
         .ok()?
@@ -36,7 +36,8 @@ pub fn used_below(root: u32) -> Option<ServerUse> {
     let below = below(&all, root);
     let ticks: u64 = below.iter().map(|id| all[id].ticks + all[id].ended_ticks).sum();
     let io = |of: &dyn Fn(&str) -> Option<u64>| -> Option<u64> {
-        // A process that has ended since has nothing to add. One that may not be looked at makes the sum unknown.
+        // A process that has ended since then adds nothing. A process that this one may not look at makes the sum
+        // unknown.
         below.iter().map(|id| std::fs::read_to_string(format!("/proc/{id}/io"))).try_fold(0, |sum, text| match text {
             Ok(text) => Some(sum + of(&text)?),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
@@ -50,7 +51,7 @@ pub fn used_below(root: u32) -> Option<ServerUse> {
     })
 }
 
-/// The process that process `id` of this machine was started by, if its name is `name`.
+/// The parent of process `id` on this machine, if the name of process `id` is `name`.
 pub fn parent_of(id: u32, name: &str) -> Option<u32> {
     let comm = std::fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
     (comm.trim_end() == name).then(|| process(id))?.map(|process| process.parent)
@@ -60,11 +61,11 @@ fn process(id: u32) -> Option<Process> {
     parsed(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
-/// `pid (name) state ppid …`; the name may have any character.
+/// Parses `pid (name) state ppid …`. The name may contain any character.
 fn parsed(stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    // Fields are numbered from the state, which is field 3 of proc(5).
+    // proc(5) numbers the fields; the first field here is the state, field 3.
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Process {
         parent: u32::try_from(number(4)?).ok()?,
@@ -73,7 +74,7 @@ fn parsed(stat: &str) -> Option<Process> {
     })
 }
 
-/// `root` and those that it, or one of them, has started.
+/// `root` and all processes that descend from it.
 fn below(all: &BTreeMap<u32, Process>, root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut at = 0;
@@ -84,16 +85,17 @@ fn below(all: &BTreeMap<u32, Process>, root: u32) -> Vec<u32> {
     found
 }
 
-/// Bytes that a process had the system write, of the text of its `/proc/PID/io`: the lesser of what it gave to calls of
-/// `write` (`wchar`) and what the system counted when pages in memory became dirty (`write_bytes`). The first has what
-/// never goes to a disk, as text on a terminal. The second counts the whole folio that a page is in, which can be 2 MiB
-/// for a row. What is written through a map of a file is in the second alone, and so it is not known where a process
-/// does both.
+/// The bytes that a process had the system write, from the text of its `/proc/PID/io`. It is the lesser of two
+/// counts: the bytes that were given to calls of `write` (`wchar`), and the bytes that the system counted when pages
+/// in memory became dirty (`write_bytes`). `wchar` includes bytes that never go to a disk, for example text on a
+/// terminal. `write_bytes` counts the whole folio that holds a page, which can be 2 MiB for one row. Only
+/// `write_bytes` includes writes through a memory map, so the result is unreliable for a process that writes in both
+/// ways.
 pub fn written_bytes(text: &str) -> Option<u64> {
     Some(bytes_after(text, "wchar:")?.min(bytes_after(text, "write_bytes:")?))
 }
 
-/// The number behind `name` in a file like `/proc/PID/io`.
+/// The number after `name` in a file like `/proc/PID/io`.
 pub(crate) fn bytes_after(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }

@@ -48,7 +48,7 @@ fn the_clients_own_share_is_what_the_same_costs_without_a_store_and_what_it_paus
     let paused = Cost { pausing_nanos: 500_000, ..cost.clone() };
     assert!((paused.own_share(100.0, 2_000) - 0.7).abs() < 1e-9);
     assert_eq!(paused.own_nanos(100.0, 2_000), 350.0);
-    // The store that does nothing was measured when the machine was slower.
+    // The machine was slower when the cost on the store that does nothing was measured.
     assert_eq!((cost.own_nanos(900.0, 2_000), cost.own_share(900.0, 2_000)), (500.0, 1.0));
     assert_eq!(Cost::default().own_share(100.0, 1), 0.0);
 }
@@ -60,10 +60,10 @@ fn the_peak_of_a_window_is_exact_if_it_is_new_and_otherwise_what_was_seen() {
         let cost = Cost::between(before, after, Clients::default(), seen);
         (cost.peak_bytes, cost.peak_of_window)
     };
-    // It used 200 before the window, and not as much in it.
+    // The process used 200 before the window, and less in the window.
     assert_eq!(peak(&at(50, 200), &at(60, 200), 80), (80, true));
     assert_eq!(peak(&at(90, 200), &at(60, 200), 80), (90, true));
     assert_eq!(peak(&at(50, 200), &at(60, 210), 80), (210, true));
-    // The system tells nothing.
+    // The system reports nothing.
     assert_eq!(peak(&at(0, 0), &at(0, 0), 0), (0, false));
 }

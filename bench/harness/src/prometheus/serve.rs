@@ -1,5 +1,5 @@
-//! One page over HTTP/1.1, made anew for each request. Requests are answered one after the other by one thread: the one
-//! who asks is a program that asks every few seconds. It does not know what the page says.
+//! Serves one page over HTTP/1.1, which is made anew for each request. One thread answers the requests one after the
+//! other, because only one program asks, every few seconds. This module does not know what the page says.
 
 use crate::failure::Failure;
 use crate::listen::listen;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A client that says nothing for this long does not keep others from being answered.
+/// The server waits this long for a client that says nothing. Then it answers other clients.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// No head of a request for this page is longer.
+/// The greatest length of the head of a request for this page.
 const LONGEST_HEAD: usize = 8 << 10;
 
-/// Answers until it is dropped.
+/// A server that answers until it is dropped.
 pub(super) struct Server {
     address: SocketAddr,
     ends: Arc<AtomicBool>,
@@ -23,7 +23,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Listens at `address`, and answers with what `page` says.
+    /// Listens at `address`, and answers with the text that `page` makes.
     pub(super) fn start(address: &str, page: impl Fn() -> String + Send + 'static) -> Result<Self, Failure> {
         let refused = |why: &str| Failure::session("target", format!("--metrics {address}: {why}"));
         let listener = listen("--metrics", address)?;
@@ -35,7 +35,7 @@ impl Server {
                 if until.load(Ordering::Relaxed) {
                     return;
                 }
-                // A client that goes away in the middle gets nothing, and asks again.
+                // A client that goes away in the middle gets no answer, and asks again.
                 connection.and_then(|connection| answer(connection, &page)).unwrap_or_default();
             }
         });
@@ -51,7 +51,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
-        // The thread waits for a connection: it gets one.
+        // The thread waits for a connection, so this makes one.
         let mut here = self.address;
         if here.ip().is_unspecified() {
             here.set_ip(if here.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
@@ -59,7 +59,7 @@ impl Drop for Server {
         if TcpStream::connect_timeout(&here, PATIENCE).is_ok()
             && let Some(thread) = self.thread.take()
         {
-            // A panic there has been printed, and concerns the page alone.
+            // A panic in the thread has been printed, and affects only the page.
             thread.join().unwrap_or_default();
         }
     }
@@ -87,7 +87,7 @@ fn answer(mut connection: TcpStream, page: &dyn Fn() -> String) -> std::io::Resu
     connection.write_all(text.as_bytes())
 }
 
-/// The lines of a request up to the empty one.
+/// The lines of a request before the empty line.
 fn head(connection: &mut TcpStream) -> std::io::Result<String> {
     let (mut head, until) = (Vec::new(), Instant::now() + PATIENCE);
     let mut piece = [0; 1024];

@@ -1,9 +1,9 @@
-//! What was watched, in the text format of Prometheus 0.0.4. Names begin with `larch_bench_`.
+//! The watched counts in the text format of Prometheus 0.0.4. Names begin with `larch_bench_`.
 
 use super::{BOUNDS_NANOS, Kind, Watched};
 use std::fmt::{Arguments, Write as _};
 
-/// All of it.
+/// The text of all counts.
 pub(super) fn text(watched: &Watched) -> String {
     let mut out = Text(String::new());
     if !watched.run.is_empty() {
@@ -77,7 +77,7 @@ fn requests(watched: &Watched, out: &mut Text) {
     }
 }
 
-/// `page reads` as a part of a name.
+/// `text` as a part of a name: `page reads` becomes `page_reads`.
 fn as_name(text: &str) -> String {
     text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' }).collect()
 }

@@ -1,4 +1,5 @@
-//! Results as a table for spreadsheets and plots: a line for each run, interval and kind, and one for all kinds.
+//! Results as a table for spreadsheets and plots. Each run and interval has a line for each kind, and one for all
+//! kinds.
 
 use super::Run;
 use crate::measured::{Interval, Measure};
@@ -27,8 +28,8 @@ const HEADER: [&str; 21] = [
     "max_nanos",
 ];
 
-/// The table. Times are those from the schedule if the run had one (`response`), else those from when a request was
-/// sent (`service`); a kind without requests in an interval has none.
+/// The table. If the run had a schedule, its times are counted from the schedule (`response`). Otherwise they are
+/// counted from when a request was sent (`service`). A kind without requests in an interval has no times.
 pub fn csv<'r>(runs: impl IntoIterator<Item = &'r Run>) -> String {
     let mut table = ::csv::Writer::from_writer(Vec::new());
     let wrote = "a Vec takes every line, and all lines have the same columns";
@@ -60,7 +61,7 @@ fn per_second(count: u64, interval: &Interval) -> String {
     if nanos == 0 { String::new() } else { format!("{:.1}", count as f64 * 1e9 / nanos as f64) }
 }
 
-/// Operations, whatever they were.
+/// The line for the operations of all kinds together.
 fn all_kinds(run: &Run, interval: &Interval) -> Vec<String> {
     let mut line = place(run, interval);
     line.extend(["OPERATIONS".to_owned(), interval.operations.to_string()]);

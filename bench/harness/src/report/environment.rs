@@ -1,4 +1,4 @@
-//! The program and the machine of a result.
+//! The program and the machine that made a result.
 
 pub mod disk;
 #[cfg(test)]
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
 
-/// What ran, and on what.
+/// The program that ran, and the machine on which it ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// Version of Larch.
+    /// The version of Larch.
     pub version: String,
-    /// Its commit, if that is known; with `+changes` if files differed from it.
+    /// The commit of the program, if it is known. `+changes` follows if files differed from the commit.
     pub commit: Option<String>,
-    /// Whether it was built without optimisation, so that the numbers mean nothing.
+    /// Whether the program was built without optimisation, so that the numbers mean nothing.
     pub debug_build: bool,
     /// The command and its arguments.
     pub command: Vec<String>,
@@ -24,44 +24,46 @@ pub struct Environment {
     pub machine: Machine,
 }
 
-/// A machine. What it does not tell is empty or 0.
+/// A machine. What the machine does not report is empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Model of the processor.
     pub processor: String,
-    /// Processors this process may run on.
+    /// The number of processors that this process may run on.
     pub processors: u64,
     /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// What this process and its group may use of it, in bytes, if less.
+    /// The part of the memory that this process and its group may use, in bytes, if it is limited.
     pub memory_limit_bytes: Option<u64>,
     /// Operating system and processor architecture.
     pub system: String,
     /// Version of the kernel.
     pub kernel: String,
-    /// Processes that wanted to run when this was gathered, on the mean of the minute before: others disturb.
+    /// How many processes wanted to run in the minute before this was gathered, on the mean. Other processes disturb
+    /// the measurement.
     pub load: f64,
-    /// Free bytes of the disk that data is on.
+    /// Free bytes of the disk that holds the data.
     pub disk_free_bytes: u64,
-    /// All bytes of that disk.
+    /// Total bytes of that disk.
     pub disk_bytes: u64,
-    /// The file system that data is on. Empty in results of older releases, as what follows.
+    /// The file system that holds the data. In results of older releases, this and the fields below are empty.
     #[serde(default)]
     pub file_system: FileSystem,
-    /// The disk that this file system is on.
+    /// The disk that holds this file system.
     #[serde(default)]
     pub disk: Disk,
-    /// When the kernel gives a process huge pages unasked: `always`, `madvise`, `never`.
+    /// Whether the kernel gives a process huge pages that it did not ask for: `always`, `madvise`, `never`.
     #[serde(default)]
     pub huge_pages: String,
-    /// Who decides the processors' clock rate: `performance`, `schedutil`, …; empty where no governor of the kernel
-    /// does, as in most virtual machines. Several, if processors differ.
+    /// The governor that decides the clock rate of the processors: `performance`, `schedutil`, … It is empty if no
+    /// governor of the kernel decides, as in most virtual machines. It has several names if processors differ.
     #[serde(default)]
     pub governor: String,
 }
 
 impl Environment {
-    /// Gathers the environment of this process, which has its data in `place` or below. `version` is the program's.
+    /// Gathers the environment of this process, whose data is in `place` or below it. `version` is the version of the
+    /// program.
     pub fn gather(version: &str, place: &Path) -> Self {
         Self {
             version: version.to_owned(),
@@ -73,8 +75,9 @@ impl Environment {
     }
 }
 
-/// The commit that this program was built of: `LARCH_COMMIT` of the environment it was built in, or that of the source
-/// tree if it is still where it was then. `None` outside of a repository.
+/// The commit from which this program was built. It is `LARCH_COMMIT`, if that was set when the program was built.
+/// Otherwise it is the commit of the source tree, if the tree is still in the same place. `None` outside of a
+/// repository.
 fn commit() -> Option<String> {
     if let Some(commit) = option_env!("LARCH_COMMIT") {
         return Some(commit.to_owned());
@@ -93,7 +96,7 @@ impl Machine {
     fn gather(place: &Path) -> Self {
         let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let memory = kib_after(&file("/proc/meminfo"), "MemTotal:").unwrap_or(0);
-        // The root group has no such file, and the file says `max` where nothing is limited.
+        // The root group has no such file, and the file says `max` if nothing is limited.
         let limit = group_file(&file("/proc/self/cgroup"), "memory.max").and_then(|text| text.trim().parse().ok());
         let there = existing(place);
         let disk = there.and_then(|place| rustix::fs::statvfs(place).ok());
@@ -117,7 +120,7 @@ impl Machine {
     }
 }
 
-/// The governors of all processors, each once, in a folder like /sys/devices/system/cpu.
+/// The governors of all processors in a folder like /sys/devices/system/cpu. Each governor is named once.
 fn governors(folder: &Path) -> String {
     let processors = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let governor = |processor: std::fs::DirEntry| {
@@ -130,14 +133,14 @@ fn governors(folder: &Path) -> String {
     all.join(", ")
 }
 
-/// `path`, or the nearest folder above it that is there.
+/// `path` if it exists, else the nearest existing folder above it.
 fn existing(path: &Path) -> Option<&Path> {
     path.ancestors()
         .map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path })
         .find(|path| path.exists())
 }
 
-/// What follows `name` and a colon in a file like /proc/cpuinfo.
+/// The text after `name` and a colon in a file like /proc/cpuinfo.
 fn after(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())

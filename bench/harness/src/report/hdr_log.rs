@@ -1,6 +1,6 @@
-//! Results as an interval log of HdrHistogram, which its own tools and many others show: a line for each interval of
-//! the window and kind, the kind as its tag. Values are nanoseconds; the column of greatest values is in milliseconds,
-//! as the tools expect.
+//! Results as an interval log of HdrHistogram, which its own tools and many other tools can show. The log has a line
+//! for each interval of the window and each kind; the tag of the line is the kind. Values are nanoseconds, but the
+//! column of greatest values is in milliseconds, as the tools expect.
 
 use super::Run;
 use crate::measured::Interval;
@@ -10,7 +10,8 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The log of a run. In an open loop a kind has response times under its name and service times under `NAME-service`.
+/// The log of a run. In an open loop, a kind has response times under its name, and service times under
+/// `NAME-service`.
 pub fn hdr_log(run: &Run) -> String {
     log_of(run, 1, |interval, line| {
         for kind in &interval.kinds {
@@ -22,7 +23,7 @@ pub fn hdr_log(run: &Run) -> String {
     })
 }
 
-/// A log whose lines `each` gives for an interval: a tag, and times. Values are in units of `unit_nanos`.
+/// A log. For each interval, `each` gives the lines: a tag and its times. Values are in units of `unit_nanos`.
 pub fn log_of(run: &Run, unit_nanos: u64, mut each: impl FnMut(&Interval, &mut dyn FnMut(&str, &Times))) -> String {
     let wrote = "a Vec takes every line, and counts are below 2^63";
     let began = UNIX_EPOCH + Duration::from_millis(run.measured.began_unix_millis);

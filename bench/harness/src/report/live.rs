@@ -1,4 +1,4 @@
-//! The table that grows by a line a second, in the columns of scylla-bench:
+//! The table that gets a new line every second. It has the columns of scylla-bench:
 //!
 //! ```text
 //!  time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean
@@ -13,15 +13,16 @@ use crate::measured::{Interval, Measure};
 /// Which times a table shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// None: the table has no columns of times.
+    /// No times: the table has no columns of times.
     Nothing,
-    /// From sent to served.
+    /// The times from when requests were sent until they were served.
     Service,
-    /// From due to served, where operations are due at a time; else from sent to served.
+    /// The times from when operations were due until they were served. Operations that have no due time count from
+    /// when they were sent.
     Response,
 }
 
-/// The first line.
+/// The first line of the table.
 pub fn head(shown: Shown) -> String {
     let times = ["max", "99.9th", "99th", "95th", "90th", "median", "mean"];
     row(["time", "ops/s", "rows/s", "errors"], (shown != Shown::Nothing).then_some(times))

@@ -1,10 +1,10 @@
-//! Runs that several processes made together, as one. Times are added as histograms, so that quantiles are those of all
-//! requests.
+//! Combines runs that several processes made together into one run. Times are added as histograms, so that the
+//! quantiles are the quantiles of all requests.
 //!
-//! What clients count and use adds up. A server is one for all of them: each has seen the whole of it, so the greatest
-//! that one of them saw stands for all. Stores within the processes are several, and add up. Intervals are added if
-//! they begin at the same time since the run of each process began, which is the same moment where the processes were
-//! started together.
+//! What clients count and use adds up. All processes use the same server, and each process has seen all of the
+//! server's work. So the greatest value that any process saw stands for all. If the stores are inside the processes,
+//! their values add up. Intervals are added if they begin at the same time since the run of their process began. This
+//! is the same moment if the processes were started together.
 
 #[cfg(test)]
 mod tests;
@@ -18,16 +18,17 @@ use crate::store::{ServerUse, StoreUse};
 use crate::times::Times;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// If two windows began further apart than this, the result has a warning.
+/// If two windows began further apart than this, the result gets a warning.
 const APART_MILLIS: u64 = 100;
 
 impl Report {
-    /// One report of several, each with the name that it is called by in a message: the first runs of all as one run,
-    /// the second runs, and so on. The first result says what ran, and on which machine.
+    /// Merges several reports into one. Messages call each report by the name that it has in `parts`. The first runs
+    /// of all reports become one run, the second runs become another, and so on. The program and the machine are
+    /// taken from the first report.
     ///
     /// # Errors
     ///
-    /// How runs differ that should be the same.
+    /// The error says how runs differ that should be the same.
     pub fn merged(parts: &[(String, Report)]) -> Result<Report, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -50,7 +51,7 @@ impl Report {
     }
 }
 
-/// What has to be said of programs or machines that differ.
+/// The warnings about programs or machines that differ.
 fn unlike(parts: &[(String, Report)]) -> Vec<String> {
     let environments = || parts.iter().map(|(_, report)| &report.environment);
     let programs: BTreeSet<_> = environments().map(|of| (&of.version, &of.commit, of.debug_build)).collect();
@@ -67,11 +68,11 @@ fn unlike(parts: &[(String, Report)]) -> Vec<String> {
 }
 
 impl Run {
-    /// Runs of several processes as one, each with the name that it is called by in a message.
+    /// Merges the runs of several processes into one. Messages call each run by the name that it has in `parts`.
     ///
     /// # Errors
     ///
-    /// How they differ though they should be the same: in name, kind of target, workload, or how they were run.
+    /// The runs differ in what must be the same: name, kind of target, workload, or the way they were run.
     pub fn merged(parts: &[(&str, &Run)]) -> Result<Run, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -124,7 +125,7 @@ impl Run {
     }
 }
 
-/// The first thing in which two runs differ that are to be of one.
+/// The first difference that prevents merging two runs into one.
 fn difference(one: &Run, other: &Run) -> Option<String> {
     let differ =
         |what: &str, one: &str, other: &str| Some(format!("{what} is `{one}` in one and `{other}` in the other"));
@@ -172,7 +173,7 @@ fn difference(one: &Run, other: &Run) -> Option<String> {
         let kinds = run.measured.kinds.iter().map(|kind| kind.name.clone());
         kinds.chain(run.measured.counts.iter().map(|count| count.name.clone())).collect::<Vec<_>>().join(", ")
     };
-    // A run that failed before it began has none.
+    // A run that failed before it began has no kinds.
     let has_names = |run: &Run| !run.measured.kinds.is_empty();
     if has_names(one) && has_names(other) && names(one) != names(other) {
         return differ("what is counted", &names(one), &names(other));
@@ -180,7 +181,7 @@ fn difference(one: &Run, other: &Run) -> Option<String> {
     None
 }
 
-/// A number of operations is that of the clients of one process.
+/// A length in words. A number of operations is not compared, because it counts only the clients of one process.
 fn of_length(length: Length) -> String {
     match length {
         Length::Time(time) => format!("{time:?}"),
@@ -200,7 +201,7 @@ fn of_pace(pace: Pace) -> &'static str {
 ///
 /// # Errors
 ///
-/// A share is there twice, or the shares are of two runs.
+/// A share occurs twice, or the shares belong to different runs.
 pub fn shares(parts: &[(&str, Option<Share>)]) -> Result<Vec<String>, String> {
     let known: Vec<(&str, Share)> = parts.iter().filter_map(|(name, share)| Some((*name, (*share)?))).collect();
     let without: Vec<&str> = parts.iter().filter(|(_, share)| share.is_none()).map(|(name, _)| *name).collect();
@@ -229,13 +230,13 @@ pub fn shares(parts: &[(&str, Option<Share>)]) -> Result<Vec<String>, String> {
     })
 }
 
-/// Each once, in the order of the first.
+/// Each text once, in the order of first occurrence.
 fn union(all: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     all.into_iter().filter(|text| seen.insert(text.clone())).collect()
 }
 
-/// What the stores say; where they differ, all of it.
+/// The settings that the stores report. Where the stores differ, the merged setting has all values.
 fn settings<'r>(runs: impl Iterator<Item = &'r Run>) -> Vec<Pair> {
     let mut merged: Vec<(String, Vec<String>)> = Vec::new();
     for Pair { name, value } in runs.flat_map(|run| &run.settings) {
@@ -248,7 +249,7 @@ fn settings<'r>(runs: impl Iterator<Item = &'r Run>) -> Vec<Pair> {
     merged.into_iter().map(|(name, values)| Pair::new(name, values.join(" | "))).collect()
 }
 
-/// Plans that differ in clients alone.
+/// Merges plans that differ only in their clients.
 fn plan<'r>(runs: impl Iterator<Item = &'r Run>) -> Plan {
     let plans = runs.map(|run| &run.plan);
     let merged = plans.cloned().reduce(|mut sum, plan| {
@@ -269,7 +270,7 @@ fn plan<'r>(runs: impl Iterator<Item = &'r Run>) -> Plan {
     merged.unwrap_or_default()
 }
 
-/// The mean of values, each with a weight.
+/// The weighted mean of values. Each value comes with its weight.
 fn mean(values: impl Iterator<Item = (Option<f64>, u64)>) -> Option<f64> {
     let known = values.filter_map(|(value, weight)| Some((value?, weight.max(1) as f64)));
     let (sum, weights) =
@@ -282,7 +283,7 @@ fn sum<'m, T: 'm>(all: &[&'m T], of: impl Fn(&T) -> u64) -> u64 {
 }
 
 impl Measured {
-    /// What several processes measured together, as one.
+    /// What several processes measured together, merged into one result.
     pub fn merged<'m>(parts: impl IntoIterator<Item = &'m Self>) -> Self {
         let parts: Vec<&Self> = parts.into_iter().collect();
         let began = parts.iter().map(|part| part.began_unix_millis).filter(|millis| *millis > 0);
@@ -312,7 +313,7 @@ impl Measured {
     }
 }
 
-/// Sums by kind. All that have kinds have the same ones.
+/// The sums by kind. All parts that have kinds have the same kinds.
 fn kinds<'m>(parts: impl Iterator<Item = &'m [Measure]>) -> Vec<Measure> {
     let parts: Vec<&[Measure]> = parts.filter(|kinds| !kinds.is_empty()).collect();
     let Some(first) = parts.first() else { return Vec::new() };
@@ -320,8 +321,8 @@ fn kinds<'m>(parts: impl Iterator<Item = &'m [Measure]>) -> Vec<Measure> {
     (0..first.len()).map(|number| measure(&of(number))).collect()
 }
 
-/// The sum of one kind. A process whose requests never waited has no response times of its own: they are its service
-/// times.
+/// The sum of the measures of one kind. If the requests of a process never waited, the process has no separate
+/// response times: its service times are its response times.
 fn measure(parts: &[&Measure]) -> Measure {
     if parts.iter().all(|part| part.response.is_some() == parts[0].response.is_some()) {
         return Measure::sum(parts.iter().copied());
@@ -350,7 +351,7 @@ fn intervals<'i>(all: impl Iterator<Item = &'i Interval>) -> Vec<Interval> {
 }
 
 impl Interval {
-    /// The same piece of a run in several processes, at least one.
+    /// Merges the same piece of a run from several processes, at least one.
     pub fn together(pieces: &[&Self]) -> Self {
         let first = pieces.first().expect("there is one at least");
         Self {
@@ -372,8 +373,8 @@ impl Interval {
 }
 
 impl Cost {
-    /// The sum of what processes used. Their greatest memory is not that of one moment, so that the sum is an upper
-    /// bound. A server is counted once.
+    /// The sum of what processes used. The processes did not reach their greatest memory at the same moment, so the
+    /// sum is an upper bound. A server is counted once.
     pub fn merged(parts: &[&Self]) -> Self {
         let all = |of: fn(&Cost) -> Option<u64>| {
             parts.iter().map(|cost| of(cost)).try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)))
@@ -405,7 +406,7 @@ impl Cost {
     }
 }
 
-/// What the store used. A server is the same one for all.
+/// What the store used. A server is the same server for all processes.
 fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
     parts.reduce(|one, other| {
         Some(match (one?, other?) {
@@ -415,7 +416,7 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
                 read_bytes: one.read_bytes.max(other.read_bytes),
                 written_bytes: one.written_bytes.max(other.written_bytes),
             }),
-            // Where it runs beside one of them, all of it is seen there.
+            // If the server runs on the machine of one process, this process sees everything that the server uses.
             (StoreUse::Server(seen), StoreUse::Unknown) | (StoreUse::Unknown, StoreUse::Server(seen)) => {
                 StoreUse::Server(seen)
             }
@@ -424,8 +425,8 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
     })?
 }
 
-/// Counters by name. Those of stores within the processes add up; those of a server are the same for all, so that the
-/// one that has seen most stands for all.
+/// Counters by name. The counters of stores inside the processes add up. A server's counters are the same for all
+/// processes, so the greatest value stands for all.
 fn counters<'c>(all: impl Iterator<Item = &'c Change>, in_processes: bool) -> Vec<Change> {
     let mut merged: Vec<Change> = Vec::new();
     for change in all {

@@ -1,5 +1,5 @@
-//! What a million operations cost: processor time of client and store, bytes of the disk, and money where a price is
-//! given. It is made from what a run has counted, in one way for every report.
+//! What a million operations cost: processor time of client and store, bytes of the disk, and money if a price is
+//! given. The figures are computed from what a run has counted, in the same way for every report.
 
 #[cfg(test)]
 mod tests;
@@ -10,75 +10,76 @@ use crate::measured::{Change, Measured};
 use crate::store::StoreUse;
 use serde::{Deserialize, Serialize};
 
-/// What a million operations cost. What is not known is `None`, never 0.
+/// What a million operations cost. A figure that is not known is `None`, never 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Million {
     /// Processor time of client and store together, in seconds.
     pub cpu_seconds: Option<f64>,
-    /// The client's part of it: it makes requests, waits for its times and counts.
+    /// The client's part of `cpu_seconds`: the client makes requests, waits for its times, and counts.
     pub client_cpu_seconds: Option<f64>,
-    /// The store's part of it.
+    /// The store's part of `cpu_seconds`.
     pub store_cpu_seconds: Option<f64>,
     /// Bytes read from the disk.
     pub read_bytes: Option<f64>,
-    /// Bytes written to the disk, with those of the log.
+    /// Bytes written to the disk, including the bytes of the log.
     pub written_bytes: Option<f64>,
     /// What the processors cost, in the currency of the price.
     pub money: Option<f64>,
 }
 
-/// What was used for some operations.
+/// What a number of operations used.
 #[derive(Clone, Copy, Debug)]
 pub struct Used<'u> {
     /// The operations.
     pub operations: u64,
     /// Processor time of this process, in nanoseconds.
     pub process_nanos: u64,
-    /// The client's own part of it, in nanoseconds, where that is known.
+    /// The client's own part of `process_nanos`, in nanoseconds, if it is known.
     pub own_nanos: Option<f64>,
-    /// What the store used elsewhere.
+    /// What the store used outside this process.
     pub store: StoreUse,
-    /// What the store counted.
+    /// The counters of the store.
     pub counters: &'u [Change],
-    /// Bytes that the disk read and wrote for this process.
+    /// Bytes that the disk read for this process, and bytes that it wrote.
     pub disk: (Option<u64>, Option<u64>),
 }
 
-/// Counts what is used from one moment on, where no run of the harness does it.
+/// Measures what is used from one moment on, for programs that do not measure with a run of the harness.
 pub struct Meter {
     before: Snapshot,
 }
 
 impl Meter {
-    /// Begins now, when the store has used `store`.
+    /// Begins now. `store` is what the store has used up to now.
     pub fn start(store: StoreUse) -> Self {
         Self { before: Snapshot::take(store) }
     }
 
-    /// What a million cost of the `operations` that were done since, if the store has used `store` by now. If the store
-    /// is in this process, the client's part of it is not known.
+    /// What a million operations cost. `operations` is the number of operations since the start, and `store` is what
+    /// the store has used up to now. If the store is in this process, the client's part is not known.
     pub fn million(&self, operations: u64, store: StoreUse, price: Option<f64>) -> Million {
         Million::of_cost(operations, &self.cost(store), price)
     }
 
-    /// What was used since, if the store has used `store` by now.
+    /// What was used since the start. `store` is what the store has used up to now.
     pub fn cost(&self, store: StoreUse) -> Cost {
         Cost::between(&self.before, &Snapshot::take(store), Clients::default(), 0)
     }
 }
 
-/// A store counts under these names what it has read and written.
+/// The names under which a store counts the bytes that it has read and written.
 const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
 
 impl Million {
-    /// The cost of a run, with what an operation costs the client on a store that does nothing, if that was measured,
-    /// and what an hour of a processor costs. Failed operations took their share, too.
+    /// The cost of a run. `noop_nanos` is what an operation costs the client on a store that does nothing, if that
+    /// was measured. `price` is what an hour of a processor costs. Failed operations are included, because they used
+    /// the machine, too.
     pub fn of(measured: &Measured, noop_nanos: Option<f64>, price: Option<f64>) -> Self {
         let cost = &measured.cost;
         let operations = measured.operations + measured.failed;
-        // Older results do not say where the store was. If they compare the client with a store that does nothing, the
-        // store was in the process.
+        // Older results do not say where the store was. If such a result compares the client with a store that does
+        // nothing, the measured store was in the process.
         let older = if noop_nanos.is_some() { StoreUse::InProcess } else { StoreUse::Unknown };
         let own = |noop: f64| cost.own_nanos(noop, operations) * operations as f64 + cost.gathering_nanos as f64;
         Self::used(
@@ -94,8 +95,8 @@ impl Million {
         )
     }
 
-    /// What a million cost of `operations`, of which only this is known. If the store is in the process, the client's
-    /// part of it is not known.
+    /// What a million operations cost if `operations` operations had this `cost`, and nothing else is known. If the
+    /// store is in the process, the client's part is not known.
     pub fn of_cost(operations: u64, cost: &Cost, price: Option<f64>) -> Self {
         let used = Used {
             operations,
@@ -108,7 +109,7 @@ impl Million {
         Self::used(used, price)
     }
 
-    /// The figures from what is known of any operations.
+    /// Computes the figures from what some operations used.
     pub fn used(used: Used<'_>, price: Option<f64>) -> Self {
         if used.operations == 0 {
             return Self::default();
@@ -129,7 +130,7 @@ impl Million {
             let counts: Vec<u64> = found.filter_map(Change::counted).collect();
             (!counts.is_empty()).then(|| counts.iter().sum::<u64>())
         };
-        // What a store counts is what it meant to read and write. Where it does not count, the system does.
+        // A store counts what it meant to read and write. If a store does not count, the system's counts are used.
         let (read, written) = match used.store {
             StoreUse::InProcess => (counted(READ).or(used.disk.0), counted(WRITTEN).or(used.disk.1)),
             StoreUse::Server(server) => (server.read_bytes, server.written_bytes),
@@ -147,12 +148,12 @@ impl Million {
         .priced(price)
     }
 
-    /// These figures with what the processors cost, if an hour of one costs `price`.
+    /// These figures, and the money that the processors cost if an hour of a processor costs `price`.
     pub fn priced(self, price: Option<f64>) -> Self {
         Self { money: self.cpu_seconds.zip(price).map(|(seconds, price)| seconds / 3600.0 * price), ..self }
     }
 
-    /// A line for people, without its end. `None`: no operation was done.
+    /// A line for people, without a line end. `None`: no operation was done.
     pub fn text(&self) -> Option<String> {
         if *self == Self::default() {
             return None;
@@ -174,7 +175,7 @@ impl Million {
     }
 }
 
-/// An amount of money with three digits that count.
+/// An amount of money with three significant digits.
 pub fn money(amount: f64) -> String {
     if amount <= 0.0 {
         return "0".to_owned();

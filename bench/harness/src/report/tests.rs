@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Reads of which every fifth is said to have failed.
+/// Clients that read. Every fifth read is reported as failed.
 struct Reads;
 
 struct Reader(u64);
@@ -47,7 +47,7 @@ impl Client for Reader {
     }
 }
 
-/// A run that really was.
+/// Makes a real run, and returns it.
 fn real(pace: Pace) -> Run {
     let plan = Plan {
         clients: 3,
@@ -66,7 +66,7 @@ fn real(pace: Pace) -> Run {
     run
 }
 
-/// A run whose every number is known.
+/// A run in which every number is known.
 fn known() -> Run {
     let times = |nanos: &[u64]| {
         let mut tally = Tally::<u64>::new();

@@ -80,8 +80,8 @@ pub fn text(run: &Run) -> String {
 const COLUMNS: [&str; 10] =
     ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "failed", "made again"];
 
-/// A line for each kind that was asked for, with response times where it has such, and then service times too. The last
-/// column is there if requests were made again.
+/// A line for each kind that had requests. If a kind has response times, they stand before its service times. The
+/// last column exists only if requests were made again.
 fn table(measured: &Measured) -> String {
     let mut lines: Vec<(String, [String; 10])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
     for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() + kind.again > 0) {
@@ -126,7 +126,7 @@ fn table(measured: &Measured) -> String {
     out
 }
 
-/// What has to be said beside the times of a kind of which some requests have none.
+/// The remark that a kind needs if some of its requests have no times.
 pub fn gathered(kind: &Measure) -> String {
     let batched = grouped(kind.batched);
     let times = if kind.times().is_empty() { "there are no times" } else { "the times are those of calls that wrote" };
@@ -169,8 +169,8 @@ fn cost(run: &Run) -> String {
     out
 }
 
-/// An interval in one line, as it is shown while a run goes on: seconds, operations a second, and for each kind that
-/// was asked for its count, mean, 99th percentile and greatest time.
+/// An interval in one line, as it is shown while a run goes on. It has the seconds and the operations per second. For
+/// each kind that had requests, it has the count, the mean, the 99th percentile and the greatest time.
 pub fn line(interval: &Interval) -> String {
     let mut out = format!(
         "{:>7.1} s{} {:>10}/s",

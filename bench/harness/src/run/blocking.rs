@@ -1,7 +1,7 @@
-//! A client on a thread of its own, over a session whose calls wait.
+//! Drives a client on a thread of its own, with a session whose calls wait.
 //!
 //! The clock is read before and after each call, so that the client's own work between calls (drawing keys, checking
-//! rows) is not counted as the store's.
+//! rows) does not count as the store's time.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use crate::client::{Client, Wait};
@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::store::Blocking;
 
-/// Drives client `number`, whose beginning has come, until it has nothing left, `left` operations of the window are
-/// done, the window is over, or the run is stopped.
+/// Drives client `number`, whose beginning has come. It ends when the client has no operation left, `left` operations
+/// of the window are done, the window is over, or the run is stopped.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Blocking,
     client: &mut C,

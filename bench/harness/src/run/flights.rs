@@ -1,12 +1,12 @@
-//! Many clients on one thread, over a session that has many requests under way.
+//! Drives many clients on one thread, with a session that has many requests under way.
 //!
-//! A client is in one of four states: it waits for a time (its schedule, its own wait, a new attempt), it is ready and
-//! waits for a slot, its request is under way, or it has nothing left. The time that it waits for a slot is counted as
-//! waiting.
+//! A client is in one of four states. It waits for a time (its schedule, its own wait, a new attempt); it is ready
+//! and waits for a slot; its request is under way; or it has no operation left. The time that it waits for a slot is
+//! counted as waiting.
 //!
-//! What each client has is a [`Seat`], of which there may be a million. So what only some runs or few clients at a time
-//! need lies beside the seats: schedules, how many operations are left, operations of several requests, and what is
-//! under way.
+//! Each client has a [`Seat`], and a run may have a million of them. So state that only some runs need, or only few
+//! clients at a time, is stored outside the seats: schedules, the number of operations left, operations of several
+//! requests, and the requests under way.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::{Schedule, Timeline};
@@ -18,21 +18,21 @@ use crate::store::{Flights, Outcome, Served};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// How long a thread waits for answers at most before it looks whether it is to stop: 50 ms.
+/// The longest time that a thread waits for answers before it checks whether to stop: 50 ms.
 const LOOK_NANOS: u64 = 50_000_000;
 
 /// A client and its state. It has no buffers of its own.
 struct Seat<C> {
     client: C,
-    /// When the request at hand should be sent.
+    /// When the current request should be sent.
     due: u64,
-    /// The client that follows it in a list of those that wait for a time.
+    /// The next client in a list of clients that wait for a time.
     next: Link,
-    /// Whether the operation at hand was answered and is not over: then it is one of those under way.
+    /// Whether the current operation was answered but is not over. Then the operation is in `Seats::operations`.
     goes_on: bool,
 }
 
-/// A seat is 16 bytes beside its client: 150,000 clients of 48 bytes are 9.6 MB.
+/// A seat takes 16 bytes more than its client: 150,000 clients of 48 bytes take 9.6 MB.
 const _: () = assert!(size_of::<Seat<[u64; 6]>>() == 64);
 
 impl<C> Waiter for Seat<C> {
@@ -45,51 +45,52 @@ impl<C> Waiter for Seat<C> {
     }
 }
 
-/// An operation that was answered and has another request.
+/// An operation whose last request was answered, and which has another request.
 #[derive(Clone, Copy)]
 struct Operation {
     begun: Begun,
-    /// How much later than they should have been its requests were sent, together.
+    /// The sum of the delays with which its requests were sent.
     delay: u64,
 }
 
-/// What is under way in a slot.
+/// The request that is under way in a slot.
 #[derive(Clone, Copy)]
 struct Slot {
     /// The client whose request is under way; [`NOBODY`] if the slot is free.
     index: u32,
-    /// What it counts for.
+    /// The kind that the request counts for.
     kind: Kind,
 }
 
 const NOBODY: u32 = u32::MAX;
 
-/// All clients of a thread. They are known by their index here.
+/// All clients of a thread. In this module a client is known by its index.
 pub(crate) struct Seats<C> {
-    /// Number of the first client, and how far the numbers of two neighbours are apart.
+    /// The number of the first client, and the distance between the numbers of two neighbours.
     first: usize,
     stride: usize,
     seats: Vec<Seat<C>>,
-    /// In an open loop, of each client; `None`: it has nothing left. Else empty.
+    /// In an open loop, the schedule of each client, or `None` if the client has no operation left. Empty in a closed
+    /// loop.
     schedules: Vec<Option<Schedule>>,
     /// If the plan limits the number of operations: how many operations each client still has to do in the window.
     /// Otherwise empty.
     left: Vec<u64>,
-    /// The operations that were answered and have another request.
+    /// The operations that were answered and have another request, by the index of their client.
     operations: HashMap<u32, Operation, BuildHasherDefault<Spread>>,
     /// The clients that wait for a time.
     waiting: Wheel,
-    /// The clients that wait for a slot, in order.
+    /// The clients that wait for a slot, in the order in which they became ready.
     ready: VecDeque<u32>,
-    /// Whether waiting for a slot delays an operation. Else each client has a slot of its own, and an operation begins
-    /// when its request is sent.
+    /// Whether an operation can be delayed because it waits for a slot. If not, each client has a slot of its own,
+    /// and an operation begins when its request is sent.
     queued: bool,
     /// Whether no operation may begin any more.
     stopping: bool,
 }
 
 impl<C: Client> Seats<C> {
-    /// Clients number `first`, `first + stride`, …, which have no place in a run yet.
+    /// Makes the seats of clients number `first`, `first + stride`, … They have no place in a run yet.
     pub(crate) fn new(first: usize, stride: usize, clients: impl Iterator<Item = C>) -> Self {
         Self {
             first,
@@ -110,7 +111,7 @@ impl<C: Client> Seats<C> {
         self.seats.len()
     }
 
-    /// The run began: each client begins when `timeline` says.
+    /// Places the clients in a run that has begun: each client begins when `timeline` says.
     pub(crate) fn place(&mut self, timeline: &Timeline) {
         if timeline.schedule(self.first).is_some() {
             let numbers = (0..self.seats.len()).map(|index| self.first + index * self.stride);
@@ -127,13 +128,13 @@ impl<C: Client> Seats<C> {
         self.left = left;
     }
 
-    /// Which client has this index.
+    /// The number of the client that has this index.
     fn number(&self, index: u32) -> usize {
         self.first + index as usize * self.stride
     }
 
-    /// Lets client `index`, whose last request was served at `served`, go on to its next operation, if it has one: at
-    /// once, or when its time comes if that is after `now`.
+    /// Lets client `index` go on to its next operation, if it has one. Its last request was served at `served`. The
+    /// operation begins at once, or, if it is due after `now`, when it is due.
     fn begin(&mut self, index: u32, served: u64, now: u64) {
         let at = index as usize;
         let seat = &mut self.seats[at];
@@ -160,7 +161,7 @@ impl<C: Client> Seats<C> {
         }
     }
 
-    /// Takes the answer to a request of client `index`; `Some` if the session is lost.
+    /// Takes the answer to a request of client `index`. Returns `Some` if the session is lost.
     fn answered(
         &mut self,
         (index, kind): (u32, Kind),
@@ -203,14 +204,14 @@ impl<C: Client> Seats<C> {
         None
     }
 
-    /// Makes the clients ready whose time has come.
+    /// Moves the clients whose time has come to `ready`.
     fn wake(&mut self, now: u64) {
         while let Some(index) = self.waiting.take(&mut self.seats, now) {
             self.ready.push_back(index);
         }
     }
 
-    /// Nothing more is to be sent after `now`.
+    /// Makes sure that nothing more is sent after `now`.
     fn stop(&mut self, now: u64, recorder: &mut Recorder<'_>) {
         self.stopping = true;
         let mut ended: Vec<u32> = self.ready.drain(..).collect();
@@ -227,8 +228,8 @@ impl<C: Client> Seats<C> {
     }
 }
 
-/// Drives the clients of `seats` until they have nothing left, the window is over, or the run is stopped. The error of
-/// a lost session comes with the number of a client that used it.
+/// Drives the clients of `seats` until they have no operation left, the window is over, or the run is stopped. The
+/// error for a lost session comes with the number of a client that used the session.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Flights,
     mut seats: Seats<C>,
@@ -237,7 +238,7 @@ pub(crate) fn drive<C: Client>(
     seats.queued = recorder.queued();
     let clock = recorder.clock;
     let depth = u32::try_from(session.depth()).unwrap_or(u32::MAX).min(seats.len() as u32);
-    // Slots in which nothing is under way, and all of them.
+    // The free slots, and all slots.
     let mut free: Vec<u32> = (0..depth).rev().collect();
     let mut slots = vec![Slot { index: NOBODY, kind: Kind(0) }; depth as usize];
     for index in 0..seats.len() {
@@ -255,7 +256,7 @@ pub(crate) fn drive<C: Client>(
         }
         seats.wake(now);
         while let (Some(&index), Some(&slot)) = (seats.ready.front(), free.last()) {
-            // If a store refuses every request, this loop never waits: it has to look by itself.
+            // If a store refuses every request, this loop never waits, so it has to check by itself.
             if !seats.stopping && (recorder.halted() || recorder.over()) {
                 break;
             }
@@ -279,7 +280,7 @@ pub(crate) fn drive<C: Client>(
         }
         let next = seats.waiting.next(&mut seats.seats);
         if free.len() == depth as usize && seats.ready.is_empty() {
-            // Nothing is under way, so that no answer can come before the next time.
+            // Nothing is under way, so no answer can come before the next time.
             recorder.pause(next);
             continue;
         }
@@ -302,7 +303,7 @@ pub(crate) fn drive<C: Client>(
     }
 }
 
-/// Hashes an index by one multiplication. No attacker chooses the indices, so this is enough.
+/// Hashes an index with one multiplication. No attacker chooses the indices, so this is enough.
 #[derive(Default)]
 struct Spread(u64);
 
@@ -312,8 +313,8 @@ impl Hasher for Spread {
     }
 
     fn write_u32(&mut self, index: u32) {
-        // 2^64 divided by the golden ratio; the rotation brings the upper bits, which are spread best, to where tables
-        // look.
+        // 2^64 divided by the golden ratio. The upper bits are spread best, and the rotation moves them to the bits
+        // that hash tables use.
         self.0 = (self.0 ^ u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 

@@ -7,7 +7,7 @@ use crate::store::Counter;
 use crate::times::Tally;
 use std::collections::BTreeMap;
 
-/// The names that a workload gives to what is measured and counted.
+/// The names of what a workload measures and counts.
 #[derive(Clone, Copy)]
 pub(crate) struct Names {
     pub(crate) kinds: &'static [&'static str],
@@ -30,20 +30,20 @@ struct Sum {
     interval: Interval,
 }
 
-/// What came so far.
+/// What the threads have handed over so far.
 pub(crate) struct Gathered {
     names: Names,
     timeline: Timeline,
     queued: bool,
-    /// The interval that each thread is in.
+    /// The interval that each thread has reached.
     reached: Vec<usize>,
     /// Intervals that were shown, in order from 0.
     shown: Vec<Interval>,
-    /// The intervals that were not shown.
+    /// The sums of intervals that were not shown yet.
     open: BTreeMap<usize, Sum>,
-    /// How the store stood at the ends of intervals.
+    /// The store's counters at the ends of intervals.
     counted: BTreeMap<usize, Counted>,
-    /// What came for intervals that were shown, since the last one was.
+    /// What came for shown intervals after the last interval was shown.
     told_late: Vec<Interval>,
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
@@ -67,7 +67,7 @@ impl Gathered {
         }
     }
 
-    /// Keeps how the store stood at `now` for interval `number`, which lies before it.
+    /// Keeps the store's counters, which were read at `now`, for interval `number`, which ended before `now`.
     pub(crate) fn count(&mut self, number: usize, now: u64, counters: &[Counter]) {
         let (_, _, warming) = self.timeline.bounds(number);
         let zero = if warming { self.timeline.origin } else { self.timeline.start };
@@ -75,7 +75,7 @@ impl Gathered {
         self.counted.insert(number, Counted { at_nanos: now - zero, counters });
     }
 
-    /// Adds a parcel, and gives its tallies back.
+    /// Adds a parcel, and returns its tallies to the caller.
     pub(crate) fn add(&mut self, parcel: Parcel) -> Tallies {
         self.reached[parcel.thread] = parcel.reached;
         let tallies = parcel.tallies;
@@ -88,7 +88,7 @@ impl Gathered {
             return tallies;
         }
         if parcel.interval < self.shown.len() {
-            // It comes late.
+            // The interval was shown before, so this parcel comes late.
             let mut sum = self.empty(parcel.interval);
             sum.add(&tallies);
             let late = self.close(sum);
@@ -128,7 +128,7 @@ impl Gathered {
         Interval { kinds: kinds.collect(), ..sum.interval }
     }
 
-    /// The next interval that nothing can come to any more at `now`, or that will not be waited for any longer.
+    /// The next interval that is complete at `now`, or for which the run does not wait any longer.
     pub(crate) fn next(&mut self, now: u64) -> Option<Interval> {
         let number = self.shown.len();
         let (from, to, _) = self.timeline.bounds(number);
@@ -147,8 +147,7 @@ impl Gathered {
         Some(Interval { late: late as u64, told_late: std::mem::take(&mut self.told_late), ..interval })
     }
 
-    /// All intervals of a run whose window was `nanos` long, and those among them that were not shown yet from which
-    /// number on.
+    /// All intervals of a run whose window was `nanos` long, and the position from which on they were not shown yet.
     pub(crate) fn finish(mut self, nanos: u64) -> (Vec<Interval>, usize) {
         let shown = self.shown.len();
         let last = self.open.keys().next_back().map_or(0, |last| last + 1);
@@ -202,7 +201,7 @@ impl Sum {
     }
 }
 
-/// Two parts of one interval.
+/// Adds two parts of one interval.
 fn together(one: &Interval, other: &Interval) -> Interval {
     let kinds = one.kinds.iter().zip(&other.kinds).map(|(one, other)| Measure::sum([one, other]));
     Interval {

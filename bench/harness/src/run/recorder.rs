@@ -1,7 +1,7 @@
-//! What one thread of a run counts, and how it hands this over once an interval.
+//! The counts of one thread of a run. The thread hands them over once an interval.
 //!
-//! A thread counts in memory of its own. When it sees a time past the end of its interval, it puts what it has on the
-//! [`Desk`] and takes empty tallies from there: one lock an interval.
+//! A thread counts in its own memory. When it sees a time past the end of its interval, it puts its counts on the
+//! [`Desk`] and takes empty tallies from it. So it takes one lock per interval.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -19,11 +19,12 @@ use std::time::Duration;
 /// The "interval" after the end of the window.
 pub(crate) const AFTER: usize = usize::MAX;
 
-/// The last 10 us before a time are not slept: about what it costs a processor to put a thread to sleep and wake it. So
-/// waiting costs a client about 14 us of processor time for each operation it is not late for (example `noop`).
+/// A thread does not sleep for the last 10 us before a time. A processor needs about this long to put a thread to
+/// sleep and wake it. So waiting costs a client about 14 us of processor time for each operation that is not late
+/// (example `noop`).
 const SPIN_NANOS: u64 = 10_000;
 
-/// Requests of one kind in one thread and interval.
+/// The requests of one kind in one thread and interval.
 pub(crate) struct KindTally {
     pub(crate) service: Tally<u32>,
     pub(crate) response: Tally<u32>,
@@ -67,7 +68,7 @@ impl KindTally {
         }
     }
 
-    /// Counts what the client noted by itself; its response time too if `queued`.
+    /// Counts what the client itself noted. If `queued`, counts its response time, too.
     fn note(&mut self, queued: bool, nanos: u64, result: Result<Outcome, &'static str>) {
         match result {
             Ok(outcome) => {
@@ -95,7 +96,7 @@ impl KindTally {
 /// All that one thread counts in one interval.
 pub(crate) struct Tallies {
     pub(crate) kinds: Vec<KindTally>,
-    /// What the clients count besides.
+    /// The clients' other counts.
     pub(crate) counts: Vec<u64>,
     pub(crate) operations: u64,
     pub(crate) failed: u64,
@@ -103,9 +104,9 @@ pub(crate) struct Tallies {
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
     pub(crate) cpu_nanos: u64,
-    /// The part of `cpu_nanos` that the thread took to wait for a time.
+    /// The part of `cpu_nanos` that the thread used to wait for a time.
     pub(crate) pausing_nanos: u64,
-    /// First text of a kind of failure.
+    /// The first text of each kind of failure.
     pub(crate) texts: Vec<(&'static str, String)>,
 }
 
@@ -131,12 +132,12 @@ impl Tallies {
     }
 }
 
-/// What a thread hands over.
+/// The counts that a thread hands over.
 pub(crate) struct Parcel {
     pub(crate) thread: usize,
-    /// The interval to which it belongs.
+    /// The interval of the counts.
     pub(crate) interval: usize,
-    /// The interval the thread is in now; [`AFTER`] if it has ended.
+    /// The interval that the thread is in now; [`AFTER`] if it has ended.
     pub(crate) reached: usize,
     pub(crate) tallies: Tallies,
 }
@@ -144,7 +145,7 @@ pub(crate) struct Parcel {
 /// Why a thread stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its clients have done what they were to do, or have nothing left.
+    /// Its clients have done the operations that they had to do, or have none left.
     Done,
     /// The window is over.
     Over,
@@ -160,19 +161,19 @@ pub(crate) enum End {
     Lost(usize, Failure, Finish),
 }
 
-/// What a thread reports of its session once it has one.
+/// What a thread reports about its session after opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened {
-    /// How many requests it can have under way; `None`: its calls wait.
+    /// How many requests the session can have under way; `None`: its calls wait.
     pub(crate) depth: Option<usize>,
-    /// Whether its clients have to wait for a place.
+    /// Whether the clients of the thread have to wait for a place.
     pub(crate) queued: bool,
 }
 
-/// Where the threads hand over what they counted to the thread that gathers it.
+/// The place where the threads hand over their counts to the thread that gathers them.
 pub(crate) struct Desk {
     halt: AtomicBool,
-    /// The number of kinds, and of counts besides.
+    /// The number of kinds, and of other counts.
     kinds: usize,
     counts: usize,
     state: Mutex<DeskState>,
@@ -200,19 +201,20 @@ impl Desk {
         Tallies::new(self.kinds, self.counts)
     }
 
-    /// What is on it. A thread that panicked holding it left nothing half done: all is pushed and taken whole.
+    /// Locks what is on the desk. A thread that panicked with the lock left a consistent state, because everything is
+    /// pushed and taken as a whole.
     pub(crate) fn state(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, after something came or the time was over.
+    /// Like [`Desk::state`], but waits until something has come or the time is over.
     pub(crate) fn wait(&self, time: Duration, ready: impl Fn(&DeskState) -> bool) -> MutexGuard<'_, DeskState> {
         let state = self.state();
         let waited = self.changed.wait_timeout_while(state, time, |state| !ready(state));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Tells all threads to stop. Those that are parked have to be woken.
+    /// Tells all threads to stop. Threads that are parked have to be woken.
     pub(crate) fn halt(&self) {
         self.halt.store(true, Ordering::Relaxed);
     }
@@ -222,13 +224,13 @@ impl Desk {
         self.halt.load(Ordering::Relaxed)
     }
 
-    /// Lets the threads begin, with the times of the run and whether response times are counted too.
+    /// Lets the threads begin. They get the times of the run, and whether response times are counted too.
     pub(crate) fn go(&self, timeline: Timeline, queued: bool) {
         self.state().go = Some((timeline, queued));
         self.changed.notify_all();
     }
 
-    /// For threads: tells what they opened and waits for the start. `None`: the run does not start.
+    /// For threads: reports what the thread opened, and waits for the start. `None`: the run does not start.
     pub(crate) fn ready(&self, opened: Opened) -> Option<(Timeline, bool)> {
         let mut state = self.state();
         state.opened.push(opened);
@@ -246,7 +248,7 @@ impl Desk {
 
     /// Wakes all threads that wait here.
     pub(crate) fn wake(&self) {
-        // The lock makes sure that no thread is between looking and waiting.
+        // The lock makes sure that no thread is between its check and its wait.
         let _state = self.state();
         self.changed.notify_all();
     }
@@ -271,7 +273,7 @@ impl Desk {
     }
 }
 
-/// One thread's way to count. Times are those of the run's clock.
+/// Counts for one thread. Times are read from the run's clock.
 pub(crate) struct Recorder<'d> {
     desk: &'d Desk,
     pub(crate) clock: Clock,
@@ -281,7 +283,7 @@ pub(crate) struct Recorder<'d> {
     interval: usize,
     /// When the interval ends.
     edge: u64,
-    /// What began before this does not count.
+    /// Operations that began before this do not count.
     floor: u64,
     /// Whether response times are counted too.
     queued: bool,
@@ -290,33 +292,34 @@ pub(crate) struct Recorder<'d> {
     unsent: u64,
 }
 
-/// The end of a thread, besides what it counted.
+/// What a thread reports at its end, besides its counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Finish {
-    /// The time of its last answer inside the window.
+    /// The time of the last answer that the thread got inside the window.
     pub(crate) last: u64,
     /// Operations of an open loop that should have begun in the window and never did.
     pub(crate) unsent: u64,
 }
 
-/// When a request was sent and served, and what it counts for.
+/// When a request was sent and served, and the kind that it counts for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) kind: Kind,
     pub(crate) sent: u64,
     pub(crate) served: u64,
-    /// How much later than it should have been it was sent.
+    /// How late it was sent.
     pub(crate) delay: u64,
 }
 
-/// When the operation at hand began, and how it stands to its schedule.
+/// When the current operation began, and how late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Begun {
-    /// When it should have begun, or when it did begin if it had no such time: what decides whether it counts.
+    /// When the operation should have begun, or, if it had no such time, when it began. This decides whether the
+    /// operation counts.
     pub(crate) at: u64,
     /// When its first request was sent.
     pub(crate) sent: u64,
-    /// How much later than it should have been that was.
+    /// How late that was.
     pub(crate) delay: u64,
 }
 
@@ -327,7 +330,7 @@ pub(crate) enum After {
     More,
     /// With another request of the same operation, at this time.
     Wait(u64),
-    /// The operation has ended. `counts`: it is one of those that the run is to measure.
+    /// The operation has ended. `counts`: whether it is an operation that the run has to measure.
     End { counts: bool },
 }
 
@@ -363,12 +366,12 @@ impl<'d> Recorder<'d> {
         self.interval == AFTER
     }
 
-    /// When [`Recorder::pass`] has to be called at the latest, even if no answer comes.
+    /// The latest time at which [`Recorder::pass`] has to be called, even if no answer has come.
     pub(crate) fn edge(&self) -> u64 {
         self.edge
     }
 
-    /// Hands over what was counted if `now` is past the end of the interval.
+    /// If `now` is past the end of the interval, hands over the counts.
     #[inline]
     pub(crate) fn pass(&mut self, now: u64) {
         if now >= self.edge {
@@ -404,11 +407,11 @@ impl<'d> Recorder<'d> {
         state.parcels.push(Parcel { thread: self.thread, interval, reached: self.interval, tallies });
     }
 
-    /// An answer to a request of `client` came: counts it, and asks the client how it goes on.
+    /// Takes an answer to a request of `client`: counts it, and asks the client how it goes on.
     ///
     /// # Errors
     ///
-    /// A failure that the session did not survive.
+    /// A failure after which the session cannot be used.
     #[inline]
     pub(crate) fn answered<C: Client>(
         &mut self,
@@ -481,8 +484,8 @@ impl<'d> Recorder<'d> {
         match result {
             Ok(outcome) => {
                 tally.count(*outcome);
-                // The time of an insert that was gathered is that of a copy in memory: its row is written later, with
-                // others.
+                // The time of a gathered insert would only be the time of a copy in memory: its row is written later,
+                // together with other rows.
                 if *outcome != Outcome::Batched {
                     tally.service.record(nanos);
                     if self.queued {
@@ -512,8 +515,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Ends an operation. Returns whether it began in the window, so that it is one of those that the run is to
-    /// measure.
+    /// Ends an operation. Returns whether the operation began in the window, so that the run has to measure it.
     #[inline]
     fn operation(&mut self, begun: Begun, done: bool) -> bool {
         if begun.at < self.floor {
@@ -536,14 +538,14 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Gives up an operation that will not be ended.
+    /// Gives up an operation that will not end.
     pub(crate) fn abandon(&mut self, begun: Begun) {
         if begun.at < self.floor {
             self.leave_out();
         }
     }
 
-    /// Counts an operation that is done as a whole for `kind`, too.
+    /// Counts the whole operation, which is done, for `kind`, too.
     #[inline]
     fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
         if begun.at < self.floor {
@@ -559,8 +561,9 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Sleeps until `until`, and with a slack until the thread is to wake up after it. `Some`: no operation may begin
-    /// any more, and why. The processor time that this takes is counted apart: no store has a part in it.
+    /// Sleeps until `until`. If the plan has a slack, sleeps until the next time after `until` at which the thread is
+    /// to wake up. `Some`: no operation may begin any more; the value says why. The processor time of this wait is
+    /// counted separately, because it is not the store's.
     pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
         if self.halted() {
             return Some(Why::Halted);
@@ -570,7 +573,7 @@ impl<'d> Recorder<'d> {
         if self.over() {
             return Some(Why::Over);
         }
-        // An operation that is late pays for no clock of the processor.
+        // If an operation is late, no processor clock is read for it.
         if now >= until {
             return None;
         }
@@ -608,17 +611,17 @@ impl<'d> Recorder<'d> {
         self.queued
     }
 
-    /// An operation that was due at `due` had not begun at `now`, and will not.
+    /// Counts an operation that was due at `due`, had not begun at `now`, and never will.
     pub(crate) fn unsent(&mut self, due: u64, now: u64) {
         self.unsent += u64::from((self.timeline.start..now.min(self.timeline.end)).contains(&due));
     }
 
-    /// None of those that are left on `schedule` had begun at `now`, and none will.
+    /// Counts all operations that are left on `schedule`: they had not begun at `now`, and never will.
     pub(crate) fn all_unsent(&mut self, schedule: &Schedule, now: u64) {
         self.unsent += schedule.left_between(self.timeline.start, now.min(self.timeline.end));
     }
 
-    /// The last thing a thread does: hands over what it has.
+    /// Hands over the last counts of the thread. Nothing follows.
     pub(crate) fn finish(mut self) -> Finish {
         let interval = std::mem::replace(&mut self.interval, AFTER);
         self.hand_over(interval);

@@ -1,5 +1,5 @@
-//! When things happen in a run: ramp, warm-up, window, intervals, and the schedule of an open loop. Pure arithmetic on
-//! nanoseconds of the run's clock.
+//! The times of a run: ramp, warm-up, window, intervals, and the schedule of an open loop. This module only does
+//! arithmetic on nanoseconds of the run's clock.
 //!
 //! ```text
 //!   origin          start                                end
@@ -19,17 +19,18 @@ pub(crate) struct Timeline {
     pub(crate) origin: u64,
     /// When the window begins.
     pub(crate) start: u64,
-    /// When it ends at the latest; `u64::MAX` if something else ends it.
+    /// The latest end of the window; `u64::MAX` if something else ends it.
     pub(crate) end: u64,
     interval: u64,
     ramp: u64,
     clients: u64,
     slack: u64,
-    /// Operations of an open loop in a million seconds: whole, so that the schedule is exact.
+    /// How many operations of an open loop begin in a million seconds. It is a whole number, so that the schedule is
+    /// exact.
     rate: Option<u64>,
 }
 
-/// Since a rate is kept as operations in 10^6 seconds: nanoseconds in those.
+/// The number of nanoseconds in 10^6 seconds, because a rate is kept as operations in 10^6 seconds.
 const NANOS_OF_RATE: u128 = 1_000_000_000_000_000;
 
 impl Timeline {
@@ -57,7 +58,7 @@ impl Timeline {
         }
     }
 
-    /// Number of the interval that `at` lies in, which is not before the origin.
+    /// The number of the interval that contains `at`. `at` is not before the origin.
     pub(crate) fn interval(&self, at: u64) -> usize {
         let number = match at.checked_sub(self.start) {
             Some(since) => self.warming() + since / self.interval,
@@ -80,7 +81,7 @@ impl Timeline {
         }
     }
 
-    /// Intervals before the window.
+    /// The number of intervals before the window.
     fn warming(&self) -> u64 {
         (self.start - self.origin).div_ceil(self.interval)
     }
@@ -105,7 +106,7 @@ impl Timeline {
     pub(crate) fn schedule(&self, number: usize) -> Option<Schedule> {
         let rate = self.rate?;
         let (clients, number) = (self.clients, number as u64);
-        // The first that does not lie before the client's own beginning.
+        // The first operation that is not due before the client's own beginning.
         let ramp = u128::from(self.ramp(number as usize) - self.origin);
         let first = whole((ramp * u128::from(rate)).div_ceil(NANOS_OF_RATE));
         let skipped = first.saturating_sub(number).div_ceil(clients).saturating_mul(clients);
@@ -113,8 +114,9 @@ impl Timeline {
     }
 }
 
-/// When the operations of one client should begin: operation n of all clients together at n/rate after the origin, and
-/// client i of C has n = i, C + i, 2C + i, … However late the client is, none is left out.
+/// When the operations of one client should begin. Operation n of all clients together begins n/rate after the
+/// origin. Client i of C has the operations n = i, C + i, 2C + i, … However late the client is, no operation is left
+/// out.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     origin: u64,
@@ -127,24 +129,24 @@ impl Schedule {
     /// The next time.
     pub(crate) fn next(&mut self) -> u64 {
         let nanos = u128::from(self.next) * NANOS_OF_RATE / u128::from(self.rate);
-        // 2^64 operations take longer than a run, at any rate that a plan may have.
+        // At any rate that a plan may have, 2^64 operations take longer than a run.
         self.next = self.next.saturating_add(self.clients);
         self.origin.saturating_add(whole(nanos))
     }
 
-    /// How many of those that are left lie at `from` or later and before `to`.
+    /// How many of the remaining operations are due at `from` or later, and before `to`.
     pub(crate) fn left_between(&self, from: u64, to: u64) -> u64 {
         // floor(n * N / rate) < t  <=>  n < ceil(t * rate / N), for whole t
         let before = |time: u64| {
             whole((u128::from(time.saturating_sub(self.origin)) * u128::from(self.rate)).div_ceil(NANOS_OF_RATE))
         };
-        // Operations of this client before number n.
+        // The number of this client's remaining operations before operation n.
         let mine = |n: u64| n.saturating_sub(self.next).div_ceil(self.clients);
         mine(before(to)).saturating_sub(mine(before(from)))
     }
 }
 
-/// What is more than a number holds lies beyond every run.
+/// A number that is too large for `u64` lies beyond the end of every run.
 fn whole(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

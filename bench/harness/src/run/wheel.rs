@@ -1,5 +1,5 @@
-//! The clients that wait for a time: a hashed timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing
-//! Wheels", 1987). It knows no clients and reads no clock.
+//! A hashed timing wheel for clients that wait for a time (Varghese and Lauck, "Hashed and Hierarchical Timing
+//! Wheels", 1987). This module knows no clients and reads no clock.
 //!
 //! ```text
 //!   time in nanoseconds >> 20 = tick              a tick is about a millisecond
@@ -13,12 +13,12 @@
 //!   coming  (time, 4), (time, 1), …               a heap of those whose tick has come
 //! ```
 //!
-//! Adding is one write into the wheel. A slot is emptied into the heap when its tick comes, so that the heap, which
-//! keeps times exact to the nanosecond, holds those of about a millisecond. A client that waits longer than a
-//! revolution stays in its slot until its tick comes.
+//! To add a client takes one write into the wheel. When the tick of a slot comes, the slot is emptied into the heap.
+//! So the heap, which keeps times exact to the nanosecond, holds only the clients of about a millisecond. A client
+//! that waits longer than a revolution stays in its slot until its tick comes.
 //!
-//! Invariants: those whose tick is at most `reached` are in `coming`, all others in the slot of their tick. A bit of
-//! `filled` is set exactly if its slot has a list.
+//! Invariants: a client whose tick is at most `reached` is in `coming`, and every other client is in the slot of its
+//! tick. A bit of `filled` is set exactly if its slot has a list.
 
 #[cfg(test)]
 mod tests;
@@ -30,36 +30,36 @@ use std::num::NonZeroU32;
 /// A tick is 2^20 ns.
 const TICK_BITS: u32 = 20;
 
-/// Slots of the wheel: with these ticks a revolution is 34.4 s, longer than most think times of TPC-C.
+/// The number of slots. With these ticks, a revolution takes 34.4 s, which is longer than most think times of TPC-C.
 const SLOTS: usize = 1 << 15;
 
-/// Room in the heap at first: 16 KiB. A thread with 13,000 operations a second has 14 in a tick.
+/// The first capacity of the heap: 16 KiB. A thread with 13,000 operations a second has 14 of them in a tick.
 const COMING: usize = 1024;
 
-/// The index plus one of the next client in a list; `None` if none exists. An empty slot is zero, so an unused wheel
-/// touches none of its memory.
+/// The next client in a list: its index plus one, or `None` if there is no next client. An empty slot is zero, so an
+/// unused wheel touches none of its memory.
 pub(crate) type Link = Option<NonZeroU32>;
 
-/// One that can wait in a wheel. It has room for what the wheel has to know of it.
+/// A client that can wait in a wheel. It stores what the wheel has to know about it.
 pub(crate) trait Waiter {
-    /// The time that it waits for. It does not change while it waits.
+    /// The time for which it waits. This time does not change during the wait.
     fn due(&self) -> u64;
 
-    /// The one that follows it in its list.
+    /// The next client in its list.
     fn next(&mut self) -> &mut Link;
 }
 
-/// The elements of a slice that wait for a time, by their index. All calls get the same slice.
+/// The elements of a slice that wait for a time. The wheel knows them by index. All calls get the same slice.
 pub(crate) struct Wheel {
     slots: Vec<Link>,
-    /// A bit for each slot.
+    /// One bit for each slot.
     filled: Vec<u64>,
     coming: BinaryHeap<Reverse<(u64, u32)>>,
     /// The last tick that has come.
     reached: u64,
     /// The number of elements that wait.
     count: usize,
-    /// What [`Wheel::next`] has found, as long as it is right.
+    /// The last result of [`Wheel::next`], as long as it is valid.
     next: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Wheel {
         self.count == 0
     }
 
-    /// Lets `index` wait, which does not wait yet. The time may be one that has passed.
+    /// Lets `index` wait. It does not wait yet, and its time may have passed already.
     pub(crate) fn add<W: Waiter>(&mut self, waiters: &mut [W], index: u32) {
         let waiter = &mut waiters[index as usize];
         let due = waiter.due();
@@ -97,8 +97,8 @@ impl Wheel {
         self.filled[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Takes the one whose time comes first if it has come at `now`; if several have the same time, the one with the
-    /// least index.
+    /// Takes the client with the earliest time, if that time has come at `now`. If several clients have the same
+    /// time, it takes the client with the least index.
     pub(crate) fn take<W: Waiter>(&mut self, waiters: &mut [W], now: u64) -> Option<u32> {
         loop {
             if let Some(&Reverse((due, index))) = self.coming.peek() {
@@ -120,11 +120,11 @@ impl Wheel {
         }
     }
 
-    /// Goes on to the next tick that has come and has someone, or to `now`.
+    /// Goes on to the next tick that has come and has clients, or to `now`.
     fn turn<W: Waiter>(&mut self, waiters: &mut [W], now: u64) {
         self.next = None;
         if now - self.reached >= SLOTS as u64 {
-            // All slots have come.
+            // At least one revolution has passed, so all slots have come.
             self.reached = now;
             let mut from = 0;
             while let Some(slot) = self.filled_from(from) {
@@ -142,7 +142,7 @@ impl Wheel {
         }
     }
 
-    /// Moves those of `slot` whose tick has come into the heap.
+    /// Moves the clients of `slot` whose tick has come into the heap.
     fn empty<W: Waiter>(&mut self, waiters: &mut [W], slot: usize) {
         let mut rest = self.slots[slot].take();
         while let Some(index) = index(rest) {
@@ -176,7 +176,7 @@ impl Wheel {
         next
     }
 
-    /// The first time in the slot of `at` that lies in this tick, or the beginning of the tick.
+    /// The earliest time in the slot of `at` that lies in this tick. If there is none, the beginning of the tick.
     fn first_of<W: Waiter>(&self, waiters: &mut [W], at: u64) -> u64 {
         let mut first = None;
         let mut rest = self.slots[slot(at)];
@@ -191,14 +191,14 @@ impl Wheel {
         first.unwrap_or(at << TICK_BITS)
     }
 
-    /// The next tick whose slot has someone.
+    /// The next tick whose slot has clients.
     fn next_filled(&self) -> Option<u64> {
         let here = slot(self.reached + 1);
         let found = self.filled_from(here).or_else(|| self.filled_from(0))?;
         Some(self.reached + 1 + (found.wrapping_sub(here) % SLOTS) as u64)
     }
 
-    /// The first slot from number `from` on that has someone.
+    /// The first slot with clients, searched from slot number `from` on.
     fn filled_from(&self, from: usize) -> Option<usize> {
         let mut word = from / 64;
         let mut bits = self.filled.get(word)? & (u64::MAX << (from % 64));
@@ -209,7 +209,7 @@ impl Wheel {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Gives all who wait to `each`, in no order. Then nobody waits.
+    /// Gives all clients that wait to `each`, in no order. Then no client waits.
     pub(crate) fn drain<W: Waiter>(&mut self, waiters: &mut [W], mut each: impl FnMut(u32)) {
         self.coming.drain().for_each(|Reverse((_, index))| each(index));
         let mut from = 0;

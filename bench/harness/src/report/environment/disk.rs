@@ -1,4 +1,4 @@
-//! The file system and the disk below a folder, as Linux reports them. Where it does not, they are empty.
+//! The file system and the disk below a folder, as Linux reports them. What Linux does not report is empty.
 
 #![allow(clippy::disallowed_methods, reason = "the machine is asked what it is")]
 
@@ -13,28 +13,28 @@ use std::path::{Path, PathBuf};
 pub struct FileSystem {
     /// `ext4`, `xfs`, `tmpfs`, …
     pub kind: String,
-    /// How it is mounted, and how it is set: `rw,relatime,discard`.
+    /// The options with which it is mounted: `rw,relatime,discard`.
     pub options: String,
 }
 
 /// A disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Its name in the system: `nvme0n1`. Empty where the file system is on no disk, or on several.
+    /// Its name in the system: `nvme0n1`. Empty if the file system is on no disk, or on several.
     pub name: String,
-    /// Its maker's name for it; empty for most virtual disks.
+    /// The maker's name for the disk; empty for most virtual disks.
     pub model: String,
-    /// Whether its platters turn. `None`: the system does not tell.
+    /// Whether its platters turn. `None`: the system does not report it.
     pub rotational: Option<bool>,
-    /// The kernel's scheduler of its requests: `none`, `mq-deadline`, …
+    /// The kernel's scheduler for its requests: `none`, `mq-deadline`, …
     pub scheduler: String,
 }
 
-/// A number of a device, as `/sys/dev/block` has it: `259:1`.
+/// The number of a device, in the form of `/sys/dev/block`: `259:1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device(pub String);
 
-/// The file system that has `place`, and its device, by the lines of `/proc/self/mountinfo`.
+/// The file system that holds `place`, and its device, from the lines of `/proc/self/mountinfo`.
 pub fn mounted(mounts: &str, place: &Path) -> Option<(FileSystem, Device)> {
     let place = std::fs::canonicalize(place).ok()?;
     // A later mount covers an earlier one at the same place.
@@ -72,7 +72,7 @@ impl Mount {
     }
 }
 
-/// Spaces and the like stand as `\\040` there.
+/// In `/proc/self/mountinfo`, spaces and some other characters are written like `\\040`.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -87,14 +87,14 @@ fn unescaped(text: &str) -> String {
 }
 
 impl Disk {
-    /// The disk that `device` is, or is a part of.
+    /// The disk that `device` is, or of which it is a part.
     pub fn of(device: &Device) -> Self {
         let folder = Path::new("/sys/dev/block").join(&device.0);
         let folder = (!device.0.is_empty()).then(|| std::fs::canonicalize(folder).ok()).flatten();
         folder.map(|folder| Self::in_folder(&folder)).unwrap_or_default()
     }
 
-    /// As a folder of `/sys` has it, which is that of the disk, or of a partition below it.
+    /// Reads a disk from a folder of `/sys`, which is the folder of the disk or of a partition below it.
     fn in_folder(folder: &Path) -> Self {
         let folder = match folder.join("partition").exists() {
             true => folder.parent().unwrap_or(folder),
@@ -113,7 +113,7 @@ impl Disk {
         }
     }
 
-    /// In words: `nvme0n1, Model, does not rotate, scheduler none`. Empty if nothing is known.
+    /// The disk in words: `nvme0n1, Model, does not rotate, scheduler none`. Empty if nothing is known.
     pub fn text(&self) -> String {
         let rotation = match self.rotational {
             Some(true) => "rotates",
@@ -129,7 +129,7 @@ impl Disk {
     }
 }
 
-/// The word in brackets of `always [madvise] never`; the whole text where none exists.
+/// The word in brackets of `always [madvise] never`. If there is no such word, the whole text.
 pub fn chosen(text: &str) -> String {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text.trim(), |(word, _)| word).to_owned()

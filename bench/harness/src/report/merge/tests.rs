@@ -5,7 +5,7 @@ use crate::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request,
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Reads, of which every fifth is another kind.
+/// Clients that read. Every fifth request is of another kind.
 struct Reads;
 
 struct Reader(u64);
@@ -53,7 +53,7 @@ fn whole() -> Plan {
     }
 }
 
-/// A run that really was, of one share.
+/// Runs one share, and returns the run.
 fn run_of(share: Share) -> Run {
     let plan = share.plan(&whole()).expect("each has clients");
     let part = share.part(&Reads, whole().clients);
@@ -97,7 +97,7 @@ fn a_merged_run_has_every_time_and_count_of_its_parts() {
     let used: u64 = runs.iter().map(|run| run.measured.cost.client_nanos).sum();
     assert_eq!(measured.cost.client_nanos, used);
     assert!(!whole_run.warnings.iter().any(|warning| warning.contains("missing")), "{:?}", whole_run.warnings);
-    // It is read as it was written, and in any order it is the same.
+    // A report is read as it was written. The shares may be merged in any order with the same result.
     let mut report = Report::new(Environment::default());
     report.runs.push(whole_run.clone());
     let read = Report::parse(&report.json()).expect("it was written");

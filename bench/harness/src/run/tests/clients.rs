@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Clients that each read keys of their own, this number of times.
+/// Clients that each read their own keys, this number of times.
 pub(super) struct Reads {
-    /// Operations of each client.
+    /// The number of operations of each client.
     pub(super) each: u64,
-    /// Requests of an operation.
+    /// The number of requests in an operation.
     pub(super) requests: u64,
 }
 
@@ -95,7 +95,8 @@ impl<F: Fn(&Request<'_>) -> Result<Outcome, Failure>> Blocking for Answers<'_, F
     }
 }
 
-/// Clients with one operation, which they try until it succeeds, waiting as long as a function of their number says.
+/// Clients with one operation each. A client repeats its operation until it succeeds. The time between attempts is
+/// given by a function of the client's number.
 pub(super) struct Stubborn {
     pub(super) wait_nanos: fn(usize) -> u64,
 }
@@ -138,7 +139,7 @@ impl Client for Trier {
     }
 }
 
-/// A store that gives this number of sessions.
+/// A store that opens this number of sessions, and then refuses.
 pub(super) struct Refusing(pub(super) AtomicU64);
 
 impl Store for Refusing {
@@ -217,7 +218,7 @@ impl Blocking for Counts<'_> {
     }
 }
 
-/// A store with many requests under way, answered in an order of its own.
+/// A store that has many requests under way, and answers them in another order.
 pub(super) struct Shuffling<F> {
     pub(super) depth: usize,
     pub(super) answer: F,
@@ -258,7 +259,7 @@ struct Shuffles<'s, F> {
     store: &'s Shuffling<F>,
     clock: Clock,
     reply: Reply,
-    /// Slot, when it was sent, key.
+    /// The slot, when the request was sent, and the key.
     under_way: Vec<(u32, u64, Vec<u8>)>,
     state: u64,
 }
@@ -295,7 +296,7 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
     }
 }
 
-/// A store whose loaders gather, and take this long to write what they have.
+/// A store whose loaders gather inserts, and take this long to write them.
 pub(super) struct Gathering {
     pub(super) fails: bool,
     pub(super) finish_nanos: u64,

@@ -1,8 +1,8 @@
-//! Operations that lie across an edge of the window are not measured, and are counted apart.
+//! Operations that lie across an edge of the window are not measured, but are counted separately.
 
 use super::*;
 
-/// Waits until `flag` is set by someone else.
+/// Waits until another thread sets `flag`.
 pub(super) fn wait_for(flag: &AtomicBool) {
     while !flag.load(Ordering::SeqCst) {
         std::thread::yield_now();
@@ -13,7 +13,7 @@ pub(super) fn wait_for(flag: &AtomicBool) {
 fn what_crosses_an_edge_of_the_window_is_not_in_it() {
     let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let calls = AtomicU64::new(0);
-    // The first call lasts until the window has begun, the twelfth until it has ended.
+    // The first call lasts until the window has begun, and the twelfth until the window has ended.
     let store = Answering(|_: &Request<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
         0 => {
             wait_for(&begun);
@@ -52,7 +52,8 @@ fn what_crosses_an_edge_of_the_window_is_not_in_it() {
 fn what_is_told_late_is_in_the_result() {
     let shown = AtomicBool::new(false);
     let calls = AtomicU64::new(0);
-    // Ten calls in the first interval; the next one lasts beyond its end, so that they are reported late.
+    // Ten calls lie in the first interval. The next call lasts beyond the interval's end, so that the ten are
+    // reported late.
     let store = Answering(|_: &Request<'_>| {
         if calls.fetch_add(1, Ordering::SeqCst) == 10 {
             wait_for(&shown);

@@ -1,4 +1,4 @@
-//! How runs end: well, badly, early, or with nothing.
+//! The ways in which runs end: with success, with an error, early, or without a measurement.
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn a_run_is_stopped_while_its_clients_sleep() {
         called.store(true, Ordering::SeqCst);
         Ok(Outcome::Ok)
     });
-    // One operation at once, and the next in a year.
+    // One operation begins at once, and the next one in a year.
     let plan = Plan { pace: Pace::Open { per_second: 3e-8 }, interval: Duration::from_millis(10), ..Plan::default() };
     let bad = run_quietly(&store, &reads(), &plan).expect_err("that is no rate");
     assert!(matches!(bad, RunError::Plan(_)), "{bad}");
@@ -142,7 +142,7 @@ fn counts_of_the_store_are_those_of_the_window() {
 fn counts_of_the_store_are_kept_with_the_intervals() {
     let store = Counting(AtomicU64::new(1_000));
     let shown = Mutex::new(Vec::new());
-    // Calls go on until two intervals were shown with what was counted.
+    // Calls go on until two intervals were shown with the store's counters.
     let plan = Plan { interval: Duration::from_millis(1), ..Plan::default() };
     let stop = AtomicBool::new(false);
     let mut watch = |interval: &Interval| {
@@ -214,7 +214,8 @@ fn an_operation_of_nothing_has_a_cost_on_either_kind_of_session() {
 fn what_an_operation_of_nothing_costs_is_not_measured_once_the_run_is_to_end() {
     let stop = AtomicBool::new(true);
     for (clients, depth) in [(1, None), (50, Some(16))] {
-        // Operations may be done before the first look at `stop`. Without one this would not end.
+        // Operations may be done before the first look at `stop`. If the loop never looked at `stop`, this would not
+        // end.
         match crate::noop_nanos(&Reads { each: u64::MAX, requests: 1 }, clients, depth, u64::MAX, &stop) {
             Ok(_) => {}
             Err(RunError::NothingMeasured { partial }) => assert!(partial.interrupted),

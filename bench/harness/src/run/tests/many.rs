@@ -1,4 +1,4 @@
-//! Many clients on few threads, over sessions with many requests under way.
+//! Many clients on few threads, with sessions that have many requests under way.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn a_client_that_waits_for_a_new_attempt_holds_up_no_other() {
         if key == 0u64.to_be_bytes() {
             return Err(Failure::again("conflict", "another was first"));
         }
-        // All others have to come through, though slots are fewer than clients.
+        // All other clients have to finish, though there are fewer slots than clients.
         stop.store(others.fetch_add(1, Ordering::SeqCst) == 4, Ordering::SeqCst);
         Ok(Outcome::Ok)
     });
@@ -102,7 +102,7 @@ fn an_open_loop_sends_each_operation_of_its_schedule() {
 
 #[test]
 fn a_schedule_that_cannot_be_kept_is_told() {
-    // A thousand a second are wanted, and each takes 20 ms.
+    // The plan wants a thousand operations a second, and each takes 20 ms.
     let slow = |_: &[u8]| {
         std::thread::park_timeout(Duration::from_millis(20));
         Ok(Outcome::Ok)

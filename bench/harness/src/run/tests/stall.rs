@@ -1,9 +1,9 @@
-//! A stall of the store is counted for every operation that should have been served meanwhile.
+//! A stall of the store is counted for every operation that should have been served during the stall.
 
 use super::*;
 use std::time::Instant;
 
-/// Stalls once for 100 ms, and takes 1 ms otherwise: a thousand a second.
+/// The store stalls once for 100 ms. Otherwise a request takes 1 ms, so that it serves a thousand a second.
 #[test]
 fn an_open_loop_reports_a_stall_as_its_users_would() {
     let first = std::sync::OnceLock::new();
@@ -13,7 +13,8 @@ fn an_open_loop_reports_a_stall_as_its_users_would() {
         let half_way = *first.get_or_init(|| began) + Duration::from_secs(5);
         let stalls = began >= half_way && !stalled.swap(true, Ordering::SeqCst);
         let service = Duration::from_millis(if stalls { 100 } else { 1 });
-        // Waiting may last longer than it should, and then the store has less capacity: wait for most, spin the rest.
+        // A wait may last too long, and then the store has less capacity. So most of the time is waited for, and the
+        // rest is spun.
         std::thread::park_timeout(service.saturating_sub(Duration::from_micros(300)));
         while began.elapsed() < service {
             std::hint::spin_loop();
@@ -28,8 +29,9 @@ fn an_open_loop_reports_a_stall_as_its_users_would() {
     let measured = run_quietly(&store, &Reads { each: u64::MAX, requests: 1 }, &plan).expect("runs");
     let read = measured.kind("READ").expect("reads");
     let response = read.response.as_ref().expect("an open loop has response times");
-    // One operation in 8,000 was in the store during the stall. 80 more should have been: those of 100 ms, 1 % of 10 s.
-    // One that was due t after it began is served after 100 ms + 0.8 t, so that each of the 80 waits 80 ms or more.
+    // One operation in 8,000 was in the store during the stall. 80 more operations should have been: the operations
+    // of 100 ms, 1 % of 10 s. An operation that was due t after the stall began is served after 100 ms + 0.8 t, so
+    // each of the 80 waits at least 80 ms.
     let (service, response) = (read.service.quantile(0.999), response.quantile(0.999));
     assert!(response >= 80_000_000, "p99.9 of responses is {response} ns, of services {service} ns");
     assert!(service < 80_000_000, "p99.9 of services is {service} ns");

@@ -1,10 +1,10 @@
-//! Clients that wait before each operation, as users do who think.
+//! Clients that wait before each operation, like users who think.
 
 use super::*;
 use crate::{Since, Wait};
 
-/// Clients with this number of operations each. Before each operation they wait for the time that a function of client
-/// and operation gives.
+/// Clients with this number of operations each. Before each operation, a client waits. The time is given by a
+/// function of client and operation.
 pub(super) struct Thinking {
     pub(super) each: u32,
     pub(super) wait: fn(usize, u32) -> Wait,
@@ -61,7 +61,7 @@ fn flying(depth: usize) -> Shuffling<impl Fn(&[u8]) -> Result<Outcome, Failure> 
 
 #[test]
 fn ten_thousand_clients_that_wait_come_through_one_slot() {
-    // Up to 40 ms, in no order of their numbers, some not at all.
+    // The clients wait up to 40 ms, in an order that does not follow their numbers. Some do not wait at all.
     let wait = |number: usize, operation: u32| {
         let nanos = (number as u64 * 7_919 + u64::from(operation) * 104_729) % 40 * MILLI;
         Wait { nanos, since: if number.is_multiple_of(2) { Since::Served } else { Since::Due } }
@@ -88,8 +88,9 @@ fn a_wait_begins_with_the_answer_or_when_the_request_was_due() {
     assert_eq!(Wait::NONE.until(100, 120), 120);
 }
 
-/// Each request takes 30 ms, and each of the five operations waits 50 ms: 5 * (50 + 30) ms from answers on, 5 * 50 + 30
-/// ms from when requests were due.
+/// Each request takes 30 ms, and the client waits 50 ms before each of the five operations. If waits are counted from
+/// answers, the run takes 5 * (50 + 30) ms. If waits are counted from when requests were due, it takes 5 * 50 + 30
+/// ms.
 #[test]
 fn both_kinds_of_session_wait_from_the_moment_that_the_client_says() {
     let slow = |_: &[u8]| {
@@ -107,7 +108,7 @@ fn both_kinds_of_session_wait_from_the_moment_that_the_client_says() {
             run_quietly(&Answering(|_: &Request<'_>| slow(&[])), &workload, &plan).expect("runs"),
         ] {
             assert_eq!(measured.operations, 5);
-            // A thread that is held up makes a run longer, but an operation is not due earlier for it.
+            // If a thread is held up, the run becomes longer, but operations are not due earlier.
             let late = measured.kinds[0].waited.as_ref().expect("it is counted").max() * 5;
             let nanos = measured.nanos;
             assert!(nanos >= least * MILLI, "{nanos} ns is less than {least} ms");
@@ -156,8 +157,8 @@ fn an_open_loop_does_not_ask_how_long_a_client_waits() {
     }
 }
 
-/// A hundred clients whose times are 0.1 ms apart, with a slack of 20 ms: at every multiple of it, those are served
-/// together whose times have come.
+/// A hundred clients have times that are 0.1 ms apart, and the slack is 20 ms. At every multiple of 20 ms, all
+/// clients whose times have come are served together.
 #[test]
 fn with_a_slack_those_whose_times_lie_between_two_multiples_begin_together() {
     let wait = |number: usize, _| Wait { nanos: (number as u64 + 1) * MILLI / 10, since: Since::Due };
@@ -166,7 +167,7 @@ fn with_a_slack_those_whose_times_lie_between_two_multiples_begin_together() {
     let measured = run_quietly(&Noop::flying(100), &Thinking { each: 1, wait }, &plan).expect("runs");
     let waited = measured.kinds[0].waited.as_ref().expect("it is counted").clone();
     assert_eq!((measured.operations, waited.count()), (100, 100));
-    // Their times are within 10 ms, so that they lie on both sides of a multiple of 20 ms at most once. Those of one
-    // side wait for each other: each of them waits as much longer as it is earlier.
+    // All times lie within 10 ms, so at most one multiple of 20 ms lies between them. Clients on the same side of it
+    // begin together: a client whose time is earlier waits longer by the same amount.
     assert!(waited.max() - waited.min() >= 4 * MILLI, "{} to {} ns", waited.min(), waited.max());
 }

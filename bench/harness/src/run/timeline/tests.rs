@@ -24,7 +24,7 @@ fn the_clients_of_an_open_loop_share_one_even_schedule() {
 
 #[test]
 fn a_schedule_does_not_drift() {
-    // Three a second have no whole distance in nanoseconds.
+    // At three operations a second, the distance between operations is not a whole number of nanoseconds.
     let mut schedule = open(1, 3.0, Duration::ZERO).schedule(0).expect("an open loop");
     let last = (0..=3 * 86_400).map(|_| schedule.next()).last();
     assert_eq!(last, Some(1_000 + 86_400 * 1_000_000_000));

@@ -1,4 +1,4 @@
-//! The wheel gives what a sorted set gives.
+//! The wheel must give the same clients as a sorted set.
 
 use super::*;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ impl Waiter for One {
     }
 }
 
-/// A wheel, and beside it what it should have.
+/// A wheel, and the set of clients that it should have.
 struct Both {
     waiters: Vec<One>,
     wheel: Wheel,
@@ -41,7 +41,7 @@ impl Both {
         self.model.insert((due, index));
     }
 
-    /// Takes all that have come, and gives their number.
+    /// Takes all clients whose time has come, and returns their number.
     fn take_all(&mut self, now: u64) -> usize {
         let mut taken = 0;
         loop {
@@ -68,7 +68,7 @@ impl Both {
     }
 }
 
-/// xorshift64*, of which the high bits are used.
+/// The generator xorshift64*. Only its high bits are used.
 struct Random(u64);
 
 impl Random {
@@ -103,7 +103,7 @@ fn random_times_come_in_the_order_of_a_sorted_set() {
                     2 => u64::MAX - random.below(2),
                     3..6 => now + random.below(4 * REVOLUTION),
                     6..10 => now + random.below(1_000),
-                    // The same time for many.
+                    // Many clients get the same time.
                     10..13 => (now / TICK + 5) * TICK,
                     _ => now + random.below(50 * TICK),
                 };
@@ -165,7 +165,7 @@ fn following_the_next_time_comes_to_the_first_one_in_few_steps_however_far_it_is
         (now, steps) = (next, steps + 1);
     }
     assert_eq!(now, 100 * REVOLUTION + 3);
-    // Each of the two slots is looked at once a revolution.
+    // Each of the two slots is visited once per revolution.
     assert!(steps <= 202, "{steps} steps");
 }
 
