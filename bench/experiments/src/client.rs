@@ -1,6 +1,6 @@
-//! What the client of TPC-C costs: memory and processor time of ten terminals a warehouse that wait as the
-//! specification wants it, on a store that does nothing. Each run is a process of its own, whose memory is the client's
-//! alone.
+//! What the client of TPC-C costs in memory and processor time. Each warehouse has ten terminals, which wait as the
+//! specification demands, on a store that does nothing. Each run is a process of its own, so its memory is the memory
+//! of the client alone.
 
 #![allow(clippy::disallowed_methods, reason = "starts this program on the real machine")]
 
@@ -54,7 +54,7 @@ struct Ran {
     peak_bytes: u64,
     /// Processor seconds a second.
     cores: f64,
-    /// How much later than they should have been 99 and 99.9 % of the transactions were sent, in milliseconds.
+    /// How late the transactions were sent, in milliseconds: 99 % and 99.9 % of them were at most this late.
     late_99: f64,
     late_999: f64,
 }

@@ -1,7 +1,7 @@
 //! Many databases in one process under one cache: memory, threads, the time to open them, and gets over all of them.
 //!
 //! YDB keeps a part of a table in each of many tablets, and tablets with cold data take memory for their indexes on
-//! every node. Here a database takes what its open handle takes; pages of all of them share one cache.
+//! every node. Here a database takes only what its open handle takes, and the pages of all databases share one cache.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "memory and threads of a real process")]
 
@@ -51,7 +51,7 @@ const THREADS: usize = 2;
 struct Measured {
     /// To open all of them.
     open_micros: f64,
-    /// More memory of this process after they were opened, and one row of each was read.
+    /// How much the memory of this process grew when the databases were opened and one row of each was read.
     memory_bytes: i64,
     /// More threads.
     threads: i64,

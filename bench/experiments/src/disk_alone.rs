@@ -1,5 +1,5 @@
-//! The disk alone: reads of random blocks of one file, without an engine, to compare with reads of a store on the same
-//! disk. What they bring is not checked.
+//! The disk alone: reads of random blocks of one file, without an engine, to compare with a store's reads on the same
+//! disk. The bytes read are not checked.
 
 use crate::ground::Ground;
 use crate::made::Made;

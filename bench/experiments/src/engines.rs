@@ -1,9 +1,9 @@
-//! TPC-C on one engine after the other: those in the process, with synced and with buffered commits, each with several
-//! numbers of threads; PostgreSQL alone; PostgreSQL whose commits wait for two replicas. Terminals wait for nothing,
-//! and all rows fit into memory.
+//! TPC-C on one engine after the other. Engines in the process run with synced and with buffered commits, each with
+//! several numbers of threads. PostgreSQL runs alone, and again with commits that wait for two replicas. Terminals
+//! never wait, and all rows fit into memory.
 //!
-//! The binary says which engines it has: that of the default build has Larch and PostgreSQL, and
-//! `--with rocksdb,sqlite` adds those.
+//! The binary says which engines it has: the default build has Larch and PostgreSQL, and `--with rocksdb,sqlite` adds
+//! RocksDB and SQLite.
 
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
@@ -48,7 +48,7 @@ struct Side {
     engine: Engine,
     durability: Durability,
     threads: usize,
-    /// Connections of all threads, for a server; transactions that share a commit, for SQLite.
+    /// For a server, the connections of all threads; for SQLite, the transactions that share a commit.
     together: usize,
 }
 
@@ -149,7 +149,7 @@ impl Size {
     }
 }
 
-/// Makes the experiment on those of `schemes` that keep rows.
+/// Runs the experiment on the engines of `schemes` that keep rows.
 pub fn run(args: &ExperimentArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     // Each database, a copy of it, and the replicas.
@@ -171,7 +171,7 @@ fn sides(engine: Engine, durability: Durability) -> impl Iterator<Item = Side> {
     ways.map(move |&(threads, together)| Side { engine, durability, threads, together })
 }
 
-/// All sides of the engines that are there, in the order of the table.
+/// All sides whose engines are in this binary, in the order of the table.
 fn all_sides(schemes: &[Scheme]) -> Vec<Side> {
     let mut all = Vec::new();
     for durability in [Durability::Synced, Durability::Buffered] {

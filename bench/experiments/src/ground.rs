@@ -1,5 +1,5 @@
-//! Where an experiment stands: its directory, and the cells that it has measured. A cell is written when it is
-//! measured, so that an experiment that was interrupted goes on where it was.
+//! The ground of an experiment: its directory, and the cells that it has measured. A cell is written as soon as it is
+//! measured, so an experiment that was interrupted goes on where it stopped.
 //!
 //! ```text
 //! DIR/cells.jsonl   a line that says which experiment it is, then a line for each cell
@@ -61,7 +61,7 @@ impl Ground {
     ///
     /// # Errors
     ///
-    /// The directory cannot be made, or has other things in it, or the disk has no room.
+    /// The directory cannot be made or has other things in it, or the disk has no room.
     pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
         Self::with_stop(name, args, most_bytes, Stop::catch()?)
     }
@@ -123,8 +123,9 @@ impl Ground {
         Ok(data.join(name))
     }
 
-    /// The place of a database that `build` makes, and what it says of it. A database that an interrupted run finished
-    /// is not made again; one that it left unfinished is removed. `None` if ^C was pressed.
+    /// Returns the place of a database that `build` makes, and what `build` says of that database. A database that an
+    /// interrupted run finished is not made again; a database that it left unfinished is removed. `None` if ^C was
+    /// pressed.
     ///
     /// # Errors
     ///
@@ -202,7 +203,8 @@ impl Ground {
         &self.cells
     }
 
-    /// What a million operations of each cell cost, by its name: a cell of operations keeps it as its `million`.
+    /// For each cell of operations: its name and what a million operations of it cost, which the cell keeps as its
+    /// `million`.
     pub fn costs(&self) -> Vec<(String, Million)> {
         let cost = |cell: &Value| serde_json::from_value::<Million>(cell.get("million")?.clone()).ok();
         self.cells.iter().filter_map(|(name, cell)| Some((name.clone(), cost(cell)?))).collect()

@@ -1,8 +1,9 @@
-//! The index of YDB's document: both indexes written and the flat lists read, both written and the tree read, the tree
-//! alone; over caches that are measured by the flat lists.
+//! The index of YDB's document in three variants: both indexes are written and the flat lists are read; both are
+//! written and the tree is read; only the tree is written. The sizes of the caches are multiples of the size of the
+//! flat lists.
 //!
-//! The document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. What decides is whether the lists fit into the
-//! cache, because a list is read as a whole. So the caches here are multiples of the bytes of all lists.
+//! The document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. The decisive question is whether the lists fit
+//! into the cache, because a list is read as a whole. So the caches here are multiples of the bytes of all lists.
 
 mod data;
 mod instructions;
@@ -35,7 +36,7 @@ const TABLE: &str = "usertable";
 /// Bytes that the keys of a group share.
 const FILLER_BYTES: usize = 176;
 
-/// Requests under way at once; reads are measured with each of these numbers.
+/// Numbers of requests under way at once; reads are measured with each number.
 const DEPTHS: [usize; 2] = [1, 32];
 
 /// The order of the document.
@@ -106,7 +107,7 @@ impl Written {
 
 /// How much is measured.
 struct Size {
-    /// Rows of the table. With these numbers the last file is nearly as large as the others.
+    /// Rows of the table. With these numbers of rows the last file is nearly as large as the others.
     rows: u64,
     /// Rows of a group, whose keys share the filler.
     group_rows: u64,
@@ -216,7 +217,7 @@ impl Size {
     fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
         // A page stores what its keys share once.
         let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);
-        // A run writes to a copy, whose files are those of the database until they are compacted.
+        // A run writes to a copy. Until the copy is compacted, it shares its files with the database.
         let tpcc = 3 * u64::from(self.warehouses) * WAREHOUSE_BYTES;
         match only {
             None => rows + tpcc,
@@ -290,7 +291,7 @@ fn names(size: &Size) -> Vec<String> {
     names
 }
 
-/// Measures what is not measured yet of the one table. False after ^C.
+/// Measures the cells of the one table that are not measured yet. False after ^C.
 fn measure_rows(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     if !data::loads(ground, size)? {
         return Ok(false);

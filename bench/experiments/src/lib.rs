@@ -1,10 +1,10 @@
 //! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. They use the
 //! parts of `suite` that its own commands use.
 //!
-//! An experiment measures cells (`ground`): a *cell* is what is measured at once, one side at one size in one repeat,
-//! and is kept when it is measured. An *arm* is one of the sides that an experiment compares. From the cells it makes
-//! tables, charts and goals (`outcome`). `plan` is arithmetic alone, which one of them holds to what it measures, and
-//! which `larch plan` prints.
+//! An experiment measures cells (`ground`). A *cell* is one measurement: one side at one size in one repeat. It is
+//! kept as soon as it is measured. An *arm* is one of the sides that an experiment compares. From the cells the
+//! experiment makes tables, charts and goals (`outcome`). `plan` is arithmetic alone: the experiment `scale` compares
+//! it with measurements, and `larch plan` prints it.
 
 mod args;
 mod batch;
@@ -36,10 +36,10 @@ const WRONG: &str = "wrong";
 /// The kind of a failure where nothing was measured.
 const NOTHING: &str = "nothing";
 
-/// Does what the command line says; TPC-C runs on `tpcc`. The exit code is 0 if all was measured, and with `--check`
-/// the goals were reached, 1 if nothing was measured, rows were not what they should be or a goal was missed that is
-/// checked, 2 if what was asked for makes no sense, 3 if the database failed or the result could not be written, 130
-/// after ^C.
+/// Does what the command line says; TPC-C runs on `tpcc`. The exit code is 0 if everything was measured and, with
+/// `--check`, the goals were reached. It is 1 if nothing was measured, rows were not what they should be, or a
+/// checked goal was missed. It is 2 if the request makes no sense, 3 if the database failed or the result could not
+/// be written, and 130 after ^C.
 pub fn run(experiment: &Experiment, tpcc: &[tpcc::Scheme]) -> ExitCode {
     let done = match experiment {
         Experiment::Sharing(args) => sharing::run(args),

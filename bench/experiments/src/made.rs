@@ -1,6 +1,6 @@
-//! A database that cells read, made once, and copies of it that cells write to. A copy has links to the files with
-//! rows, which are never changed, and the small files themselves, so that it takes no time and no room, and every cell
-//! begins with the same files. It does not know what the database holds.
+//! A database that cells read, which is made once, and copies of the database for cells that write. For the files
+//! with rows, which never change, a copy has links; it has the small files themselves. So a copy takes no time and no
+//! room, and every cell begins with the same files. This module does not know what the database holds.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "databases of real files, never simulated")]
 
@@ -21,8 +21,8 @@ pub struct Made {
 }
 
 impl Made {
-    /// The database `name`, which `make` makes if it is not there, or was not finished. `make` says whether it is
-    /// complete; the result is `None` if not, after ^C.
+    /// Opens the database `name`. If it is not there, or was not finished, `make` makes it. `make` says whether the
+    /// database is complete; if it is not, because of ^C, the result is `None`.
     ///
     /// # Errors
     ///
@@ -96,12 +96,12 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // Leftovers are removed before the next copy, and with all databases at the end.
+        // If something remains, it is removed before the next copy, and with all databases at the end.
         fs::remove_dir_all(&self.place).unwrap_or_default();
     }
 }
 
-/// Whether a file of a database is one with rows, which is never changed.
+/// Whether a file of a database holds rows, and so never changes.
 fn has_rows(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst")
 }

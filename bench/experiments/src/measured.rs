@@ -1,5 +1,5 @@
-//! One run of a workload of YCSB on a store, as a cell keeps it: times of each kind, pages and bytes. It does not know
-//! why it is run.
+//! One run of a YCSB workload on a store, as a cell keeps it: times of each kind, pages and bytes. This module does
+//! not know why a workload is run.
 
 use crate::system::disk_bytes;
 use harness::{
@@ -13,13 +13,14 @@ use std::time::Duration;
 use suite::stop::Stop;
 use ycsb::{Load, Properties, Settings};
 
-/// Fields of a row, and bytes of each: what YCSB has by default.
+/// The number of fields of a row, and the bytes of each field: the defaults of YCSB.
 pub const FIELDS: u64 = 10;
 /// Bytes of a field.
 pub const FIELD_BYTES: u64 = 100;
 
-/// Settings of the official workload `name` on `records` records, whose values can be checked. Keys are written with 20
-/// digits, so that their order is that of their hashes. `more` are properties that differ.
+/// Settings of the official workload `name` on `records` records, whose values can be checked. Keys are written with
+/// 20 digits, so that their order is the order of their hashes. `more` names the properties that differ from the
+/// official ones.
 pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");
     for (name, value) in [
@@ -36,7 +37,7 @@ pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     Settings::new(&properties, &|path| Err(format!("{path} is not read"))).expect("all of them are properties")
 }
 
-/// How long it is run: for a time or a number of operations, whichever ends first.
+/// How long a workload runs: for a time or a number of operations, whichever ends first.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     /// Before anything counts.
@@ -61,11 +62,10 @@ pub struct Cell {
     pub index_page_reads: u64,
     /// Bytes of these pages.
     pub read_bytes: u64,
-    /// Bytes of log, flushes and compactions until the store came to rest after the run; of them the share that the
-    /// requests of the window have in those of the whole run.
+    /// The share of the window's requests in all bytes of log, flushes and compactions. The bytes are counted for the
+    /// whole run, until the store came to rest after it.
     pub written_bytes: u64,
-    /// Bytes that the system read from disks for each byte that the store counted, warm-up included, as the system
-    /// counts them.
+    /// Bytes that the system read from disks for each byte that the store counted. Both include the warm-up.
     pub disk_share: Option<f64>,
     /// Bytes of rows that requests returned.
     pub returned_bytes: u64,
@@ -125,8 +125,8 @@ impl Cell {
     }
 }
 
-/// What `run` measures in its time; in ten and a hundred times as long if not one operation was done, because the
-/// machine was busy with something else.
+/// What `run` measures in its time. If not one operation was done, because the machine was busy with something else,
+/// `run` gets ten times the time, and then a hundred times.
 pub fn in_longer_times(
     stop: &Stop,
     mut run: impl FnMut(u32) -> Result<Measured, RunError>,
@@ -142,7 +142,7 @@ pub fn in_longer_times(
     ended
 }
 
-/// Runs `workload` on `store`. Rows that were not found, or are not what was written, are a failure. If not one
+/// Runs `workload` on `store`. A row that was not found, or that is not what was written, is a failure. If not one
 /// operation was done in the time, it is run again for a longer one.
 ///
 /// # Errors
@@ -242,7 +242,7 @@ pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop:
     }
 }
 
-/// Rows, of which no more come after ^C.
+/// Rows that end early after ^C.
 struct UntilStopped<'r, R> {
     inner: &'r mut R,
     stop: &'r Stop,
@@ -292,8 +292,8 @@ pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
 pub const PAIRED: &str =
     "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
 
-/// `what` of one side for that of another: of each repeat by itself, so that other load on the machine changes both;
-/// then the median.
+/// The ratio of `what` between one side and another: the median of the ratios of the repeats. Each repeat has its own
+/// ratio: other load on the machine then changes both sides of the ratio.
 pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
     let pairs = ours.iter().zip(other);
     let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();

@@ -1,4 +1,4 @@
-//! What an experiment came to: tables, charts and goals, as text, as JSON and as a page.
+//! The outcome of an experiment: tables, charts and goals, as text, as JSON and as a page.
 
 use crate::args::ExperimentArgs;
 use crate::ground::Ground;
@@ -165,7 +165,7 @@ impl Outcome {
     }
 }
 
-/// The table of what was measured on: sizes, cache, durability and what else decides the figures.
+/// The table of the conditions: sizes, cache, durability and what else decides the figures.
 pub fn facts(facts: &[(&str, String)]) -> Block {
     let rows = facts.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
     let columns = ["", "here"].map(str::to_owned).to_vec();

@@ -1,5 +1,5 @@
-//! The sizes of pages of OrientDB's proposal: 4 to 64 KiB under a load, half updates, few updates and reads alone, cold
-//! and cached, beside the disk alone; the size of index nodes and of files apart.
+//! The page sizes of OrientDB's proposal, 4 to 64 KiB: under a load, half updates, few updates and reads alone, cold
+//! and cached, beside the disk alone. The sizes of index nodes and of files are varied separately.
 
 mod data;
 mod tables;
@@ -126,7 +126,7 @@ impl Memory {
     }
 }
 
-/// Threads that each wait for an answer, of all works; reads alone are measured with one, too.
+/// In all works, the number of threads that each wait for an answer; reads alone are measured with one thread, too.
 const THREADS: usize = 32;
 const DEPTHS: [usize; 2] = [1, THREADS];
 
@@ -166,7 +166,7 @@ impl Size {
         }
     }
 
-    /// Files follow each other so fast that a run of seconds has some.
+    /// Buffers are so small that even a run of a few seconds writes several files.
     fn write_buffer_bytes(&self) -> u64 {
         (self.row_bytes() / 16).clamp(MIB, 64 * MIB)
     }

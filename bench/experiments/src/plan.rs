@@ -1,10 +1,10 @@
 //! What a table takes and what a get of it costs, from its sizes alone: files, height, bytes of index and filters,
-//! reads a get, and memory. It is arithmetic about the layout in `docs/format/sst.md`, reads nothing and knows no
-//! database, so it also speaks of tables that no machine here holds. `larch plan` prints it, and experiment `scale`
-//! holds it to tables that are there.
+//! reads a get, and memory. It is arithmetic about the layout in `docs/format/sst.md`. It reads nothing and knows no
+//! database, so it also works for tables that no machine here holds. `larch plan` prints the result, and the
+//! experiment `scale` compares it with real tables.
 //!
-//! The table was compacted or imported: each row is stored once, in files of one level. Rows have one size, values lie
-//! in their pages, pages are not compressed, and any row is read as often as any other.
+//! It assumes that the table was compacted or imported: each row is stored once, in files of one level. Rows have one
+//! size, values lie in their pages, pages are not compressed, and all rows are read equally often.
 //!
 //! ```text
 //! file      data pages   page       = head + prefix + rows x (key - prefix + value + what a row takes beside)
@@ -29,7 +29,8 @@ pub struct Sizes {
     pub row_bytes: u64,
     /// Bytes of the key.
     pub key_bytes: u64,
-    /// First bytes of a key that tell it from the key before it. `None`: keys are spread evenly over all strings.
+    /// The number of first bytes of a key that tell the key from the one before it. `None`: keys are spread evenly
+    /// over all strings.
     pub separator_bytes: Option<u64>,
     /// Target size of a data page.
     pub page_bytes: u64,
@@ -99,7 +100,7 @@ pub struct Plan {
     pub height: u64,
     /// Children of a full node.
     pub node_children: u64,
-    /// Bytes of all nodes, those above filters included.
+    /// Bytes of all nodes, including the nodes above filters.
     pub index_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,
@@ -107,12 +108,12 @@ pub struct Plan {
     pub reads_a_get: f64,
     /// Their bytes.
     pub read_bytes_a_get: f64,
-    /// Pages of which a get reads one each, from the root down to the data page, and the part of them that is in
-    /// memory.
+    /// The levels from the root down to the data page: a get reads one page of each level. Each level says which part
+    /// of its pages is in memory.
     pub levels: Vec<Level>,
     /// Memory for pages.
     pub cache_bytes: u64,
-    /// Memory outside of the cache: what is known of the files, and what an open database has in any case.
+    /// Memory outside of the cache: what is kept about each file, and what any open database takes.
     pub outside_bytes: u64,
 }
 
@@ -129,20 +130,21 @@ pub struct Level {
 
 /// Stored pages begin at multiples of this.
 const BLOCK_BYTES: u64 = 4096;
-/// The head of a data page: its header, what stands before the rows, and the end of the last row.
+/// The head of a data page: the header, the bytes before the rows, and the end of the last row.
 const PAGE_HEAD_BYTES: u64 = 42;
-/// What a row takes in a page beside key and value: an offset, a tag and the length of its suffix.
+/// The bytes of a row in a page beside its key and value: an offset, a tag and the length of its suffix.
 const ROW_BESIDE_BYTES: u64 = 4;
-/// The head of a node: its header and what stands before the children.
+/// The head of a node: the header and the bytes before the children.
 const NODE_HEAD_BYTES: u64 = 136;
-/// What a child takes in a node beside its separator: checksum, a sixteenth of a sample, and what its rows differ from
-/// a straight line.
+/// The bytes of a child in a node beside its separator: a checksum, a sixteenth of a sample, and how far its rows
+/// differ from a straight line.
 const CHILD_BESIDE_BYTES: f64 = 4.0 + 0.25 + 1.0;
-/// What it takes more in the last node of a level, whose last page is not full: bytes differ from a straight line, too.
+/// The additional bytes of a child in the last node of a level. The last page of that node is not full, so bytes
+/// differ from a straight line, too.
 const LAST_BYTES: f64 = 4.0;
 /// Bytes of a separator that every child has room for.
 const HEAD_BYTES: f64 = 4.0;
-/// Where separators differ in length, each has its length and the place of its rest.
+/// The additional bytes of a separator, its length and the place of its rest, where separators differ in length.
 const UNEQUAL_BYTES: f64 = 3.0;
 /// The head of a filter page.
 const FILTER_HEAD_BYTES: u64 = 64;
@@ -154,11 +156,11 @@ const MAX_PARTITION_BYTES: u64 = 64 << 10;
 const FOOTER_BYTES: u64 = 4096;
 /// What a page takes in the cache beside its bytes.
 const FRAME_BYTES: u64 = 248;
-/// The part of the cache that data pages have which were just read (decision 18).
+/// The part of the cache that is reserved for data pages that were just read (decision 18).
 const DATA_SHARE: f64 = 0.05;
 /// What they have besides, which matters in small caches. Measured: 240 to 270 KiB in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
-/// What is known in memory of a file, with a path of 50 bytes, beside the keys that bound it.
+/// The bytes that memory holds about a file with a path of 50 bytes, beside the keys that bound the file.
 const FILE_MEMORY_BYTES: u64 = 1096;
 /// The longest key of a bound.
 const MAX_BOUND_BYTES: u64 = 64;
@@ -170,7 +172,7 @@ const OPEN_BYTES: u64 = 416;
 struct File {
     data_pages: u64,
     data_bytes: u64,
-    /// Nodes and their bytes, from those above data pages up to the root.
+    /// The numbers of nodes and their bytes, level by level, from the nodes above data pages up to the root.
     levels: Vec<(u64, u64)>,
     /// Nodes above the filter.
     filter_index_bytes: u64,
@@ -224,8 +226,8 @@ impl Sizes {
         Ok(())
     }
 
-    /// Bytes that neighbouring keys have in common if the table is cut into `pieces` pieces and its keys are spread
-    /// evenly.
+    /// The number of bytes that neighbouring keys share if the table is cut into `pieces` pieces and its keys are
+    /// spread evenly.
     fn common_bytes(&self, pieces: f64) -> u64 {
         match self.separator_bytes {
             // They differ in their last four bytes or before.
@@ -331,7 +333,8 @@ impl Sizes {
         let (full, last) = (self.file(file_rows), self.file(self.rows - (files - 1) * file_rows));
         let both = |of: &dyn Fn(&File) -> u64| (files - 1) * of(&full) + of(&last);
         let height = if files > 1 { full.levels.len().max(last.levels.len()) } else { last.levels.len() };
-        // From the root down. A file that is less tall has its root beside the nodes of its height.
+        // Levels are counted from the root down. A file with fewer levels has its root beside the nodes of the same
+        // height.
         let at = |file: &File, level: usize| file.levels.get(level).copied().unwrap_or_default();
         let mut levels: Vec<Level> = (0..height)
             .rev()
@@ -366,8 +369,8 @@ impl Sizes {
     }
 }
 
-/// Fills memory with the pages that are wanted most often for their size: the upper levels first. Data pages, which are
-/// the last level, have at least their share, and what the nodes leave.
+/// Fills memory with the pages that are wanted most often for their size: the upper levels first. Data pages are the
+/// last level. They get the room that the nodes leave, but at least their share.
 fn fill(levels: &mut [Level], cache_bytes: u64) {
     let all = cache_bytes as f64;
     let needed = |level: &Level| ((level.bytes + level.pages * FRAME_BYTES) as f64).max(1.0);

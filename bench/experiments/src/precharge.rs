@@ -1,9 +1,9 @@
-//! What a precharge is worth to a read of a range: rounds of waiting and time, with nothing in memory, on the local
-//! disk and on disks whose reads take longer.
+//! What a precharge saves a read of a range: rounds of waiting, and time. Nothing is in memory, and the disk is the
+//! local one or one whose reads take longer.
 //!
-//! YDB's document has three ways to the pages of a range: one page after the other, forward loading in a scan, and the
-//! precharge, which walks the index ahead of the read and asks for all pages of a level at once; each over the flat
-//! index and over the B-tree.
+//! YDB's document has three ways to the pages of a range: one page after the other, forward loading in a scan, and
+//! the precharge. The precharge walks the index ahead of the read and asks for all pages of a level at once. The
+//! document measures each way over the flat index and over the B-tree.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -68,11 +68,12 @@ const LARGE_BYTES: usize = 6000;
 const KEY_BYTES: usize = 16;
 /// Mean bytes of a row.
 const ROW_BYTES: u64 = (KEY_BYTES + HOT_BYTES + COLD_BYTES + 16) as u64 + LARGE_BYTES as u64 / LARGE_EVERY;
-/// Every 40th row is written again, and then every 70th, into files of level 0 that a read merges with the others.
+/// Every 40th row is written again, and then every 70th. These rows go into files of level 0, which a read merges
+/// with the other files.
 const REWRITTEN: [u64; 2] = [40, 70];
-/// Small nodes, so that the trees have as many levels as those of larger files.
+/// Nodes are small, so that the trees have as many levels as the trees of larger files.
 const NODE_BYTES: u32 = 1 << 10;
-/// Small files, so that a range may go from one to the next.
+/// Files are small, so that a range may go from one to the next.
 const FILE_BYTES: u64 = 4 << 20;
 const CACHE_BYTES: u64 = 256 << 20;
 
@@ -86,7 +87,7 @@ struct Side {
 /// A way to read a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// A get of each key: each page that is missing is waited for by itself.
+    /// A get of each key, which waits for each missing page by itself.
     OneByOne,
     /// A range, which reads ahead.
     Readahead,
@@ -132,7 +133,7 @@ struct Shape {
 struct Measured {
     /// Median, from the beginning of the precharge to the last row.
     micros: f64,
-    /// The median of the rounds of waiting for a range, with those of the precharge.
+    /// The median number of rounds of waiting for a range, including the rounds of the precharge.
     rounds: f64,
     /// The rounds of the precharge alone.
     precharge_rounds: f64,
@@ -142,7 +143,7 @@ struct Measured {
     pages: f64,
     /// Their bytes.
     bytes: f64,
-    /// Pages that were missing after the precharge, of all ranges together; 0 without one.
+    /// Pages that were missing after the precharge, of all ranges together; 0 without a precharge.
     faults_after: u64,
     /// What a million rows cost, with opening and comparing.
     million: Million,
@@ -183,7 +184,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     suite::say(&format!("{} rows, in files of {}", size.rows, bytes_text(FILE_BYTES << 2)));
     let Some((place, _)) = ground.built(DATA, |place, stop| load(place, size.rows, stop))? else { return Ok(false) };
     for (repeat, delay, rows) in all() {
-        // What a side leaves in the caches of the disk is not always left to the same one.
+        // The order of sides changes: so what a side leaves in the caches of the disk does not always help the same
+        // side.
         let order: Vec<Side> = if repeat % 2 == 0 { sides().collect() } else { sides().rev().collect() };
         for side in order {
             let asked = Asked { rows_in_all: size.rows, rows, samples: size.samples, seed: repeat };
@@ -215,7 +217,7 @@ fn parts_after(number: u64, times: usize) -> [Vec<u8>; 2] {
     [part(HOT_BYTES), part(if number.is_multiple_of(LARGE_EVERY) { LARGE_BYTES } else { COLD_BYTES })]
 }
 
-/// Whether compactions are wanted: none, so that the files of level 0 stay where they are.
+/// Compactions are not wanted: the files of level 0 must stay where they are.
 const LEVELS: LevelOptions = LevelOptions {
     level0_files: 1 << 20,
     slow_files: 1 << 20,
@@ -279,7 +281,7 @@ fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop
         if stop.is_pressed() {
             break;
         }
-        // Nothing is in memory: each range has a database that was just opened.
+        // Each range opens the database anew, so nothing is in memory.
         let builder = Database::builder(place).read_only(true).prefer_flat_index(side.index == PageIndexKind::Flat);
         let db = builder.cache_bytes(CACHE_BYTES).machine(machine.clone()).open().map_err(failed)?;
         let table = db.table("t").map_err(failed)?;
@@ -316,7 +318,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// Reads the rows from number `from` to before `to`, and compares each with what was written.
+    /// Reads the rows `from..to`, and compares each row with what was written.
     fn read(db: &Database, rows: &Selection, way: Way, from: u64, to: u64) -> Result<Self, Failure> {
         let (low, high) = (key(from), key(to));
         let before = db.metrics().pages;
@@ -375,8 +377,9 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// Rounds that a precharge takes at most if the main trees have this height (decision 8): down twice, then the tallest
-/// group, whose rows are larger, so that its tree may have a level more, and once for values outside.
+/// The most rounds of a precharge if the main trees have this height (decision 8). It goes down twice, then through
+/// the tallest group, and once to the values outside. The rows of that group are larger, so its tree may have one
+/// level more.
 fn rounds_at_most(height: u8) -> f64 {
     let way = f64::from(height) + 1.0;
     2.0 * way + (way + 1.0) + 1.0

@@ -1,9 +1,9 @@
-//! What more rows cost with the same memory: pages read and bytes a get, memory outside of the cache, height, bytes of
-//! index and filters, and the time to open. Each point stands beside what `plan` predicts of it, which goes on to
-//! tables that no machine here holds.
+//! What more rows cost with the same memory: pages read and bytes a get, memory outside of the cache, height, bytes
+//! of index and filters, and the time to open. Each measurement stands beside the prediction of `plan`, which
+//! continues to tables that no machine here holds.
 //!
-//! YDB's document wants a large amount of cold data to be served without dozens of nodes: an index that must be in
-//! memory as a whole grows with the data, and one that is read on demand does not.
+//! YDB's document wants to serve a large amount of cold data without dozens of nodes. An index that must be in memory
+//! as a whole grows with the data; an index that is read on demand does not.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -80,7 +80,7 @@ const PAGE_BYTES: u32 = 16 << 10;
 const PREDICTED: [u64; 3] = [1_000_000_000, 10_000_000_000, 100_000_000_000];
 /// A second cache for them.
 const LARGE_CACHE_BYTES: u64 = 1 << 30;
-/// A prediction may differ from what is measured by this part of it.
+/// A prediction may differ from the measurement by this part of the measurement.
 const WITHIN: f64 = 0.1;
 
 /// How the rows of a point lie.
@@ -162,7 +162,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The key of row `number` of `rows`: spread evenly, and no byte of it follows from those before.
+/// The key of row `number` of `rows`. Keys are spread evenly, and no byte of a key follows from the bytes before it.
 fn key(number: u64, rows: u64) -> [u8; KEY_BYTES] {
     let spread = ((u128::from(number) << 64) / u128::from(rows)) as u64;
     let random = row_access::batch::mixed(number);
@@ -209,7 +209,8 @@ fn load(place: &Path, rows: u64, size: &Size, stop: &Stop) -> Result<Shape, Fail
     })
 }
 
-/// Gets before those that count, for each page that the cache holds: then it keeps what is read often.
+/// The number of gets for each page of the cache that run before gets are counted: after them, the cache keeps what
+/// is read often.
 const WARM_GETS: u64 = 6;
 
 fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Result<Measured, Failure> {
@@ -218,7 +219,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
     let db = builder.durability(Durability::Buffered).open().map_err(failed)?;
     let open_micros = clock.nanos() as f64 / 1e3;
     db.close().map_err(failed)?;
-    // Read-only, so that what an open has written is not still in buffers of its memory.
+    // The database is opened read-only, so that buffers in memory hold nothing that opening has written.
     let db = Database::builder(place).read_only(true).cache_bytes(sizes.cache_bytes).open().map_err(failed)?;
     let table = db.table("t").map_err(failed)?;
     let mut wanted = vec![0; (sizes.row_bytes - sizes.key_bytes) as usize];
@@ -262,7 +263,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
     Ok(measured)
 }
 
-/// All memory of the engine but that of the cache.
+/// All memory of the engine except the cache.
 fn outside_bytes(memory: &larch::stats::Memory) -> u64 {
     let of_cache = ["cached_index", "cached_data", "cached_history", "cached_filter", "in_flight", "cache_spare"];
     memory.owners().iter().filter(|(owner, _)| !of_cache.contains(owner)).map(|(_, bytes)| bytes).sum()
@@ -430,7 +431,7 @@ struct Check {
 }
 
 impl Check {
-    /// How far both are apart, as a part of what was measured.
+    /// The difference between prediction and measurement, as a part of the measurement.
     fn difference(&self) -> f64 {
         let difference = (self.predicted - self.measured).abs();
         if difference <= self.nothing { 0.0 } else { difference / self.measured.max(f64::MIN_POSITIVE) }
@@ -482,7 +483,7 @@ fn fact_list(size: &Size) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What YDB's document has of it: the same load with a smaller and smaller cache.
+/// The comparable figures of YDB's document: the same load with a smaller and smaller cache.
 fn published(ground: &Ground, size: &Size) -> Table {
     let most = *size.rows.last().expect("there are points");
     let here = |cache: u64| {

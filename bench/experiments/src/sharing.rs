@@ -1,9 +1,10 @@
-//! Shows what readers of the same rows save when they share index pages. The same reads are made by two sides in turn:
-//! by readers that have index pages of their own, which are dropped with the read, and by readers that use those of one
-//! cache. Data pages are not kept by either.
+//! Shows what readers of the same rows save when they share index pages. Two sides make the same reads in turn. The
+//! readers of one side have index pages of their own, which are dropped with each read. The readers of the other side
+//! use the index pages of one cache. Neither side keeps data pages.
 //!
-//! It is ScyllaDB's experiment of 2021, whose readers began to share the pages of a partition index, with the cache of
-//! rows off: 100 readers of 10 partitions. `docs/benchmarks/sharing.md` says what is alike and what is not.
+//! It is ScyllaDB's experiment of 2021, in which 100 readers read 10 partitions, with the cache of rows off.
+//! ScyllaDB's readers then began to share the pages of a partition index. `docs/benchmarks/sharing.md` says what is
+//! alike and what differs.
 
 mod data;
 mod readers;
@@ -66,7 +67,7 @@ struct Side {
     run: Run,
     /// Until all readers had ended, those included that ended after the window.
     counts: Counts,
-    /// Bytes that this process had from the disk meanwhile, where the system tells.
+    /// Bytes that this process read from the disk meanwhile, if the system tells.
     disk_bytes: Option<u64>,
     /// What a million reads cost.
     million: Million,
@@ -98,7 +99,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
         let Some((place, shape)) = built else { return Ok(false) };
         suite::print(&format!("{}: {shape}\n", data.title()))?;
         for repeat in 0..size.repeats {
-            // What a side leaves in the caches of the disk is not always left to the same one.
+            // The order of sides changes: so what a side leaves in the caches of the disk does not always help the
+            // same side.
             let order = if repeat % 2 == 0 { SIDES } else { [Sharing::Shared, Sharing::Private] };
             for sharing in order {
                 let measure = |stop: &Stop| side(data, &place, sharing, (size.time, repeat), stop);

@@ -1,8 +1,8 @@
-//! How rows are spread over keys, from the index alone: by the tree and by the flat list, for several resolutions,
-//! numbers of files, and files that lie apart or over each other.
+//! How rows are spread over keys, computed from the index alone: with the tree and with the flat list, for several
+//! resolutions, numbers of files, and files that lie apart or over each other.
 //!
-//! YDB builds such statistics of every table (BuildStats). With its flat index it reads the list of each file whole.
-//! Its B-tree has running totals in each node, so that only the nodes on the way to each cut have to be read.
+//! YDB builds such statistics of every table (BuildStats). With its flat index, YDB reads the whole list of each
+//! file. Its B-tree has running totals in each node, so that only the nodes on the way to each cut have to be read.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -31,8 +31,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// Up to this number of buckets, files that lie over each other have a goal: the root of each has children that are
-    /// small enough.
+    /// Up to this number of buckets, files that lie over each other have a goal: each file's root then has children
+    /// that are small enough.
     over_goal: u64,
     repeats: u64,
 }
@@ -53,21 +53,21 @@ impl Size {
     }
 
     fn most_bytes(&self) -> u64 {
-        // A compressed page, a child of a node, and one of a list.
+        // For each page: the compressed page, its child in a node, and its entry in a list.
         let most = self.files.iter().max().expect("there are sizes");
         most * self.file_rows() / PAGE_ROWS * (256 + 2 * 100) + (128 << 20)
     }
 }
 
-/// Rows of a group have a long part of their keys in common, which is another one in each group: so separators are
-/// long, and a node saves little of what they have in common.
+/// The keys of a group share a long part, which is different in each group. So separators are long, and a node saves
+/// little of what they share.
 const GROUP_ROWS: u64 = 64;
 const GROUP_BYTES: usize = 64;
 const KEY_BYTES: usize = GROUP_BYTES + 8;
 /// Compresses to a few bytes.
 const VALUE_BYTES: usize = 56;
-/// Small pages give a long list for few rows. They are compressed, because a page that is not takes 4 KiB of disk at
-/// least.
+/// Small pages give a long list for few rows. The pages are compressed, because a page that is not compressed takes
+/// at least 4 KiB of disk.
 const PAGE_BYTES: u32 = 256;
 /// About the number of rows of a page.
 const PAGE_ROWS: u64 = 2;
@@ -138,9 +138,9 @@ struct Measured {
     /// Their bytes, read from the disk the first time.
     bytes: u64,
     buckets: u64,
-    /// The worst distance of a bucket's value from the truth, in sizes of a bucket.
+    /// The largest distance between a bucket's value and the truth, in sizes of a bucket.
     error: f64,
-    /// What a million histograms cost; the cold one counts as often as it was made.
+    /// The cost of a million histograms; the cold histogram counts as often as it was made.
     million: Million,
 }
 
@@ -223,7 +223,7 @@ fn key(number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// How many keys are before `at`, which may be a key or a string that separates keys.
+/// The number of keys before `at`, which may be a key or a string that separates keys.
 fn rank(at: &[u8], rows: u64) -> u64 {
     let (mut low, mut high) = (0, rows);
     while low < high {
@@ -246,8 +246,8 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
     group * GROUP_ROWS..(group + 1) * GROUP_ROWS
 }
 
-/// Makes a database with both indexes. Files that lie apart are imported. Those that lie over each other are flushed,
-/// because an import goes below level 0 if it finds room there, and would be merged.
+/// Makes a database with both indexes. Files that lie apart are imported. Files that lie over each other are flushed:
+/// an import goes below level 0 if it finds room there, and would be merged.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
     // No compaction is wanted: files stay as they are.
     let levels = LevelOptions {
@@ -338,7 +338,8 @@ fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured
     })
 }
 
-/// The worst distance of a value from the truth, in sizes of a bucket. A truth outside of its interval is a failure.
+/// The largest distance between a value and the truth, in sizes of a bucket. If the truth lies outside of a value's
+/// interval, that is a failure.
 fn worst_error(histogram: &Histogram, rows: u64) -> Result<f64, Failure> {
     let mut worst: f64 = 0.0;
     for bucket in &histogram.buckets {

@@ -4,7 +4,8 @@
 
 use std::fs;
 
-/// Bytes that this process had from disks so far, not from memory of the system; `None` where that is not told.
+/// Bytes that this process has read from disks so far, without reads that the system's memory served. `None` if the
+/// system does not tell.
 pub fn disk_bytes() -> Option<u64> {
     parse(&fs::read_to_string("/proc/self/io").ok()?)
 }

@@ -1,4 +1,4 @@
-//! One run of TPC-C on a database, as a cell keeps it, with the check after it. It does not know why it is run.
+//! One run of TPC-C on a database, as a cell keeps it, with the check after it. It does not know why TPC-C is run.
 
 use crate::measured::{Kind, in_longer_times, kinds};
 use harness::{Counter, Failure, Length, Million, Opening, Plan, RunError, Target};
@@ -27,7 +27,8 @@ pub const WAREHOUSE_BYTES: u64 = 110 << 20;
 pub struct Asked {
     /// Threads of the client, over which the terminals are spread.
     pub threads: usize,
-    /// Transactions that each of them may have under way; over a network, connections. `None`: as the database has it.
+    /// The transactions that each thread may have under way; over a network, its connections. `None`: the default of
+    /// the database.
     pub connections: Option<usize>,
     pub terminals: usize,
     pub warmup: Duration,
@@ -113,7 +114,7 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
     let (mut most_cache_bytes, mut most_memory_bytes) = (0, 0);
     let (mode, warehouses) = (rules.mode, form.warehouses);
     let ended = in_longer_times(stop, |times| {
-        // Each time with another seed: the same payments again would replace rows of the history.
+        // Each attempt has another seed: the same payments again would replace rows of the history.
         let seed = asked.seed ^ u64::from(times - 1) << 32;
         let terminals = Terminals { rules: &rules, warehouses: 1..=form.warehouses, seed };
         let measured = harness::run(&*database, &terminals, &plan(times), stop.flag(), &mut |_| {

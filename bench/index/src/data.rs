@@ -18,7 +18,7 @@ const TABLE: &str = "t";
 const SHAPE_FILE: &str = "shape.json";
 /// Nothing that is measured here leaves the cache.
 const CACHE_BYTES: u64 = 2 << 30;
-/// All of a file waits in memory until it is flushed as one.
+/// All rows of a file wait in memory until they are flushed as one file.
 const WRITE_BUFFER_BYTES: u64 = 4 << 30;
 /// Rows of one commit.
 const BATCH_ROWS: u64 = 10_000;
@@ -107,7 +107,7 @@ impl DataSet {
         for file in 0..shape.files {
             let numbers = || (0..shape.rows).filter(|&number| shape.file_of(number) == file);
             let older: Vec<u64> = numbers().filter(|&number| shape.has_older(number)).collect();
-            // Not the value of the newest version, so that a read of the wrong version is noticed.
+            // Older versions have another value, so a read of the wrong version is noticed.
             insert(&database, &table, shape, &older, |number| value(!number))?;
             // The flush keeps the version, because this snapshot could still read it.
             let snapshot = database.snapshot();
@@ -172,7 +172,8 @@ impl Opened {
         &self.files[self.shape.file_of(number) as usize]
     }
 
-    /// Index pages above a data page, bytes of index and of data pages of newest versions, over all files and groups.
+    /// The levels of index pages above a data page, the bytes of index, and the bytes of data pages with newest
+    /// versions. All are over all files and groups.
     pub fn index(&self) -> (u8, u64, u64) {
         let trees =
             || self.files.iter().flat_map(|sst| sst.meta.trees().map(|(kind, tree)| (kind, tree, sst.prefer_flat)));
@@ -182,8 +183,8 @@ impl Opened {
         (height, index, trees().map(|(_, tree, _)| tree.totals.bytes).sum())
     }
 
-    /// A version that shows of every row with an older version that one: all older ones of a file are of commits before
-    /// all newest ones.
+    /// A version at which every row with an older version shows the older one. In each file, the commits of all older
+    /// versions precede the commits of all newest versions.
     pub fn older_of(&self, file: u64) -> Version {
         Version(self.files[file as usize].meta.oldest.0 + self.older_commits(file) - 1)
     }
@@ -198,8 +199,8 @@ impl Opened {
         self.shape.has_older(number)
     }
 
-    /// Brings all pages into memory, once through the database and once through the files, which have caches of their
-    /// own.
+    /// Brings all pages into memory: once through the database, and once through the files, which have caches of
+    /// their own.
     pub fn warm(&self) -> Result<()> {
         let mut rows = self.rows.iter();
         let mut count = 0;

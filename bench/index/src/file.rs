@@ -18,7 +18,7 @@ pub struct Lone {
 }
 
 impl Lone {
-    /// Builds the file `name` of rows `0..rows`, each with the key and the value that its number gives. Keys must grow.
+    /// Builds the file `name` of rows `0..rows`; the number of a row gives its key and its value. Keys must grow.
     pub fn build<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         scratch: &Scratch,
         name: &str,

@@ -1,6 +1,6 @@
-//! The goals of the index, each beside what is measured of it. A file here measures one subject and knows nothing of
-//! the others. What holds on every machine, such as the pages that a read takes or the allocations of a cached get, is
-//! no goal here: tests of the engine check it.
+//! The goals of the index, each beside its measurement. Each file here measures one subject and knows nothing of the
+//! other subjects. What holds on every machine, such as the pages that a read takes or the allocations of a cached
+//! get, is no goal here: tests of the engine check it.
 
 mod cold_scan;
 mod erased_rows;
@@ -71,7 +71,7 @@ const ALL: [Named; 12] = [
     ("filters", filters::measure),
 ];
 
-/// The goals that are called `names`, in the order of all; all of them without names.
+/// The goals with these `names`, in the order of all goals. If `names` is empty, all goals.
 pub fn named(names: &[String]) -> Result<Vec<Named>> {
     if let Some(name) = names.iter().find(|name| ALL.iter().all(|(known, _)| known != name)) {
         return Err(format!("no goal is called {name}; there are {}", ALL.map(|(name, _)| name).join(", ")).into());

@@ -1,4 +1,5 @@
-//! Counts of instructions: by the processor where it can, else by valgrind, else none. They are never estimated.
+//! Counts of instructions: by the processor if it can, otherwise by valgrind, otherwise there are none. They are
+//! never estimated.
 
 use crate::Result;
 use perf_event::events::Hardware;

@@ -1,11 +1,12 @@
 //! The benchmark of the index, `cargo x bench index`: what its parts cost, B-tree beside flat index, and the goals
 //! beside what is measured.
 //!
-//! This file has the arguments and the order of the measurements. `operations` are measured on `data`: times by
-//! `measure`, instructions by `instructions`. `goals` has a file for each subject. Files lie on the real disk except
-//! where a goal says otherwise, in a directory that is removed at the end, also after an error or ^C.
+//! This file has the arguments and the order of the measurements. `operations` are measured on `data`; `measure`
+//! takes the times, and `instructions` counts the instructions. `goals` has a file for each subject. Files lie on the
+//! real disk unless a goal says otherwise. Their directory is removed at the end, also after an error or ^C.
 //!
-//! Exit status 0: all goals that can be measured are reached; 1: some are not; 2: something broke.
+//! Exit status 0: all goals that can be measured are reached. 1: some goals are not reached. 2: an error ended the
+//! benchmark.
 
 #![allow(
     clippy::disallowed_types,
@@ -34,7 +35,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What went wrong; a benchmark has nothing to do about it but to say it.
+/// An error; a benchmark can only report it.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 #[global_allocator]

@@ -1,9 +1,9 @@
 //! Times of two or more ways to do the same, in turns: A, B, A, B, … It does not know what is timed.
 //!
-//! What is timed waits for nothing, so its time is processor time: other programs that take the processor away are not
-//! counted. Their effect on the caches changes with time; turns spread it over all sides, and the median leaves out the
-//! worst. Every side gets the same inputs, made before the clock runs, and must return the same sum of what it read. A
-//! side that did nothing, or something else, is an error.
+//! The timed code waits for nothing, so its time is processor time: the time that other programs take on the
+//! processor is not counted. Their effect on the caches changes with time. Turns spread this effect over all sides,
+//! and the median leaves out the worst. Every side gets the same inputs, which are made before the clock starts.
+//! Every side must return the same sum of what it read: a side that did nothing, or something else, is an error.
 
 use crate::Result;
 use kit::{median, spread};
@@ -28,7 +28,8 @@ pub struct Timed {
     pub spread: f64,
 }
 
-/// One way to do it: does the operation for each input, answers with a sum over what it found.
+/// One way to do the operation: a function that does the operation for each input and returns a sum over what it
+/// found.
 pub type Side<'s, P> = &'s mut dyn FnMut(&[P]) -> Result<u64>;
 
 /// Most operations of a turn: their inputs are in memory.
@@ -56,7 +57,8 @@ pub fn in_turns<P>(
     Ok(turns.iter().map(|turns| Timed { nanos: median(turns), spread: spread(turns) }).collect())
 }
 
-/// Operations that take as long as a turn should, on the slowest side. Warms everything up on the way.
+/// The number of operations with which a turn of the slowest side takes as long as it should. Measuring it also warms
+/// everything up.
 fn enough<P>(effort: Effort, inputs: &dyn Fn(u64, usize) -> Vec<P>, sides: &mut [Side<'_, P>]) -> Result<usize> {
     let mut count = 16;
     loop {

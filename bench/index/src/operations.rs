@@ -1,4 +1,4 @@
-//! What is timed and counted: single moves and short reads, everything in memory.
+//! The operations that are timed and counted: single moves and short reads, with everything in memory.
 //!
 //! Moves of one cursor and gets of one file are made on the file itself. Operations over several files go through the
 //! database, which merges them.
@@ -109,7 +109,7 @@ impl Operation {
         self != Self::GetOlder || data.shape.history
     }
 
-    /// Probes to count instructions for: few, for they are interpreted, and enough for a mean.
+    /// The number of probes for counts of instructions: few, because valgrind interprets them, and enough for a mean.
     fn counted_probes(self) -> usize {
         match self {
             Self::Read(1000) | Self::Precharge(1000) | Self::Histogram => 20,
@@ -156,7 +156,7 @@ impl<'d> Runner<'d> {
         }
     }
 
-    /// Does the operation for each of `probes`; the sum of the stamps of what was read.
+    /// Does the operation for each of `probes`, and returns the sum of the stamps of what was read.
     fn run(&mut self, operation: Operation, probes: &[Probe]) -> Result<u64> {
         let data = self.data;
         let session = &data.session;
@@ -297,7 +297,8 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size)
     Ok(parts)
 }
 
-/// Runs every operation once to warm up and once in the region that valgrind counts, in the order of [`measure`].
+/// Runs every operation once to warm up, and once in the region that valgrind counts. Operations run in the order of
+/// [`measure`].
 pub fn run_all_for_counting(data: &DataSet) -> Result<()> {
     for prefer_flat in [false, true] {
         let opened = data.open(prefer_flat)?;
@@ -328,7 +329,7 @@ pub struct NodeSearch {
     pub cost: Cost,
 }
 
-/// Searches of nodes of 16 KiB that lie in L2: 32 of them, half a mebibyte.
+/// Searches 32 nodes of 16 KiB that lie in L2: together half a mebibyte.
 pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
     let mut searches = Vec::new();
     for (keys, of) in crate::rows::KEY_KINDS {
@@ -361,10 +362,11 @@ pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
     Ok(searches)
 }
 
-/// A node of at most 16 KiB with as many children as have room, and its separators.
+/// A node of at most 16 KiB with as many children as fit, and its separators.
 fn full_node(node: u64, of: fn(u64) -> Key) -> (Vec<u8>, Vec<Key>) {
     const NODE_BYTES: usize = 16 << 10;
-    // A page of 16 KiB holds 90 rows; a separator is the shortest that tells it from its neighbour.
+    // A page of 16 KiB holds 90 rows. A separator is the shortest string that tells a page's first row from the row
+    // before it.
     let mut keys: Vec<Key> = (0..120_000).map(|i| of(node << 32 | i)).collect();
     keys.sort_unstable();
     let mut builder = NodeBuilder::default();

@@ -1,4 +1,4 @@
-//! A data page in the form that many engines have, to compare ours with: a slot array, and a binary search that
+//! A data page in the form that many engines have, to compare with our form: a slot array, and a binary search that
 //! compares whole keys by memcmp.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 const SLOTS_AT: usize = 2;
 const RECORD_HEAD_BYTES: usize = 4;
 
-/// A page of `BYTES` bytes being filled, at most 64 KiB less one.
+/// A page that is being filled. It has `BYTES` bytes: at most 64 KiB minus one.
 pub struct SlotPageBuilder<const BYTES: usize> {
     page: Box<[u8; BYTES]>,
     rows: usize,
@@ -23,7 +23,7 @@ impl<const BYTES: usize> SlotPageBuilder<BYTES> {
         Self { page: Box::new([0; BYTES]), rows: 0, free_end: BYTES }
     }
 
-    /// Adds a row, whose key is greater than those before it; false if it does not fit.
+    /// Adds a row, whose key must be greater than all keys before it; false if the row does not fit.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> bool {
         let record_bytes = RECORD_HEAD_BYTES + key.len() + value.len();
         let slot_at = SLOTS_AT + self.rows * 2;
@@ -77,7 +77,8 @@ impl<'p, const BYTES: usize> SlotPage<'p, BYTES> {
         &self.0[start..start + self.number(record)]
     }
 
-    /// Position of `wanted`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
+    /// The position of `wanted`: `Ok(i)` if row `i` has this key, otherwise `Err(i)`, where row `i` is the first row
+    /// with a greater key.
     #[inline]
     pub fn search(&self, wanted: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.rows());

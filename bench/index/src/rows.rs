@@ -23,7 +23,7 @@ pub fn random(seed: u64, i: u64, end: u64) -> u64 {
     mix(mix(seed) ^ i) % end
 }
 
-/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then 8 that tell them apart to a human.
+/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then 8 by which a human can tell rows apart.
 pub fn key(number: u64) -> Key {
     let mut key = [0; KEY_BYTES];
     hex(mix(number), &mut key[..16]);
@@ -31,7 +31,7 @@ pub fn key(number: u64) -> Key {
     key
 }
 
-/// The key of row `number` where rows are in the order of their numbers: a name and 20 decimal digits.
+/// The key of row `number` for data whose rows are in the order of their numbers: a name and 20 decimal digits.
 pub fn sequential_key(number: u64) -> Key {
     let mut key = *b"user00000000000000000000";
     let mut rest = number;
@@ -54,7 +54,8 @@ pub fn binary_key(number: u64) -> Key {
 /// A kind of keys: its name, and the key of a row.
 pub type KeyKind = (&'static str, fn(u64) -> Key);
 
-/// Keys that are looked at beside each other, because an index depends on what they have in common.
+/// Kinds of keys that are measured beside each other, because the size of an index depends on what keys have in
+/// common.
 pub const KEY_KINDS: [KeyKind; 3] =
     [("random bytes", binary_key), ("hexadecimal", key), ("sequential", sequential_key)];
 
@@ -68,7 +69,7 @@ pub fn value(number: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// The first eight bytes of a value, or of its first part: what a check of the rows read adds up.
+/// The first eight bytes of a value, or of its first part. Checks add these numbers up over the rows read.
 pub fn stamp(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("a value has more than eight bytes"))
 }

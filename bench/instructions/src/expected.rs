@@ -1,4 +1,5 @@
-//! What the hot paths are expected to take, in a file of this folder. It does not know how they are counted.
+//! The expected instructions of the hot paths, in a file of this folder. This module does not know how instructions
+//! are counted.
 
 use crate::Result;
 use std::collections::BTreeMap;
@@ -6,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How far a count may be from what is expected, in percent. The C library copies bytes in different ways on different
-/// processors, and a hash table is seeded at random.
+/// How far a count may be from the expected count, in percent. The C library copies bytes in different ways on
+/// different processors, and a hash table is seeded at random.
 const TOLERANCE: u64 = 4;
 
 fn path() -> PathBuf {
@@ -24,7 +25,7 @@ pub fn write(counted: &[(&str, u64)]) -> Result<()> {
     Ok(())
 }
 
-/// Prints `counted` beside what is expected; fails if one is too far from it.
+/// Prints each count beside the expected one; fails if a count is too far from it.
 pub fn compare(counted: &[(&str, u64)]) -> Result<ExitCode> {
     let text = fs::read_to_string(path()).map_err(|error| format!("cannot read {}: {error}", path().display()))?;
     let expected = parse(&text)?;

@@ -1,5 +1,5 @@
-//! Instructions of the hot paths beside those that are expected, `cargo x instructions`: a change that makes one of
-//! them longer fails the check, on a busy machine as on a quiet one.
+//! Compares the instructions of the hot paths with the expected counts, `cargo x instructions`. A change that makes a
+//! path longer fails the check, on a busy machine as well as on a quiet one.
 //!
 //! The database lies on the simulated machine, where one thread does everything in an order that does not change.
 

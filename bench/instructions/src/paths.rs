@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 
 /// Rows of a table in one file.
 const ROWS: u64 = 100_000;
-/// Rows of each of four files whose keys lie between each other.
+/// The number of rows in each of four files whose key ranges overlap.
 const OVERLAPPING_ROWS: u64 = 10_000;
-/// Rows of a table in which every tenth page or so has newer rows in another file.
+/// The number of rows of a table in which about every tenth page has newer rows in another file.
 const CLUSTERED_ROWS: u64 = 40_000;
 /// Rows that are written, and flushed after that.
 const WRITTEN_ROWS: u64 = 20_000;
@@ -29,7 +29,7 @@ pub struct Path {
     /// How often its operation is run.
     pub operations: u64,
     run: fn(&Tables) -> Result<u64>,
-    /// Whether it leaves everything as it was, so that it runs once before it is counted.
+    /// Whether the path leaves everything unchanged, so that it can run once before it is counted.
     repeats: bool,
 }
 
@@ -75,7 +75,7 @@ pub const ALL: [Path; 28] = [
         repeats: true,
     },
     Path { name: "first row of a new range", operations: PROBES, run: first_rows, repeats: true },
-    // After the other reads of this table: filters are asked where look-ups found nothing.
+    // This path runs after the other reads of this table: filters are asked in places where look-ups found nothing.
     Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
         name: "full scan, four files, a row",
@@ -154,7 +154,7 @@ pub fn run_all() -> Result<()> {
         db: db.clone(),
     };
     load(&tables.one)?;
-    // Its filter, too, which a machine without threads does not read by itself.
+    // This also warms the filter, which a machine without threads does not read by itself.
     tables.one.warm(..)?;
     for part in 0..4 {
         for i in 0..OVERLAPPING_ROWS {

@@ -1,6 +1,6 @@
-//! The same rows on disk: the cache holds a fiftieth of them, and each row costs a read. By its index Larch asks for
-//! the pages of many rows at once; the other side reads the rows one after the other. The disk alone, without an
-//! engine, says what is to be had: how many times the reads of one it makes with many under way.
+//! The same rows on disk: the cache holds a fiftieth of them, and each row costs a read. Larch asks for the pages of
+//! many rows at once, which its index names. The other side reads the rows one after the other. The disk alone,
+//! without an engine, shows the limit: how many times faster reads are when many are under way than one at a time.
 
 use super::{TABLE, loaded, whole};
 use crate::args::Scale;
@@ -67,17 +67,17 @@ impl Size {
         Self { rows, batches, time: Duration::from_millis(millis), repeats }
     }
 
-    /// Bytes of the cache: 2 % of those of the rows, but at least what one read takes.
+    /// Bytes of the cache: 2 % of the bytes of the rows, but at least what one read takes.
     fn cache_bytes(&self) -> u64 {
         (self.rows * ROW_BYTES / 50).max(1 << 20)
     }
 
-    /// Bytes of a database, while it is loaded and compacted, and of the file of the disk alone.
+    /// The most bytes of a database while it is loaded and compacted, plus the bytes of the file for the disk alone.
     pub fn most_bytes(&self) -> u64 {
         4 * self.rows * ROW_BYTES
     }
 
-    /// Rows of a kilobyte of the file that the disk alone is read by: as many bytes as the rows have.
+    /// The number of blocks of a kilobyte in the file of the disk alone: the file has as many bytes as the rows.
     fn disk_rows(&self) -> u64 {
         self.rows * ROW_BYTES / 1000
     }
@@ -145,7 +145,7 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
                 return Ok(false);
             }
         }
-        // Between the batches of this repeat and those of the next.
+        // This runs between the batches of this repeat and the batches of the next.
         for depth in DEPTHS.into_iter().filter(|_| size.batches.last() == Some(&batch)) {
             let until = Until { warmup: Duration::ZERO, time: size.time, operations: 1 << 40 };
             let (rows, seed) = (size.disk_rows(), 1000 * repeat + depth as u64);
@@ -181,7 +181,7 @@ fn measure(
     };
     let parameters =
         RunParameters { tab_rows: size.rows, batch_size: batch, run_duration: size.time, ..RunParameters::default() };
-    // A side does not read what the other one has left in the cache.
+    // Each side reads other rows, so it does not find what the other side has left in the cache.
     let seed = 2 * repeat + side as u64;
     let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
     let page_reads = || larch.page_reads().expect("Larch counts them");
@@ -195,7 +195,7 @@ fn measure(
     })
 }
 
-/// From this size on, Larch is to read this many times the rows of the other side.
+/// From this batch size on, Larch must read this many times as many rows as the other side.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
 /// The tables of what was measured, and the goals.
@@ -246,7 +246,7 @@ pub fn outcome(ground: &Ground, size: &Size) -> ([Table; 2], Vec<Goal>) {
     ([table, of_the_disk(ground, size)], goals.collect())
 }
 
-/// What the disk alone gives, beside its own reads one after the other.
+/// What the disk alone gives with many reads under way, compared with the same reads one after the other.
 fn of_the_disk(ground: &Ground, size: &Size) -> Table {
     let of = |depth| -> Vec<Cell> {
         (0..size.repeats).filter_map(|repeat| ground.known(&disk_name(repeat, depth))).collect()

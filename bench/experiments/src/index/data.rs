@@ -1,5 +1,5 @@
-//! The databases of the experiment: how they are made, what their indexes take, and how long it takes to load, compact
-//! and index one.
+//! The databases of the experiment: how they are made, how much room their indexes take, and how long it takes to
+//! load, compact and index one.
 
 use super::wide::{KEY_BYTES, Wide, WideRows};
 use super::{ALL_WRITTEN, Filled, Size, TABLE, Written, open};
@@ -68,7 +68,7 @@ pub fn loads(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Loads rows in a random order by commits, compacts them, and builds a secondary index.
+/// Loads rows in a random order with commits, compacts them, and builds a secondary index.
 fn load(place: &Path, size: &Size, written: Written, repeat: u64, stop: &Stop) -> Result<Loaded, Failure> {
     let settings = measured::settings("a", size.load_rows, &[]);
     // The document's load did not wait for memory.

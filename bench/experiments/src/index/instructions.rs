@@ -1,5 +1,5 @@
-//! Instructions of a get by one of the indexes, counted by callgrind in a process of its own: this program, as
-//! `larch bench experiment index-gets`. Counts do not depend on what else the machine does.
+//! Counts the instructions of a get with one of the indexes. Callgrind counts them in a process of its own: this
+//! program, run as `larch bench experiment index-gets`. Counts do not depend on what else the machine does.
 
 use super::wide::Widening;
 use super::{Arm, TABLE};
@@ -53,7 +53,7 @@ pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> 
 impl Gets {
     /// Counts the instructions of a database in `place`.
     pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
-        // A leaf of the tree has thousands of rows, so that next to none is missed.
+        // A leaf of the tree has thousands of rows, so these gets miss almost no leaf.
         let warming = (rows / 500).max(200);
         Self { place: place.to_owned(), flat: false, memory, rows, groups, warming, gets }
     }
@@ -80,7 +80,7 @@ impl Gets {
             });
             drawn.collect()
         };
-        // Gets and not ranges: only what is used by gets is kept while pages of rows go by.
+        // Gets warm the cache, not ranges: while pages of rows go by, the cache keeps only what gets use.
         for key in keys(self.gets..self.gets + self.warming) {
             table.get(&key).map_err(broken)?;
         }

@@ -1,5 +1,5 @@
 //! TPC-C with the flat lists and with the tree. The document ran it with caches of 54, 18 and 2 GB for 12,000
-//! warehouses; the caches here are in the same proportion to the data, and two more are so small that the lists do not
+//! warehouses. Three caches here are in the same proportion to the data. Two more are so small that the lists do not
 //! fit.
 
 use super::{Arm, Size, Written};
@@ -193,8 +193,8 @@ pub fn table(ground: &Ground, size: &Size) -> Table {
     }
 }
 
-/// The document's own runs: the cache, tpmC by the flat index and by the tree, and the new orders that failed, in
-/// percent.
+/// The document's own runs: the size of the cache, tpmC with the flat index and with the tree, and the percentage of
+/// new orders that failed.
 pub const PUBLISHED: [(&str, f64, f64, &str); 3] = [
     ("54 GB", 151_485.0, 151_435.0, "0.01 / 0.00"),
     ("18 GB", 115_815.0, 117_808.0, "0.75 / 0.64"),

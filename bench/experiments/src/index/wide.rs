@@ -1,12 +1,12 @@
-//! Wide keys for YCSB: before the digits of a key stand bytes that it shares with its neighbours, so that the
-//! separators of an index are long and have no beginning in common that an index node could leave out.
+//! Wide keys for YCSB: the digits of a key follow bytes that the key shares with its neighbours. So the separators of
+//! an index are long, and they have no common beginning that an index node could leave out.
 //!
 //! ```text
 //! user00873…                           the key of YCSB: `user` and 20 digits, which are less than 2^63
 //! 0001a2f7 | filler | user00873…       the wide one: 8 digits of a group of neighbours, bytes that depend on the group
 //! ```
 //!
-//! Wide keys have the order of the keys that they are made of.
+//! Wide keys sort in the same order as the keys from which they are made.
 
 use super::FILLER_BYTES;
 use harness::{Client, Extra, Failure, Kind, Next, Outcome, Reply, Request, Rows, Strings, Wait, Workload};
@@ -88,7 +88,7 @@ impl<W: Workload> Workload for Wide<'_, W> {
     }
 }
 
-/// A client whose keys are made wide on the way to the store, and narrow again on the way back.
+/// A client that makes keys wide on the way to the store, and narrow again on the way back.
 pub struct WideClient<C> {
     inner: C,
     widening: Widening,
@@ -146,7 +146,7 @@ impl<C: Client> Client for WideClient<C> {
     }
 
     fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next {
-        // A row with another key stays as it is, so that the client sees that it is wrong.
+        // A row with an unexpected key stays as it is, so that the client sees that it is wrong.
         if reply.rows() != 1 || reply.key() != self.wide {
             return self.inner.served(result, reply, extra);
         }

@@ -126,7 +126,7 @@ fn cold(seen: &Seen<'_>, page: u64, threads: usize) -> Vec<Cell> {
     seen.larch(Form::of_page(page), Work::Reads, Memory::Cold, threads)
 }
 
-/// How many times those of 64 KiB a size reaches.
+/// How many times the gets of 64 KiB pages this page size reaches.
 fn gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&cold(seen, page, threads), &cold(seen, WITH, threads), Cell::per_second)
 }
@@ -135,7 +135,7 @@ fn disk_gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&seen.disk(page, threads), &seen.disk(WITH, threads), Cell::per_second)
 }
 
-/// Which size has the most gets of cold rows, and what the disk has to do with it.
+/// Which page size has the most gets of cold rows, and what the disk has to do with it.
 fn winner(seen: &Seen<'_>) -> Vec<String> {
     DEPTHS.into_iter().filter_map(|threads| winner_of(seen, threads)).collect()
 }
@@ -246,7 +246,7 @@ fn beside_disk(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// Figures of the proposal, of one kind of requests: average, least, 95th and 99th percentile in microseconds, and
+/// The proposal's figures for one kind of requests: average, least, 95th and 99th percentile in microseconds, and
 /// requests a second.
 struct Published {
     /// `None`: the load.
@@ -307,7 +307,7 @@ fn five(cells: &[Cell], kind: &str) -> [Option<f64>; 5] {
 fn beside(seen: &Seen<'_>) -> Table {
     let mut rows = Vec::new();
     let numbers = |five: [Option<f64>; 5]| five.map(shown).join(" / ");
-    // A time has the factor by which it is shorter, a rate the factor by which it is greater.
+    // For a time, the gain is the factor by which it is shorter; for a rate, the factor by which it is greater.
     let gains = |large: [Option<f64>; 5], small: [Option<f64>; 5]| {
         let gain = |at: usize| {
             let pair = large[at].zip(small[at]);
@@ -348,7 +348,7 @@ fn beside(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// A row of a table of one form: the kinds of requests, rates and bytes.
+/// A row of the table for one form: the kinds of requests, rates and bytes.
 fn row(name: String, cells: &[Cell], large: &[Cell], kinds: &[&str]) -> Vec<String> {
     let mut row = vec![name];
     for kind in kinds {
@@ -357,7 +357,7 @@ fn row(name: String, cells: &[Cell], large: &[Cell], kinds: &[&str]) -> Vec<Stri
     row.extend([
         shown(middle(cells, Cell::per_second)),
         shown(ratio(cells, large, Cell::per_second)),
-        // For times the ratio is the other way around: by which factor they are shorter.
+        // For times the ratio is inverted: it is the factor by which they are shorter.
         shown(ratio(large, cells, Cell::percentile_99)),
         shown(middle(cells, pages_each)),
         shown(middle(cells, |cell| kib(read_each(cell)))),
@@ -396,7 +396,7 @@ fn works(seen: &Seen<'_>, work: Work, memory: Memory) -> Table {
     }
 }
 
-/// Loads of forms that differ in one size. The last is what the others are compared with.
+/// Loads of forms that differ in one size. The others are compared with the last.
 fn loads(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
     let last = *forms.last().expect("there are sizes");
     let rows = forms.iter().map(|form| row(form.name(), &seen.loads(*form), &seen.loads(last), &["INSERT"]));

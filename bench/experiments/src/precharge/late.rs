@@ -1,5 +1,6 @@
-//! A disk whose reads take longer: the real reads of the machine, each of which is reported so much later. As many are
-//! under way as without it, so it is a disk that is far away and not one that is busy. It does not know what is read.
+//! A disk whose reads take longer: the machine's real reads, each of which is reported later by a fixed time. As many
+//! reads are under way as without the delay, so this models a disk that is far away and not a disk that is busy. This
+//! module does not know what is read.
 
 #![allow(
     clippy::disallowed_methods,
@@ -33,8 +34,8 @@ pub struct LateReads {
     reads: Arc<dyn Reads>,
     clock: Arc<dyn Clock>,
     delay: Duration,
-    /// Takes those that have ended, in the order in which they are to be reported. The thread ends with the last
-    /// sender.
+    /// Takes the reads that have ended, in the order in which they are to be reported. The thread ends when the last
+    /// sender is gone.
     ended: Sender<Ended>,
 }
 
@@ -57,7 +58,8 @@ impl LateReads {
     }
 }
 
-/// Reports reads when they are due. All are late by the same time, so the first to end is the first to be due.
+/// Reports reads when they are due. All reads are delayed by the same time, so the first read to end is the first to
+/// be due.
 fn report(ended: &Receiver<Ended>, clock: &dyn Clock) {
     for Ended { due, buffer, outcome, done } in ended {
         clock.pause(due.saturating_sub(clock.now()));

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The table.
 pub const TABLE: &str = "rows";
 
-/// Rows from 0 on: the key is `partition` with eleven digits, the value the number and bytes to fill it up.
+/// Rows from number 0 on. The key is `partition` with eleven digits; the value is the number, filled up with bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
     /// Short, of letters: the name of a directory.
@@ -28,7 +28,7 @@ pub struct Data {
 const KEY_BYTES: u64 = 20;
 
 impl Data {
-    /// Few rows, so long that they fill several pages: a read of one takes a node and a page of rows.
+    /// Few rows, each so long that a few of them fill several pages: a read of one takes a node and a page of rows.
     pub fn partitions() -> Self {
         Self { name: "partitions", what: "partitions", rows: 10, value_bytes: 4000 }
     }
@@ -58,7 +58,8 @@ impl Data {
         pairs
     }
 
-    /// How its database is opened: all rows in one file, so that a reader of its own keeps one file open.
+    /// How the database is opened: all rows are in one file, so that a reader with a database of its own keeps one
+    /// file open.
     pub fn builder(place: &Path) -> Builder {
         Database::builder(place).levels(LevelOptions { file_bytes: 1 << 40, ..LevelOptions::default() })
     }
@@ -108,7 +109,7 @@ fn put_key(key: &mut Vec<u8>, number: u64) {
     key.extend_from_slice(format!("partition{number:011}").as_bytes());
 }
 
-/// Readers of any row as often as of any other, in a closed loop.
+/// Readers that read all rows equally often, in a closed loop.
 pub struct Reads {
     data: Data,
     seed: u64,

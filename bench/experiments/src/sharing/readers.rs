@@ -14,7 +14,7 @@ use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Memory for the pages of one private read: several times those of any.
+/// Memory for the pages of one private read: several times what any read needs.
 const PRIVATE_CACHE_BYTES: u64 = 1 << 20;
 
 /// Memory for the pages that readers share: several times the index of 10 M keys.
@@ -56,7 +56,7 @@ pub struct Readers {
 pub struct Counts {
     /// Rows that were asked for.
     pub rows: u64,
-    /// Times that a reader waited for the disk: for a read of its own or of another.
+    /// Times that a reader waited for the disk: for a read of its own or for a read of another reader.
     pub waits: u64,
     /// Index nodes read from disk.
     pub index_reads: u64,

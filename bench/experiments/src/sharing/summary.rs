@@ -14,14 +14,14 @@ use page::{Axis, Block, Chart, Line, Table, figure};
 /// Times as many rows a second after as before, at least: what was published.
 const GAIN: Bound = Bound::AtLeast(1.7);
 
-/// Page reads a row after, at most. Before it was two. What is read once for all rows adds nearly nothing to each of
-/// many rows.
+/// Page reads a row after, at most. Before, there were two page reads a row. Pages that are read once for all rows
+/// add nearly nothing for each row.
 const READS: Bound = Bound::AtMost(1.005);
 
-/// Page reads for each row, as a part of those before sharing: they must be fewer.
+/// Page reads for each row, as a part of the page reads before sharing: they must be fewer.
 const FEWER: Bound = Bound::AtMost(0.999);
 
-/// The sides of the repeats of one data, in pairs: before and after.
+/// The two sides of each repeat with one data set, as pairs: before and after.
 fn pairs(ground: &Ground, size: &Size, data: &Data) -> Vec<[Side; 2]> {
     let pair = |repeat| {
         let [before, after] = SIDES.map(|sharing| ground.known(&size.cell(repeat, data, sharing)));
@@ -139,7 +139,7 @@ fn chart(data: &Data, last: &[Side; 2]) -> Chart {
 }
 
 fn data_goals(data: &Data, pairs: &[[Side; 2]]) -> [Goal; 3] {
-    // Each repeat has its own ratio, so that other load on the machine changes both sides of a ratio.
+    // Each repeat has its own ratio: other load on the machine then changes both sides of the ratio.
     let ratio = |of: &dyn Fn(&Side) -> f64| {
         median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>())
     };

@@ -44,7 +44,8 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
                 1 => assert_eq!((after.data_reads, after.waits), (2000, 2000 + after.index_reads)),
                 _ => assert!(after.data_reads <= 2000 && after.waits <= 2000 + 8 * levels.max(after.index_reads)),
             }
-            // A reader that waits for the read of another does not read: two reads a row have become at most one.
+            // A reader that waits for another reader's read does not read itself. So the two reads a row have become
+            // at most one.
             assert!(after.page_reads <= 2000 + after.index_reads, "{after:?}");
         }
     }

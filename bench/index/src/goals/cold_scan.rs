@@ -1,5 +1,5 @@
-//! How often a scan of a large file waits for the disk when nothing of it is in memory: in both directions, and without
-//! admission to the cache. Readahead and cache are those of a range of a table with a cache of 1 GiB.
+//! How often a scan of a large file waits for the disk when nothing of the file is in memory: in both directions, and
+//! without admission to the cache. Readahead and cache are the same as for a range of a table with a cache of 1 GiB.
 
 use super::Line;
 use crate::digits::count;
@@ -12,11 +12,12 @@ use sst::{BuildOptions, Readahead, SstCursor};
 use std::time::Instant;
 
 const CACHE_BYTES: u64 = 1 << 30;
-/// An eighth of the cache and at most this, as a range takes.
+/// The window is an eighth of the cache, but at most this: the same as for a range.
 const WINDOW_BYTES: u64 = 128 << 20;
 /// Bytes of a row's key and value in a page.
 const ROW_BYTES: u64 = 24 + 150;
-/// Rounds of waiting, of a file of any size up to 2 GB: its windows, their doublings before, and the way down.
+/// The most rounds of waiting for a file of up to 2 GB: one for each window, for each doubling of the window before,
+/// and for the way down.
 const MOST_ROUNDS: u64 = 35;
 
 /// Each way with a cursor and a cache of its own.

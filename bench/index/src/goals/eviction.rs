@@ -1,9 +1,10 @@
-//! What it costs to evict an index page: the time to admit a page into a full cache, less that to admit one into a
-//! cache with room.
+//! The cost of evicting an index page: the time to admit a page into a full cache, minus the time to admit a page
+//! into a cache with room.
 //!
 //! Both caches hold equally many pages, all of them index nodes. In the cache with room, the places of the new pages
-//! were freed before the clock ran, so that it grows no table and asks the system for no memory. The disk is in memory
-//! and pages are not validated, so that the two figures hold little else; both copy pages and verify checksums.
+//! were freed before the clock starts. So that cache grows no table and asks the system for no memory. The disk is in
+//! memory and pages are not validated, so the two times contain little else. Both include the copy of the page and
+//! the check of its checksum.
 
 use super::Line;
 use crate::measure::processor_time;
@@ -21,11 +22,11 @@ use std::path::Path;
 
 const FILE: &str = "nodes";
 const FILE_ID: u64 = 7;
-/// Pages admitted in a turn, a little less than half of those a cache holds.
+/// Pages that are admitted in a turn: a little less than half of the pages that a cache holds.
 const ADMISSIONS: usize = 2000;
 const HELD: usize = 2 * ADMISSIONS + 100;
 
-/// Nodes of two lengths, of which the worse counts.
+/// Measures nodes of two lengths; the worse result counts.
 pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
     let mut worst = f64::MIN;
     let mut notes = Vec::new();
@@ -71,7 +72,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let residents = [register(&full), register(&roomy)];
     admit(&full, &residents[0], stay)?;
     admit(&roomy, &residents[1], stay)?;
-    // Pages of a file that is gone leave by themselves: these stay until they are evicted.
+    // If a file is gone, its pages leave by themselves. These files stay, so their pages stay until they are evicted.
     let mut files_of_full = vec![register(&full)];
     admit(&full, &files_of_full[0], come)?;
     let (mut of_full, mut of_room) = (Vec::new(), Vec::new());
@@ -91,7 +92,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
             return Err(format!("a full cache came to hold {usage:?}").into());
         }
         files_of_full.push(file);
-        // In the first turn the places of the cache with room are new.
+        // In the first turn, the places in the cache with room are new.
         if turn > 0 {
             of_room.push(room.as_nanos() as f64 / come.len() as f64);
             of_full.push(into_full.as_nanos() as f64 / come.len() as f64);

@@ -1,5 +1,4 @@
-//! Page reads of gets in a table of several levels, with filters and without, with a cache that is smaller than the
-//! data.
+//! Page reads of gets in a table of several levels, with and without filters. The cache is smaller than the data.
 
 use super::Line;
 use crate::digits::count;
@@ -13,15 +12,16 @@ use std::path::{Path, PathBuf};
 
 /// Files of level 0.
 const FLUSHES: u64 = 6;
-/// Seeds of what is written; gets have others, or they would find what one flush has.
+/// Seeds for writes; gets have other seeds, or they would find the rows of one flush.
 const FLUSH_SEED: u64 = 100;
 /// Page reads of an absent key, at most.
 const MOST_ABSENT: f64 = 0.01;
-/// Rows that are looked for, once to bring filters and pages and once counted. A quick run takes [`QUICK_GETS`].
+/// The number of rows that are looked for: once to bring filters and pages into memory, and once while reads are
+/// counted. A quick run takes [`QUICK_GETS`].
 const GETS: u64 = 40_000;
 const QUICK_GETS: u64 = 10_000;
 
-/// The key of row `number`; the one after it is absent.
+/// The key of row `number`; the key that follows it is absent.
 fn key(number: u64) -> [u8; 24] {
     sequential_key(number * 2)
 }
@@ -30,8 +30,8 @@ fn absent_key(number: u64) -> [u8; 24] {
     sequential_key(number * 2 + 1)
 }
 
-/// A level below, one above it with a twelfth of its keys, and files of level 0 with a hundredth each. No compaction
-/// changes it, so both tables are the same but for the filters.
+/// Builds a table with a level, a level above it with a twelfth of its keys, and files of level 0 with a hundredth
+/// each. No compaction changes the table, so both tables are the same except for the filters.
 fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     let levels =
         LevelOptions { level0_files: 1000, slow_files: 1000, base_bytes: rows * 20, ..LevelOptions::default() };
@@ -55,7 +55,8 @@ fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     Ok(())
 }
 
-/// Pages that looking for `gets` random keys of `table` reads, and of these, of filters.
+/// The number of pages that are read when `gets` random keys of `table` are looked for, and how many of these pages
+/// are of filters.
 fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is_absent: bool) -> Result<(u64, u64)> {
     let before = database.metrics();
     for i in 0..gets {
@@ -120,8 +121,8 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
             "page reads of an absent key, filters resident",
             format!("<= {MOST_ABSENT}"),
             format!("{:.5}", a_key(warm.0)),
-            // A page of a filter is not read where the rows that it speaks for stay in memory: not all of them are
-            // there.
+            // The goal does not ask for all filter pages in the cache: a page is not read where the rows that it covers
+            // stay in memory.
             a_key(warm.0) <= MOST_ABSENT,
         )
         .note(data)

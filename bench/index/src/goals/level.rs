@@ -1,9 +1,9 @@
-//! What one more level of index costs: the time of a get in a tree of two levels, less that in a tree of one level
-//! whose nodes have equally many children. All pages are in memory.
+//! What one more level of index costs: the time of a get in a tree of two levels, minus the time in a tree of one
+//! level whose nodes have equally many children. All pages are in memory.
 //!
-//! Gets in the larger tree go to eight data pages below each of 32 leaves, gets in the smaller one to all of its 256
-//! data pages. So both touch the same number of data pages, and the additional level is 32 nodes of 160 KB together,
-//! which fit L2 and not L1.
+//! Gets in the larger tree go to eight data pages below each of its 32 leaves. Gets in the smaller tree go to all of
+//! its 256 data pages. So both trees touch the same number of data pages. The additional level is 32 nodes of
+//! together 160 KB, which fit L2 but not L1.
 
 use super::Line;
 use crate::digits::count;
@@ -25,7 +25,7 @@ const LEAVES: u64 = 32;
 /// Differences of medians of the same turns.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let options = BuildOptions { max_page_rows: 1, max_node_children: FAN_OUT as usize, ..BuildOptions::default() };
-    // A page holds one row, so a row is a place in the index.
+    // A page holds one row, so each row has its own place in the index.
     let build = |name: &str, rows: u64| -> Result<Lone> {
         let lone = Lone::build(scratch, name, options, (0..rows).map(|i| (sequential_key(i * 7919), value(i))))?;
         Ok(lone)
@@ -37,7 +37,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     }
     let cache = PageCache::new(1 << 30, 4, sst::validate);
     let (low, high) = (one.open(&cache), two.open(&cache));
-    // Row 0..256 of the smaller tree, and its counterpart in the larger: spread over 32 leaves.
+    // Maps rows 0..256 of the smaller tree to rows of the larger tree, which are spread over 32 leaves.
     let row_in_high = |row: u64| (row % LEAVES) * (FAN_OUT * FAN_OUT / LEAVES) + (row / LEAVES) * 31;
     let inputs = |seed: u64, count: usize| -> Vec<(Key, Key)> {
         let pick = |i| {
@@ -66,7 +66,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         let mut high = |probes: &[(Key, Key)]| gets(&resident, &high, probes.iter().map(|(_, high)| high));
         in_turns(size.effort(), &inputs, &mut [&mut low, &mut high])?
     };
-    // The bare step: a search of one of the 32 leaves and the address of the child it finds.
+    // The bare step: searching one of the 32 leaves, and reading the address of the child found.
     let root = two.main().root(false).address;
     let root = retry(&session, || session.page(high.file.at(&root, PageKind::Index)))?;
     let addresses = (0..LEAVES).map(|leaf| IndexNode::new(&root).address((leaf * FAN_OUT / LEAVES) as usize));

@@ -1,7 +1,7 @@
 //! How long a database with many files takes to open, and how much memory it keeps for them.
 //!
-//! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk, with
-//! empty files under the names of the SSTs, so that a read of an SST fails.
+//! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk. The
+//! SSTs are empty files there, so a read of an SST fails.
 
 use super::Line;
 use crate::rows::{sequential_key, value};
@@ -78,7 +78,7 @@ fn manifest_bytes(directory: &Path) -> Result<u64> {
     Ok(entries.iter().filter(|entry| entry.name.starts_with("MANIFEST-")).map(|entry| entry.bytes).max().unwrap_or(0))
 }
 
-/// Heap that an open database keeps for each file, none of whose pages is in memory.
+/// The heap memory that an open database keeps for each file while no page of the file is in memory.
 pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let live = |files: u64| -> Result<i64> {
         let directory = hollow(scratch, &format!("files-{files}"), files)?;
@@ -95,7 +95,8 @@ pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let (few, many) = (1_000, FILES);
     let bytes_per_file = (live(many)? - live(few)?) as f64 / (many - few) as f64;
     let of_levels = LevelOptions::default().file_bytes;
-    // Files of the deepest level, where nine tenths of a terabyte lie, are four times as long as those of the first.
+    // Nine tenths of a terabyte lie in files of the deepest level, which are four times as long as the files of the
+    // first level.
     let deep_bytes = of_levels << 2;
     let per_terabyte = |file_bytes: u64| bytes_per_file * 1e12 / file_bytes as f64 / 1e6;
     let mb = per_terabyte(deep_bytes);

@@ -1,5 +1,5 @@
-//! Searches of our pages of 16 KiB beside searches of pages of 4 KiB with slots and memcmp, with the same rows, in
-//! turns.
+//! Searches of our pages of 16 KiB, compared in turns with searches of pages of 4 KiB with slots and memcmp. Both
+//! have the same rows.
 
 use super::Line;
 use crate::digits::count;
@@ -13,7 +13,7 @@ use sst::format::PageRows;
 use sst::format::data_page::{DataPageBuilder, Layout};
 use sst::{RowKind, Version};
 
-/// Length of our pages, and of a slot page to see what the length alone does.
+/// The length of our pages, and of a slot page that shows the effect of the length alone.
 const LARGE: usize = 16 << 10;
 /// Length of the slot pages that the goal is about.
 const SMALL: usize = 4 << 10;
@@ -30,10 +30,11 @@ const SHAPES: [PageShape; 3] = [
     }),
 ];
 
-/// Where the pages lie while they are searched, and how many bytes they have.
+/// Where the pages lie while they are searched, and the bytes of all pages.
 const PLACES: [(&str, u64); 3] = [("L2", 512 << 10), ("L3", 8 << 20), ("memory", 512 << 20)];
 
-/// The same rows in pages of three kinds. Pages are searched as they lie; which one has a key is known.
+/// The same rows in pages of three kinds. Pages are searched where they lie, and the page of each key is known in
+/// advance.
 struct Pages {
     keys: Vec<Vec<u8>>,
     ours: Packed,
@@ -102,7 +103,7 @@ impl Packed {
         self.add(&builder.finish()[..], rows);
     }
 
-    /// How many of the keys are found, each in the page that `page_of` says.
+    /// The number of keys that are found, each in the page that `page_of` names.
     fn search_slots<const BYTES: usize>(&self, probes: &[PageProbe], page_of: fn(&PageProbe) -> u32) -> Result<u64> {
         let found = |probe: &PageProbe| {
             let page = &self.pages[page_of(probe) as usize];

@@ -1,5 +1,5 @@
-//! What many range erases cost: their compaction beside that of as many rows, and ranges of a table that has them at
-//! other keys beside ranges of a table that has none.
+//! The cost of many range erases: their compaction compared with a compaction of as many rows, and ranges of a table
+//! with range erases at other keys compared with ranges of a table without.
 
 use super::Line;
 use crate::digits::count;
@@ -85,7 +85,7 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<Line> {
             for (i, written) in [Written::Rows, Written::Erases].into_iter().enumerate() {
                 let name = format!("compaction {cache_bytes} {round} {i}");
                 let (database, table) = table(scratch, (&name, cache_bytes), erases, written, &scattered(erases))?;
-                // A snapshot that sees the rows below keeps the compaction from dropping the range erases.
+                // A snapshot sees the rows below, so the compaction must keep the range erases.
                 let snapshot = database.snapshot();
                 let start = Instant::now();
                 table.compact()?;

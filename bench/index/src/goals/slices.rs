@@ -1,4 +1,5 @@
-//! Removing most of a table, and cloning one, without writing rows: tables then see parts of files.
+//! The cost of removing most of a table, and of cloning a table, without writing rows: afterwards tables see parts of
+//! files.
 
 use super::Line;
 use crate::digits::count;
@@ -13,9 +14,9 @@ use std::time::{Duration, Instant};
 
 /// Most that removing or cloning may take.
 const MOST_MILLIS: f64 = 100.0;
-/// Most that the file of one range erase has: a page and a footer, not a data page for each of many rows.
+/// The most bytes of the file of one range erase: a page and a footer, and no data pages for the erased rows.
 const MOST_ERASE_BYTES: u64 = 16 << 10;
-/// How long a cut may be waited for before it is an error.
+/// How long to wait for a cut before this counts as an error.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// 20 digits.
@@ -44,8 +45,8 @@ fn millis(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// One table of imported rows, its clone, and nine tenths removed of each: first of the clone, with no older reader,
-/// then of the table itself under a snapshot.
+/// Imports a table, clones it, and removes nine tenths of each: first of the clone, which has no older reader, then
+/// of the table itself while a snapshot is open.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
@@ -196,7 +197,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// The rows at both ends of what was removed are gone, and those beside them are not.
+/// Checks that the rows at both ends of the removed range are gone, and that the rows next to the range are not.
 fn check_ends(table: &Table, first: u64, end: u64) -> Result<()> {
     for (number, is_there) in
         [(first - 1, true), (first, false), ((first + end) / 2, false), (end - 1, false), (end, true)]
@@ -208,7 +209,7 @@ fn check_ends(table: &Table, first: u64, end: u64) -> Result<()> {
     Ok(())
 }
 
-/// A reader goes from the row before what was removed to the one after it.
+/// Checks that a reader goes from the row before the removed range to the row after it.
 fn check_gap(table: &Table, first: u64, end: u64) -> Result<()> {
     let mut range = table.range(key(first - 1)..);
     for number in [first - 1, end] {

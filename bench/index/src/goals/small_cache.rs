@@ -1,5 +1,4 @@
-//! Random gets with a cache of half a percent of the data, by the B-tree and by the flat list of one file that has
-//! both.
+//! Random gets with a cache of half a percent of the data, by the B-tree and by the flat list. One file has both.
 
 use super::Line;
 use crate::digits::count;

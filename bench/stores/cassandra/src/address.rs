@@ -87,8 +87,8 @@ impl Address {
     }
 }
 
-/// `name` as a keyspace or a table is called in our CQL: names are not quoted there, so that they are the same in any
-/// case.
+/// `name` as the name of a keyspace or a table in our CQL. CQL does not quote names here, so upper and lower case
+/// mean the same.
 ///
 /// # Errors
 ///

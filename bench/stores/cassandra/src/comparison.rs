@@ -1,13 +1,13 @@
 //! The key-value driver beside cassandra-stress: the processor time that each client uses for an operation.
 //!
-//! Both write and read rows of 100 bytes by their keys, with prepared statements, as many requests under way, one
-//! connection and consistency level `one`, on one server of our own, in turns. cassandra-stress does it twice: with a
-//! profile, on the very table of the driver; and in its modes `write` and `read`, which need a table of another shape
-//! but cost it less.
+//! Both clients write and read rows of 100 bytes by key, with prepared statements, as many requests under way, one
+//! connection and consistency level `one`. They take turns on one server of our own. cassandra-stress runs in two
+//! ways. With a profile, it uses the very table of the driver. Its modes `write` and `read` need a table of another
+//! shape, but cost it less.
 //!
-//! Processor time is user and system time of the client, with connecting. What a run of a few operations takes is
-//! subtracted from the time of cassandra-stress, because its start is not compared. Its assertions are off, although
-//! its own script has them on.
+//! Processor time is the user and system time of the client, including connecting. The time of a run of a few
+//! operations is subtracted from the time of cassandra-stress, so that its start is not compared. Its assertions are
+//! off, although its own script has them on.
 
 use crate::server::{Server, ServerOptions, StartError, jars, java, of_java, opened};
 use crate::store::Cassandra;
@@ -70,7 +70,7 @@ const VALUE_BYTES: u64 = 100;
 ///
 /// # Errors
 ///
-/// What keeps either client from measuring; a failed operation is one, and a read that found nothing.
+/// Anything that keeps one of the clients from measuring, such as a failed operation or a read that found nothing.
 pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, ComparisonError> {
     let server = Server::start(&ServerOptions::default())?;
     let target = Target::parse(&format!("cassandra://{}", server.address()))?;
@@ -138,8 +138,8 @@ fn setup(options: &Options) -> Setup {
     }
 }
 
-/// One run of ours, by the harness, with everything that it measures. Each repeat writes other partitions; all read
-/// those of the first.
+/// One run of our client, by the harness, with everything that the harness measures. Each repeat writes other
+/// partitions; all repeats read the partitions of the first.
 fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
     let failed = ComparisonError::Ours;
     let workload = if mode == Mode::Write { Workload::Sequential } else { Workload::Uniform };
@@ -164,7 +164,7 @@ fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result
     if measured.failed > 0 || not_found > 0 {
         return Err(failed(format!("{} operations failed, {not_found} found nothing", measured.failed)));
     }
-    // The processor time is that of all of them.
+    // The processor time includes all of these operations.
     Ok(Run { operations: measured.operations + measured.warmed + measured.cut, processor, time })
 }
 
@@ -240,7 +240,7 @@ impl<'s> Stress<'s> {
         Ok(this)
     }
 
-    /// Its files lie with those of the server, and are removed with them.
+    /// The file lies beside the files of the server, and is removed with them.
     fn file(&self, name: &str) -> PathBuf {
         self.server.directory().join(name)
     }
@@ -302,7 +302,7 @@ impl<'s> Stress<'s> {
         if done.errors > 0 || done.partitions != operations {
             return Err(wrong("operations failed or were not done"));
         }
-        // A read that finds nothing counts as an operation, and not as a row.
+        // A read that finds nothing counts as an operation, but not as a row.
         if done.rows_a_second * 100 < done.operations_a_second * 99 {
             return Err(wrong("some operations met no row"));
         }

@@ -1,4 +1,4 @@
-//! What a failure of the driver means to a benchmark: its name, and whether the same request may succeed later.
+//! The meaning of a driver's failure for a benchmark: its name, and whether the same request may succeed later.
 
 use harness::Failure;
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};

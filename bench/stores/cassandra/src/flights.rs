@@ -51,7 +51,7 @@ struct Asks {
     driver: Driver,
     prepared: Prepared,
     content: Content,
-    /// By the number of rows: a batch names the statement of each of its rows.
+    /// Batches by their number of rows: a batch names a statement for each of its rows.
     batches: RefCell<BTreeMap<usize, Rc<Batch>>>,
     clock: Clock,
 }
@@ -358,10 +358,10 @@ impl Flights for Session {
 
 /// A timer of the system, because the executor's own is exact to a millisecond only.
 struct Timer {
-    /// The executor reads it as it reads a pipe: it can be read when the timer has gone off.
+    /// The executor waits for it as for a pipe: it becomes readable when the timer has gone off.
     timer: Receiver,
-    /// When it will go off, by the session's clock. It may be earlier than the time that is waited for, because to set
-    /// it for each wait would cost a system call each.
+    /// When the timer will go off, by the session's clock. It may go off before the time that is waited for: setting
+    /// it for each wait would cost a system call each time.
     set: Option<u64>,
 }
 

@@ -1,8 +1,9 @@
 //! A Cassandra server of our own, for tests, comparisons and the targets `cassandra:start` and `cassandra:DIR`: one
 //! node on free ports of the loopback, from the jars that `fetch` brings. It ends when it is dropped.
 //!
-//! It also ends when our process ends in any other way. A watchdog sees to both: a shell of its own process group that
-//! started the server, and that waits for the end of a pipe of which only we have the other end.
+//! The server also ends when our process ends in any other way. A watchdog ensures both: a shell in a process group
+//! of its own. The watchdog started the server, and waits for the end of a pipe. Only our process holds the other end
+//! of that pipe.
 //!
 //! It does not know what is stored in it.
 
@@ -111,9 +112,9 @@ impl Place {
     }
 }
 
-/// Starts the server and prints the number of its process; waits for the end of its own input, then ends the server.
-/// With `remove` the server is killed and its directory `$2` removed. With `keep` it ends in good order, or is killed
-/// if that takes longer than a minute.
+/// Starts the server and prints its process number. When the input of this script ends, it ends the server. With
+/// `remove` the server is killed and its directory `$2` removed. With `keep` the server ends in good order; if that
+/// takes longer than a minute, it is killed.
 const WATCHDOG: &str = r#"
 then=$1 directory=$2
 shift 2
@@ -135,13 +136,14 @@ else
 fi
 "#;
 
-/// How long a start may take: ten seconds on two idle processors, and several times as long while others use them.
+/// How long a start may take. It takes ten seconds on two idle processors, and several times as long while other
+/// programs use them.
 const START_LIMIT: Duration = Duration::from_secs(240);
 
-/// The first line of its settings, by which a directory is known as one of ours.
+/// The first line of the server's settings. A directory with this line is one of ours.
 const MARK: &str = "# Written by larch bench each time that it starts this server.";
 
-/// What Cassandra needs to see of Java's own packages: its file `jvm17-server.options` has the same list.
+/// The internal packages of Java that Cassandra needs; its file `jvm17-server.options` has the same list.
 const OPENED: [&str; 25] = [
     "java.base/java.io",
     "java.base/java.lang",
@@ -210,7 +212,7 @@ impl Server {
         command.args(["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=0"]);
         command.args(["-Dcassandra-foreground=yes", "-cp"]).arg(jars.join("*"));
         command.arg("org.apache.cassandra.service.CassandraDaemon");
-        // A process group of its own: ^C reaches this process alone, which then ends the server.
+        // The watchdog has a process group of its own: ^C reaches only our process, which then ends the server.
         let mut watchdog = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -326,7 +328,7 @@ pub fn jars(what: &str) -> Result<PathBuf, StartError> {
     Ok(folder)
 }
 
-/// The program `java` of Java 17: that of JAVA_HOME, of PATH, or one that Debian keeps beside the usual one.
+/// The program `java` of Java 17: from JAVA_HOME, from PATH, or one that Debian keeps beside the usual one.
 ///
 /// # Errors
 ///
@@ -367,7 +369,8 @@ pub(crate) fn of_java(name: &str, value: impl AsRef<OsStr>) -> std::ffi::OsStrin
     option
 }
 
-/// The absolute path of a directory that is made if it is missing, and that has nothing in it or our data.
+/// The absolute path of a directory, which is made if it is missing. An existing directory must be empty or hold our
+/// data.
 fn directory_of_ours(path: &Path) -> Result<PathBuf, StartError> {
     let failed = |source| system(&format!("use the directory {}", path.display()), source);
     fs::create_dir_all(path).map_err(failed)?;
@@ -377,7 +380,7 @@ fn directory_of_ours(path: &Path) -> Result<PathBuf, StartError> {
     if is_empty || is_ours() { Ok(path) } else { Err(StartError::NotOurs(path)) }
 }
 
-/// Two ports that nobody listens to: both are held until both are known.
+/// Two ports that nobody uses. Both are held until both numbers are known, so that they differ.
 fn free_ports() -> Result<[u16; 2], StartError> {
     let failed = |source| system("find a free port of 127.0.0.1", source);
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0"));

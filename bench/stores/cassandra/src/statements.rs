@@ -1,4 +1,4 @@
-//! The CQL of a table of rows in partitions: of values, or of five counters.
+//! The CQL of a table of rows in partitions. The rows hold values or five counters.
 
 use harness::Order;
 use harness::partitions::COUNTERS;
@@ -59,7 +59,7 @@ impl Statements {
         format!("TRUNCATE TABLE {}", self.table)
     }
 
-    /// A row, if the table has one; fails if the table does not exist or is not ours.
+    /// Reads a row, if the table has one; fails if the table does not exist or is not ours.
     pub fn probe(&self) -> String {
         format!("SELECT pk, ck, {} FROM {} LIMIT 1", self.selected(), self.table)
     }

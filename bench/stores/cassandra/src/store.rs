@@ -13,8 +13,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// So that it is listed with the other stores, and that workloads whose rows have no partitions say why they do not run
-/// on it.
+/// The scheme by which this store is listed with the other stores. Workloads whose rows have no partitions use it to
+/// say why they do not run on this store.
 pub const SCHEME: harness::Scheme = harness::Scheme {
     name: "cassandra",
     form: "cassandra://host:port/keyspace",
@@ -38,7 +38,8 @@ pub const PARTITIONS: Scheme = Scheme {
     open: |target, setup| Ok(Box::new(Cassandra::open(target, setup)?)),
 };
 
-/// The time between two looks whether compactions go on, and the most looks: half an hour of them.
+/// The pause between two checks whether compactions are running, and the largest number of checks: half an hour of
+/// them.
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 const SETTLE_LOOKS: u32 = 18_000;
 
@@ -55,8 +56,8 @@ pub struct Cassandra {
 }
 
 impl Cassandra {
-    /// Connects to the cluster that `target` names, or starts a server, and makes the keyspace and the table of `setup`
-    /// if they are not there.
+    /// Connects to the cluster that `target` names, or starts a server. Makes the keyspace and the table of `setup`
+    /// if they do not exist.
     ///
     /// # Errors
     ///
@@ -224,7 +225,8 @@ impl Store for Cassandra {
 
     fn counters(&self) -> Vec<Counter> {
         let mut counters = Vec::new();
-        // In whole mebibytes, of what is in files already; ScyllaDB and old versions do not have this table.
+        // The size is in whole mebibytes, and counts only what is already in files. ScyllaDB and old versions do not
+        // have this table.
         let keyspace = &self.access.keyspace;
         let table = self.setup.table.to_ascii_lowercase();
         let from = format!("system_views.disk_usage WHERE keyspace_name = '{keyspace}' AND table_name = '{table}'");
@@ -241,8 +243,8 @@ impl Store for Cassandra {
         self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
     }
 
-    /// Waits until no compaction goes on. Rows in memory stay there: only its own tools can tell a server to write
-    /// them.
+    /// Waits until no compaction goes on. Rows in memory stay there: only Cassandra's own tools can tell a server to
+    /// write them.
     fn settle(&self) -> Result<(), Failure> {
         let control = self.control();
         for _ in 0..SETTLE_LOOKS {

@@ -35,7 +35,7 @@ pub const SCHEME: Scheme = Scheme {
 
 const KEYSPACE: &str = "rows";
 
-/// How long nothing has to go on until nothing is taken to be going on: a flush starts a compaction a moment later.
+/// If nothing goes on for this long, the store is taken to be quiet: a compaction starts a moment after a flush.
 const QUIET: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -99,12 +99,13 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
 }
 
 impl Fjall {
-    /// fjall tells what goes on and has nothing to wait for it by.
+    /// fjall reports what goes on, but has no function that waits until nothing does.
     fn wait_until_quiet(&self) -> Result<(), Failure> {
         let mut quiet = Duration::ZERO;
         let mut compactions = self.db.compactions_completed();
         while quiet < QUIET {
-            // Its workers end when a write of theirs fails, and what they were to do is never done; then this fails.
+            // The workers of fjall end when one of their writes fails, and their remaining work is never done. In
+            // that case this call fails.
             self.db.persist(PersistMode::Buffer).map_err(broken)?;
             std::thread::park_timeout(LOOK);
             let now = self.db.compactions_completed();

@@ -4,10 +4,10 @@
 //! $ cargo run --release -p larch-store-larch --example compression [FILE …]
 //! ```
 //!
-//! Each table, and all lines of a file as keys, become data pages of 16 KiB. A row of the output has what they take in
-//! a file, as a part of what they take without compression, and the time to compress and to read them, as multiples of
-//! LZ4's. Reading is what a cache does with a page that came from the disk: it compares the checksum, unpacks the page
-//! and copies it.
+//! Each table, and all lines of a file as keys, become data pages of 16 KiB. A row of the output has the compressed
+//! size of a table as a part of its size without compression. It also has the times to compress and to read, as
+//! multiples of LZ4's times. Reading is what a cache does with a page that came from the disk: it compares the
+//! checksum, unpacks the page and copies it.
 
 #![allow(
     clippy::disallowed_types,
@@ -28,7 +28,7 @@ use tpcc::encoding::Encoded;
 use tpcc::schema::{CUSTOMERS, Customer, DISTRICTS, ITEMS, ORDERS, Order, OrderLine, Stock};
 use tpcc::{Population, Row};
 
-/// Times that everything is measured; the least time counts, for others only take the processor away.
+/// How often everything is measured. The least time counts, since other programs can only make a time longer.
 const REPEATS: usize = 5;
 
 const FILE_ID: u64 = 1;

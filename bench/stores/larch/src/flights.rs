@@ -1,6 +1,6 @@
-//! A session with many requests under way on one thread: each read is a future of Larch, and the session is their
-//! executor. A request allocates nothing here, because its buffers, the memory of its future and its waker are used
-//! again.
+//! A session with many requests under way on one thread. Each read is a future of Larch, and the session is the
+//! executor of these futures. A request allocates nothing here, because its buffers, the memory of its future and its
+//! waker are reused.
 //!
 //! A write blocks the thread when its turn comes, as in a blocking session.
 
@@ -13,21 +13,21 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// A session with at most `depth` requests under way, on rows of `of` fields.
+/// A session with at most `depth` requests under way, on rows with `of` fields.
 pub fn session<'s>(table: &'s larch::Table, of: usize, depth: usize, clock: Clock) -> Box<dyn Flights + 's> {
     of_futures(depth, clock, move |job| work(table, of, job))
 }
 
-/// A request and its answer. It goes into the future that does it and comes out at the end.
+/// A request and its answer. It moves into the future that does it, and comes out when the future ends.
 pub trait Task: Default {
     /// Takes a request, whose bytes are copied.
     fn take(&mut self, request: &Request<'_>);
 
-    /// Its result, which a task that is done has once, and its rows.
+    /// The task's result and its rows. A task that is done returns its result once.
     fn answer(&mut self) -> (Result<Outcome, Failure>, &Reply);
 }
 
-/// A session with at most `depth` requests under way, each of which is a future that `make` makes.
+/// A session with at most `depth` requests under way. Each request is a future that `make` makes.
 pub fn of_futures<'s, T: Task + 's, F: Future<Output = Box<T>> + 's>(
     depth: usize,
     clock: Clock,
@@ -168,7 +168,7 @@ struct Woken {
 }
 
 impl Woken {
-    /// Puts those woken into `slots`, which is empty; waits for one, but at most for `limit`.
+    /// Puts the woken slots into `slots`, which must be empty. Waits for at least one, but at most for `limit`.
     fn take(&self, slots: &mut Vec<u32>, limit: Option<Duration>) {
         let mut woken = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         woken = match limit {
@@ -183,7 +183,7 @@ impl Woken {
     }
 }
 
-/// Wakes a slot, which is in the list once however often it is woken.
+/// Wakes a slot. The slot is in the list once, however often it is woken.
 struct SlotWaker {
     slot: u32,
     is_woken: AtomicBool,
@@ -237,10 +237,10 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
         Self { make, clock, slots: slots.collect(), unsent: list(), ready: list(), woken, under_way: 0 }
     }
 
-    /// Polls what is under way in `slot`, and returns whether it was answered.
+    /// Polls the request under way in `slot`, and returns whether it was answered.
     fn poll(&mut self, slot: u32, served: &mut dyn FnMut(Served<'_>)) -> bool {
         let this = &mut self.slots[slot as usize];
-        // One that was woken after its answer has nothing under way, or something new.
+        // A slot may be woken after its answer. Then it has nothing under way, or a new request.
         let Some(future) = this.future.as_mut().as_pin_mut() else { return false };
         let Poll::Ready(mut task) = future.poll(&mut Context::from_waker(&this.waker)) else { return false };
         this.future.set(None);
@@ -252,7 +252,7 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
         true
     }
 
-    /// Polls all that was woken, waiting for it at most for `limit`; says how many were answered.
+    /// Polls all woken slots, after waiting for them at most for `limit`. Returns how many requests were answered.
     fn receive(&mut self, limit: Option<Duration>, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let mut ready = std::mem::take(&mut self.ready);
         self.woken.take(&mut ready, limit);

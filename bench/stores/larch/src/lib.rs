@@ -1,7 +1,7 @@
 //! Larch as a store of the benchmarks, called in the way in which a program that embeds it would call it.
 //!
-//! The directory is an ordinary database, whose table has the name that the workload gives it: the other commands of
-//! `larch` work on it.
+//! The directory is an ordinary database, and its table has the name that the workload gives. So the other commands
+//! of `larch` work on it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -149,7 +149,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     }))
 }
 
-/// Opens the database in `place`. If none exists, it is made if `may_create`, and otherwise the result is `None`.
+/// Opens the database in `place`. If no database exists there, it is made if `may_create`; otherwise the result is
+/// `None`.
 fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Result<Option<Database>, Failure> {
     match builder().create(false).open() {
         Err(Error::NotADatabase(_)) if is_empty(place)? => match may_create {
@@ -164,7 +165,7 @@ fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Res
     }
 }
 
-/// Whether a database may be made in `place`: it is an empty directory, or not there.
+/// Whether a database may be made in `place`: `place` must be an empty directory, or not exist.
 fn is_empty(place: &Path) -> Result<bool, Failure> {
     match fs::read_dir(place) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -362,7 +363,7 @@ impl Store for Larch {
         }
     }
 
-    /// Writes do not wait for reads, so a large number of them under way is of no use.
+    /// Writes do not wait for reads, so a large number of writes under way is of no use.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
         Ok(Session::Blocking(match self.table.options().groups.len() {
             0 => Box::new(session(&self.table, self.fields)),

@@ -1,4 +1,4 @@
-//! Rows in partitions on Larch. A table of the engine has all of them, in the order of partitions and rows, so that the
+//! Rows in partitions on Larch. One table of the engine has all rows, in the order of partitions and rows. So the
 //! rows of a partition lie together, whatever their number.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //! value   the value of the row, or its five counters: i64 each, big endian
 //! ```
 //!
-//! Each request is a future. A read waits for pages with no thread; a synced write waits for the sync of the log in the
-//! same way, so that one sync serves all that are under way.
+//! Each request is a future. A read waits for pages without a thread. A synced write waits for the sync of the log in
+//! the same way, so one sync serves all writes that are under way.
 
 use super::flights::{Task, of_futures};
 use super::{TableForm, broken, open_in};
@@ -60,7 +60,7 @@ struct Partitions {
     cuts: Arc<Mutex<Cuts>>,
 }
 
-/// Where the parts of a scan begin. All sessions have the same, so that each row lies in one part.
+/// Where the parts of a scan begin. All sessions have the same cuts, so that each row lies in one part.
 #[derive(Default)]
 struct Cuts {
     parts: u32,
@@ -94,7 +94,8 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failu
         None if setup.opening == Opening::Existing => return Err(none()),
         None => db.table_with(&setup.table, form.options()).map_err(broken)?,
     };
-    // Reads that pass the cache by leave the rows in it alone; index nodes are needed by all.
+    // Reads that bypass the cache leave the rows in the cache alone; index nodes are admitted, because all reads need
+    // them.
     let admit = if setup.server.bypass_cache == Some(true) { Admit::Nodes } else { Admit::Keep };
     Ok(Box::new(Partitions {
         db,
@@ -371,7 +372,7 @@ async fn insert(access: &Access, job: &Job) -> Result<(), Failure> {
     }
 }
 
-/// Adds in a transaction, which is begun again while others add to the same row.
+/// Adds to a row in a transaction, which is begun again while other transactions add to the same row.
 async fn add(access: &Access, job: &Job) -> Result<(), Failure> {
     if access.content != Content::Counters {
         return Err(Failure::request("no_counters", "the rows of this table are no counters"));
@@ -415,12 +416,12 @@ async fn scan(access: &Access, part: u32, parts: u32, reply: &mut Reply) -> Resu
 }
 
 impl Access {
-    /// The first partition of a part and the first after it; `None`: that side has no bound.
+    /// The first partition of a part, and the first partition after the part; `None`: no bound on that side.
     fn part(&self, part: u32, parts: u32) -> Result<(Option<i64>, Option<i64>), Failure> {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if cuts.parts != parts {
             let points = self.reads.split_points(.., u64::from(parts)).map_err(broken)?;
-            // A partition is not divided: the cut is before the whole of it.
+            // A partition is not divided: the cut comes before the whole partition.
             let mut at: Vec<i64> = points.iter().map(|point| partition_at(&point.at)).collect();
             at.dedup();
             // Parts that are left have no rows.

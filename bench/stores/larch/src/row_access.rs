@@ -1,4 +1,4 @@
-//! Row access on Larch. A table has rows under generated ids, so that they are scattered, and a secondary index on
+//! Row access on Larch. A table has its rows under generated ids, which scatter them, and a secondary index on
 //! `mykey`. Or the rows lie under `mykey`, without an index.
 //!
 //! ```text
@@ -177,7 +177,7 @@ impl ::row_access::Database for Rows {
             Ok(job.job_id)
         });
         let begun = begun.map_err(|failed: Failed| failed.0)?;
-        // Another process that opens the database for reading sees what is in files.
+        // Another process that opens the database for reading sees only what is in files.
         self.db.flush().map_err(broken)?;
         Ok(begun)
     }
@@ -349,7 +349,7 @@ impl Session for LookUps {
     }
 }
 
-/// Looks rows up one after the other, as the index names them.
+/// Looks rows up one after the other, in the order in which the index names them.
 struct OneByOne {
     table: Table,
     index: Index,
@@ -398,7 +398,8 @@ impl Accesses<'_> {
         Ok(seen)
     }
 
-    /// In a transaction. With the index alone the rows get the values that they have, as in ybio.
+    /// Updates rows in a transaction. With the index alone, the rows get the values that they already have, as in
+    /// ybio.
     fn update(&self, first: i64, last: i64) -> Result<Seen, Failure> {
         let updated = self.db.transact(|tx| {
             let rows = self.rows_in(tx, keys(first, last))?;

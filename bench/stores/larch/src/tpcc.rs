@@ -1,6 +1,6 @@
-//! TPC-C on Larch: a table for each of the nine, with the keys and values of [`tpcc::encoding`], column groups for
-//! customers and stock, an index of customers by name and one of orders by customer. A tenth table, `tpcc`, keeps what
-//! the database was made with and which parts were loaded.
+//! TPC-C on Larch: a table for each of the nine tables, with the keys and values of [`tpcc::encoding`]. Customers and
+//! stock have column groups. One index has the customers by name, another the orders by customer. A tenth table,
+//! `tpcc`, records how the database was made and which parts were loaded.
 
 mod load;
 mod session;
@@ -40,7 +40,7 @@ struct Larch {
     tables: Mutex<Option<Tables>>,
 }
 
-/// The nine tables, in the order of [`Table::ALL`], and what reads them in other ways.
+/// The nine tables, in the order of [`Table::ALL`], and the other ways to read them.
 #[derive(Clone)]
 struct Tables {
     all: [larch::Table; 9],
@@ -194,7 +194,8 @@ impl ::tpcc::Database for Larch {
                 return Err(Failure::session("other_tables", text));
             }
         }
-        // It is kept first, so that tables which a crash leaves are known as ours, and clean removes them.
+        // The form is stored first. If a crash leaves some tables, they are then known as ours, and `clean` removes
+        // them.
         self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
         self.db.sync().map_err(broken)?;
         for table in Table::ALL {
@@ -241,7 +242,7 @@ impl ::tpcc::Database for Larch {
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
         }
-        // The mark that they are ours is removed last, so that after a crash `clean` removes the rest.
+        // The mark that the tables are ours is removed last, so that after a crash `clean` removes the rest.
         self.about.remove_range(..).map_err(broken)
     }
 }

@@ -64,7 +64,7 @@ impl Transactions for OfThread<'_> {
     }
 }
 
-/// One thread's commits on `table`, which has no groups, in a database whose commits are synced.
+/// One thread's commits on `table`. The table has no column groups, and the database syncs its commits.
 pub fn commits<'s>(db: &'s Database, table: &'s Table, in_flight: usize) -> Box<dyn Commits + 's> {
     Box::new(InFlight { db, table, most: in_flight, open: VecDeque::with_capacity(in_flight) })
 }

@@ -1,4 +1,4 @@
-//! What the thread of a client allocates for a get and a put of a row in the cache: without a transaction, and in one.
+//! What the thread of a client allocates for a get and a put of a row in the cache, without a transaction and in one.
 
 #![allow(clippy::disallowed_types, reason = "the database is a real one")]
 
@@ -9,7 +9,7 @@ use kit::allocations::{Counting, Thread};
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
 
-/// The least that one of a hundred takes: some grow a map or a buffer for those that follow.
+/// The least allocation of a hundred attempts: some of them grow a map or a buffer for later ones.
 fn least(mut work: impl FnMut()) -> u64 {
     (0..100).map(|_| Thread::count(&mut work)).min().expect("there are some")
 }

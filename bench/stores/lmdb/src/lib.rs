@@ -1,5 +1,5 @@
-//! LMDB as a store of the benchmarks, through the crate `heed`: a read transaction for each request that reads, a write
-//! transaction for each that writes, as users of heed do it.
+//! LMDB as a store of the benchmarks, through the crate `heed`. As users of heed do, each read request is a read
+//! transaction, and each write request is a write transaction.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -34,7 +34,8 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// Rows in a transaction of a bulk load: enough that its end costs nothing, few enough that their pages stay in memory.
+/// The number of rows in a transaction of a bulk load: large enough that the commit costs next to nothing, and small
+/// enough that the pages stay in memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
@@ -70,11 +71,10 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     flags.set(EnvFlags::WRITE_MAP, writemap);
     let mut environment = EnvOpenOptions::new();
     environment.map_size(map_bytes as usize).max_readers(1024);
-    // SAFETY: the flag NO_SYNC is unsafe, because the file may be broken after a crash of the system. It is opened by
-    // nobody then: a benchmark that was interrupted so loads anew.
+    // SAFETY: the flag NO_SYNC is unsafe, because a crash of the system may leave a broken file. Nobody opens the
+    // file after a crash: a benchmark that was interrupted loads anew.
     unsafe { environment.flags(flags) };
-    // SAFETY: no other program changes the file under the map, since the directory is locked and the file is LMDB's
-    // own.
+    // SAFETY: no other program changes the mapped file, since the directory is locked and the file is LMDB's own.
     let env = unsafe { environment.open(directory.data()) }.map_err(|error| {
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{text}, opening {}", directory.data().display()), harm }

@@ -1,4 +1,4 @@
-//! Addresses `postgres://…`: the server, the user, and how many connections and requests at a time.
+//! Addresses `postgres://…`: the server, the user, the number of connections, and the requests in flight on each.
 //!
 //! ```text
 //! postgres://user:password@host:port/database?connections=16&pipeline=1&synchronous_commit=off
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[cfg(test)]
 mod tests;
 
-/// Most connections of one session: more than any server takes, fewer than a mistake asks for.
+/// The most connections of one session. It is more than any server accepts, and small enough to catch typing errors.
 const CONNECTIONS_MAX: u32 = 10_000;
 /// Most requests in flight on one connection. Answers wait in the socket while we write, and both sides have buffers
 /// for some hundred kilobytes.
@@ -42,20 +42,19 @@ pub struct Address {
     pub connect_timeout_secs: u64,
     /// Whether and how sessions are encrypted.
     pub encryption: Encryption,
-    /// Settings of the server for our sessions, in the order of the address.
+    /// Settings that the server uses for our sessions, in the order of the address.
     pub settings: Vec<(String, String)>,
 }
 
-/// Whether sessions are encrypted, and what of the server's certificate is checked: what all PostgreSQL clients mean by
-/// these names.
+/// Whether sessions are encrypted, and how the server's certificate is checked. The names mean the same as in all
+/// PostgreSQL clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encryption {
     /// `sslmode`.
     pub mode: Mode,
     /// `sslrootcert`: who is trusted.
     pub roots: Roots,
-    /// Whether `sslrootcert` was given, or the file that is its default is there; then `require` checks the
-    /// certificate, too.
+    /// Whether `sslrootcert` was given, or the default file of it exists. Then `require` checks the certificate, too.
     pub has_roots: bool,
     /// `channel_binding`.
     pub binding: Binding,
@@ -74,7 +73,7 @@ pub enum Mode {
     Require,
     /// TLS with a server whose certificate is signed by a trusted signer.
     VerifyCa,
-    /// The same, and the certificate is that of the host.
+    /// As `VerifyCa`, and the certificate must be for this host.
     VerifyFull,
 }
 
@@ -279,7 +278,7 @@ impl Parts {
         }
         let mut pairs = Vec::new();
         for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
-            // What it is may be a part of a password that was not encoded, and so it is not shown apart.
+            // The unknown part may be a part of a password that was not encoded, so the message does not show it.
             let (name, value) = pair.split_once('=').ok_or("a setting without a value")?;
             pairs.push((decoded(name)?, decoded(value)?));
         }

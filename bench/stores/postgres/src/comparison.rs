@@ -1,10 +1,10 @@
 //! Point reads beside pgbench: how many queries each client does in a second of its own processor time.
 //!
-//! Both ask the same statement of the same table, prepared, by random keys, over the same Unix socket, with as many
-//! connections and one thread, in turns: first one request at a time on each connection, then groups that end with one
-//! Sync (`\startpipeline … \endpipeline`). Processor time is user and system time of the client, with connecting. For
-//! our client it is that of this process, in which nothing else should run meanwhile, with the work of the harness to
-//! measure every request.
+//! Both clients send the same prepared statement to the same table with random keys. They use the same Unix socket,
+//! as many connections and one thread, in turns. First each connection has one request at a time, then groups that
+//! end with one Sync (`\startpipeline … \endpipeline`). Processor time is the user and system time of the client,
+//! including connecting. For our client it is the time of this process, including the work of the harness to measure
+//! every request. Nothing else should run in this process meanwhile.
 
 use crate::address::Address;
 use crate::error::Error;
@@ -152,7 +152,7 @@ fn ours(store: &Postgres, clients: u32, options: &Options, repeat: u32) -> Resul
     if measured.failed > 0 || read.not_found > 0 || read.rows != read.oks {
         return Err(failed(format!("{} reads failed, {} found nothing", measured.failed, read.not_found)));
     }
-    // The processor time is that of all of them.
+    // The processor time includes all of these queries.
     let queries = measured.operations + measured.warmed + measured.cut;
     Ok(Run { operations: queries, processor, time })
 }
@@ -263,7 +263,7 @@ struct Keys {
 
 impl Keys {
     fn new(seed: u64, rows: u64) -> Self {
-        // Seeds that follow each other must not give the same keys, one later.
+        // With seeds that follow each other, one seed must not give the keys of the other shifted by one.
         Self { state: mixed(seed), rows, digits: [0; 20], begin: 20 }
     }
 

@@ -1,5 +1,5 @@
-//! One session with a server: its socket, how it begins, and statements that wait for their answer. One thread at a
-//! time uses it. Sessions with many requests under way take the same socket and buffers and wait for many at once.
+//! One session with a server: its socket, its start, and statements that wait for their answers. One thread at a time
+//! uses it. Sessions with many requests under way use the same socket and buffers, but wait for many answers at once.
 
 use crate::address::{Address, Binding, Mode, Place};
 use crate::error::{Error, ServerError, SqlState};
@@ -84,7 +84,7 @@ impl Connection {
         let failed = |why: String| Error::Tls { place: place.clone(), why };
         self.outbox.extend_from_slice(&tls::REQUEST);
         self.flush()?;
-        // One byte and no more: what follows it is not to be taken for something that came encrypted.
+        // Read exactly one byte: bytes that follow it in clear text must not be taken for encrypted ones.
         let mut answer = [0];
         let received = loop {
             match rustix::net::recv(&self.socket, &mut answer, RecvFlags::empty()) {
@@ -124,7 +124,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The first statement that fails ends it; nothing of the others is kept, if they did not say otherwise.
+    /// The first statement that fails ends the call. Nothing of the other statements is kept, unless they commit by
+    /// themselves.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
         self.put(|out| frontend::query(sql, out))?;
         self.flush()?;
@@ -248,8 +249,8 @@ impl Connection {
         }
     }
 
-    /// Takes what came: [`Moved::All`] if nothing more is left, [`Moved::Part`] if more may be. Nothing at all is
-    /// `None`; with `wait`, only after the socket's time limit.
+    /// Takes the bytes that have come: [`Moved::All`] if none are left, [`Moved::Part`] if there may be more. `None`
+    /// if no bytes have come; with `wait`, this is known only after the socket's time limit.
     ///
     /// # Errors
     ///
@@ -290,7 +291,7 @@ impl Connection {
         }
     }
 
-    /// The next message that is here, but for those that come at any time and ask nothing of us.
+    /// The next message in the inbox. Messages that may come at any time and need no answer are skipped.
     ///
     /// # Errors
     ///
@@ -358,7 +359,7 @@ impl Connection {
     ///
     /// A lost connection, or bytes that are no message.
     pub(crate) fn wait(&mut self) -> Result<Frame<'_>, Error> {
-        // Asked for twice, because a borrow that is returned lasts on the other way, too.
+        // The message is asked for twice: a borrow that is returned on one way lasts on the other way, too.
         while !self.inbox.has_next().map_err(|Malformed(what)| self.protocol(what))? {
             if self.receive(true)?.is_none() {
                 return Err(self.lost("it does not answer in time"));
@@ -368,7 +369,7 @@ impl Connection {
         Ok(frame.expect("a whole message is here"))
     }
 
-    /// Takes messages up to the server's word that it is ready, gives those of answers to `each`.
+    /// Takes messages until the server says that it is ready, and gives the messages of answers to `each`.
     fn until_ready(&mut self, mut each: impl FnMut(Frame<'_>) -> Result<(), Malformed>) -> Result<(), Error> {
         let mut failed = None;
         loop {
@@ -396,7 +397,7 @@ impl Connection {
         failed.map_or(Ok(()), |error| Err(self.refused(error)))
     }
 
-    /// Says who we are, proves it, and waits until the server is ready.
+    /// Sends our name and its proof, and waits until the server is ready.
     fn begin(&mut self, address: &Address) -> Result<(), Error> {
         let who = [("user", address.user.as_str()), ("database", address.database.as_str())];
         let settings = address.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -519,7 +520,7 @@ enum Cover {
     Tls,
 }
 
-/// Whether the session may begin with TLS where it did not without, or the other way round.
+/// Whether the session may begin with TLS if it did not begin without, or the other way round.
 fn may_be_covered_otherwise(error: &Error) -> bool {
     matches!(error, Error::Tls { .. }) || error.sqlstate() == Some(SqlState::INVALID_AUTHORIZATION)
 }

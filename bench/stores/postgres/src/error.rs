@@ -132,16 +132,16 @@ impl ServerError {
     }
 }
 
-/// What is said of a pool that gives each transaction another connection of the server.
+/// The advice about a pool that gives each transaction another connection of the server.
 const POOLED: &str = "this looks like PgBouncer in its mode `transaction` or `statement`: use `pool_mode=session`, or name the server itself";
 
 impl ServerError {
-    /// What a user of the benchmark can do about it, where the server's own words do not say.
+    /// What a user of the benchmark can do about the error, if the server's own words do not say.
     fn advice(&self) -> &'static str {
         match &self.sqlstate.0 {
             b"3D000" => "make the database with createdb, or name another one in the address",
             b"28P01" => "put the right password in the address or in PGPASSWORD",
-            // These words are those of the server's file, in every language.
+            // These words are from the server's configuration file, so they are the same in every language.
             b"28000" if self.message.contains("pg_hba.conf") => {
                 "let this user in by pg_hba.conf of the server; `sslmode` in the address says whether TLS is used"
             }
@@ -152,7 +152,7 @@ impl ServerError {
             // Statements are prepared once for a session. If a pool gives each transaction another session, a statement
             // exists there already or is missing.
             b"42P05" | b"26000" => POOLED,
-            // PgBouncer has no SQLSTATE of its own for what it does not take.
+            // PgBouncer has no SQLSTATE of its own for parameters that it refuses.
             b"08P01" if self.message.contains("unsupported startup parameter") => {
                 "PgBouncer takes no settings of a session: name the server itself, or put the parameter in its ignore_startup_parameters"
             }
@@ -200,7 +200,8 @@ impl SqlState {
         matches!(self, Self::SERIALIZATION_FAILURE | Self::DEADLOCK)
     }
 
-    /// The condition's name in PostgreSQL's manual, for those that a benchmark meets; by its class for others.
+    /// The condition's name in PostgreSQL's manual, for conditions that a benchmark meets. For others, the name of
+    /// their class.
     pub fn name(self) -> &'static str {
         match &self.0 {
             b"40001" => "serialization_failure",

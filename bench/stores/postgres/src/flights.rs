@@ -2,13 +2,13 @@
 //!
 //! `sockets` waits for the connections. Buffers are kept, so a request allocates nothing.
 //!
-//! The server works on what it got up to a Sync, then commits, answers and forgets errors; each Sync costs it a
-//! transaction and a send. So reads that go out together share one: a *group*. If one of them fails, the server skips
-//! the rest of its group, and the session sends these requests again without reporting it. A write is a group of its
-//! own, because an error after it would undo it.
+//! The server works on the messages up to a Sync; then it commits, answers and forgets errors. Each Sync costs the
+//! server a transaction and a send. So reads that go out together share one: a *group*. If a read fails, the server
+//! skips the rest of its group, and the session sends the skipped requests again without reporting it. A write is a
+//! group of its own, because a later error in its group would undo it.
 //!
-//! An answer is given to the caller when it is complete, the last one of a group only when the server says that the
-//! transaction is over: until then it may still fail.
+//! An answer is given to the caller when it is complete. The last answer of a group waits until the server says that
+//! the transaction is over: until then the transaction may still fail.
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -27,8 +27,8 @@ mod tests;
 
 /// The statements that requests are sent as.
 pub trait Requests {
-    /// What the answer to `request` looks like, and the key of the row that it asks for, which the server does not send
-    /// back. `None`: these statements do not serve it.
+    /// The form of the answer to `request`, and the key of its row, which the server does not send back. `None`:
+    /// these statements cannot serve the request.
     fn shape<'r>(&self, request: &Request<'r>) -> Option<(Shape, &'r [u8])>;
 
     /// Adds the messages of `request` to `out`, without the end that lets the server answer.
@@ -65,7 +65,7 @@ pub struct Session<'s, S = Statements> {
     slots: Vec<Slot>,
     /// Lines with nothing under way.
     idle: Vec<usize>,
-    /// Lines that had something under way and room for more when they were put here.
+    /// Lines that had requests under way, and room for more, when they were put here.
     roomy: Vec<usize>,
     /// Lines with something to send.
     dirty: Vec<usize>,
@@ -122,9 +122,9 @@ pub enum Shape {
     Added,
     /// A row that was changed or removed, if one was.
     Changed,
-    /// Rows of a partition, or none: clustering key, then the value or the counters.
+    /// Rows of a partition, or no rows: the clustering key, then the value or the counters.
     Partition,
-    /// Rows of all partitions: the keys of partition and row, then the value or the counters.
+    /// Rows of all partitions: the keys of the partition and of the row, then the value or the counters.
     Scanned,
 }
 
@@ -201,7 +201,8 @@ impl<'s, S: Requests> Session<'s, S> {
         Ok(())
     }
 
-    /// Waits until answers come or `until` has come, and gives those that are complete to `served`; says how many.
+    /// Waits until answers come or until `until`, gives the complete answers to `served`, and returns how many they
+    /// are.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
         self.sockets.wait(left)?;
@@ -398,7 +399,7 @@ impl Line {
         self.reply.clear();
     }
 
-    /// The server refused the request at hand, or failed to commit the group that it answered.
+    /// The server refused the current request, or failed to commit the group that it answered.
     #[cold]
     fn refuse(
         &mut self,
@@ -430,7 +431,7 @@ impl Line {
         }
     }
 
-    /// Asks again for what the server skips up to the end of the group at hand.
+    /// Asks again for the requests that the server skips, up to the end of the current group.
     fn ask_again(&mut self, connection: &mut Connection, slots: &[Slot]) {
         while let Some(step @ Step::Answer(slot)) = self.steps.front().copied() {
             self.steps.pop_front();
@@ -473,7 +474,7 @@ impl Slot {
     }
 }
 
-/// A row of a partition. Its counters, if it has some, lie behind each other as numbers of eight bytes.
+/// A row of a partition. Its counters, if it has some, are numbers of eight bytes, one after the other.
 fn take_partition_row(mut values: Values<'_>, is_scanned: bool, reply: &mut Reply) -> Result<(), Malformed> {
     let pk = if is_scanned { Some(number(&mut values)?) } else { None };
     let ck = number(&mut values)?;

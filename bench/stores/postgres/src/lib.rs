@@ -1,11 +1,11 @@
-//! PostgreSQL as a store of the benchmark: its wire protocol, spoken with as few system calls and as little work a
-//! request as we can, because the client must not be what is measured.
+//! PostgreSQL as a store of the benchmark. This crate speaks its wire protocol with as few system calls, and as
+//! little work a request, as possible, because the client must not be what is measured.
 //!
-//! From the bottom up: `wire` knows the bytes of messages and no socket; `address` what a target says; `tls` encrypts a
-//! socket; `connection` is one session with a server, used by one thread, that waits for each answer; `statements` is
-//! the SQL of a table; `sockets` waits for several connections; `flights` has many requests under way on them, `loader`
-//! fills a table; `store` puts them together. `server` starts a PostgreSQL of our own for tests and comparisons;
-//! `comparison` is the one with pgbench. `tpcc` is TPC-C.
+//! From the bottom up: `wire` knows the bytes of messages and no socket. `address` is what a target says, and `tls`
+//! encrypts a socket. `connection` is one session with a server: one thread uses it and waits for each answer.
+//! `statements` is the SQL of a table. `sockets` waits for several connections, and `flights` has many requests under
+//! way on them. `loader` fills a table, and `store` puts everything together. `server` starts a PostgreSQL of our own
+//! for tests and comparisons; `comparison` compares our client with pgbench. `tpcc` is TPC-C.
 
 #![allow(
     clippy::disallowed_types,

@@ -14,22 +14,24 @@ use crate::statements::Statements;
 use crate::wire;
 use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 
-/// Rows are sent when they have this many bytes: far more than a round trip costs, far less than a server's memory.
+/// Rows are sent when they have this many bytes. Sending so many takes far longer than a round trip, and they need
+/// far less memory than a server has.
 const BATCH_BYTES: usize = 1 << 20;
 /// Pieces of a COPY that is as large as the table.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// What the data begin with.
 pub(crate) const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// A session that loads: it gathers rows and writes them a batch at a time, each in a transaction of its own. While the
-/// server works on a batch, the next is gathered. If a batch is not written, rows that counted as done are lost, and a
-/// new attempt at one of them does not bring back the others. So the session ends with an error.
+/// A session that loads: it gathers rows and writes a batch at a time, each batch in a transaction of its own. While
+/// the server works on a batch, the session gathers the next. If a batch cannot be written, rows are lost that were
+/// already reported as done. A new attempt at one of these rows would not bring back the others, so the session ends
+/// with an error.
 pub struct Loader {
     connection: Connection,
     copy: String,
     /// Rows gathered in the connection's outbox.
     gathered: u64,
-    /// Where the length of the message that is being gathered stands in the outbox.
+    /// The place in the outbox of the length of the message that is being gathered.
     length_at: usize,
     /// Rows that the server works on.
     sent: Option<u64>,
@@ -53,7 +55,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Sends the batch, after the one before it has been answered.
+    /// Sends the batch, after the previous batch has been answered.
     fn send(&mut self) -> Result<(), Failure> {
         if self.gathered == 0 {
             return Ok(());
@@ -85,7 +87,7 @@ impl Loader {
 }
 
 impl Blocking for Loader {
-    /// Takes inserts. An error is that of the batch before, and says how many rows it cost.
+    /// Takes inserts. An error is an error of the previous batch, and says how many rows are lost.
     fn call(&mut self, request: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
         let Request::Insert { key, record } = *request else {
             return Err(Failure::request("not_an_insert", "a session that loads takes inserts only"));
@@ -104,7 +106,7 @@ impl Blocking for Loader {
     }
 }
 
-/// Writes all rows in one COPY: they are all there after it, or none.
+/// Writes all rows in one COPY: afterwards all rows are there, or none.
 ///
 /// # Errors
 ///
@@ -129,7 +131,7 @@ pub fn copy_all(connection: &mut Connection, statements: &Statements, rows: &mut
     connection.finish_query()
 }
 
-/// Begins a message of data; gives the place of its length, which counts itself.
+/// Begins a message of data, and returns the place of its length, which counts itself.
 pub(crate) fn begin_data(out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&[b'd', 0, 0, 0, 0]);
     out.len() - 4

@@ -98,7 +98,7 @@ impl Postgres {
         Ok(connection)
     }
 
-    /// Looks where the partitions lie, which are divided among the parts of a scan.
+    /// Looks where the partitions lie, in order to divide them among the parts of a scan.
     fn look_at_bounds(&self) -> Result<(), Failure> {
         let mut bounds = self.statements.bounds.write().unwrap_or_else(PoisonError::into_inner);
         if bounds.is_some() {
@@ -168,7 +168,8 @@ impl Store for Postgres {
         now.iter().map(since).collect()
     }
 
-    /// The use of all processes of the server, if it is on this machine and they can be seen.
+    /// The resources that all processes of the server use, if the server is on this machine and its processes can be
+    /// seen.
     fn used(&self) -> StoreUse {
         used(self.server)
     }
@@ -275,7 +276,7 @@ impl Statements {
         let (first, last) = bounds.unwrap_or((0, 0));
         let width = i128::from(last) - i128::from(first) + 1;
         let begin = |part: u32| i128::from(first) + width * i128::from(part) / i128::from(parts);
-        // Partitions that have come since then lie before the first or after the last.
+        // Partitions that were added since then lie before the first bound or after the last.
         let from = if part == 0 { i64::MIN } else { begin(part) as i64 };
         let to = if part + 1 == parts { i64::MAX } else { (begin(part + 1) - 1) as i64 };
         (from, to)

@@ -1,4 +1,4 @@
-//! Row access on PostgreSQL, and on what speaks its protocol: the statements of ybio, sent by our client.
+//! Row access on PostgreSQL and on databases that speak its protocol: our client sends the statements of ybio.
 //!
 //! YugabyteDB splits tables and indexes into tablets; other servers have no word for it.
 
@@ -39,7 +39,7 @@ fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     Ok(Box::new(Postgres { address, control: Mutex::new(control), page_reads_before, server }))
 }
 
-/// Pages that the server has asked the system for, as far as its sessions have told.
+/// Pages that the server has requested from the system, as far as its sessions have reported them.
 fn page_reads(control: &mut Connection) -> Option<u64> {
     let sql = "SELECT blks_read FROM pg_stat_database WHERE datname = current_database()";
     control.value(sql).ok()?.parse().ok()
@@ -113,7 +113,7 @@ impl Database for Postgres {
         Ok(Box::new(Inserts { connection, form: form.clone(), order: order.clone() }))
     }
 
-    /// Removes dead versions and looks how values are spread, so that the index alone can be read.
+    /// Removes dead versions and collects statistics of the values, so that a query can read the index alone.
     fn settle(&self, table: &str) -> Result<(), Failure> {
         self.control().query(&format!("VACUUM (ANALYZE) {table}"))?;
         Ok(())
@@ -242,7 +242,7 @@ impl Database for Postgres {
     }
 }
 
-/// A session that runs in the server, as ybio's does: the same statements, a commit after each.
+/// A session that runs in the server, like ybio's: the same statements, and a commit after each.
 const PROCEDURE: &str = "
 CREATE OR REPLACE PROCEDURE larch_rows_run(
     tab text, tab_rows bigint, batch bigint, pct int, index_only boolean, prepared boolean, seconds float8, compat boolean,

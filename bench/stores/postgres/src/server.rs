@@ -1,9 +1,9 @@
-//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory, reached by a
-//! Unix socket in that directory (and, if asked for, by a port of the loopback), stopped and removed when it is
-//! dropped.
+//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory. It is reached
+//! by a Unix socket in that directory and, if asked for, by a port of the loopback. It is stopped and removed when it
+//! is dropped.
 //!
-//! It is also stopped and removed when our process ends in any other way. A watchdog sees to both: a shell of its own
-//! process group that waits for the end of a pipe of which only we have the other end.
+//! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both: a shell in
+//! a process group of its own, which waits for the end of a pipe. Only our process holds the other end of that pipe.
 //!
 //! PostgreSQL refuses to run as root. If we are root, the server is run as the user `postgres`, which its package
 //! makes.
@@ -60,8 +60,8 @@ pub struct ServerOptions {
     /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
     /// `password`. The Unix socket trusts every user that can open it: root and the server's user.
     pub loopback: Option<&'static str>,
-    /// Files in its directory of data that it alone may read, by name: a certificate, or a `pg_hba.conf` in place of
-    /// ours.
+    /// Files for the server's data directory, by name, that only the server may read: a certificate, or a
+    /// `pg_hba.conf` in place of ours.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -74,7 +74,7 @@ pub struct Server {
     watchdog: Child,
 }
 
-/// Waits for the end of its input, then stops the server whose data are in `$2` and removes `$3`.
+/// Waits for the end of its input, then stops the server whose data are in `$2`, and removes `$3`.
 const WATCHDOG: &str = r#"
 read -r nothing
 "$1/pg_ctl" stop --silent --mode immediate --pgdata "$2" >"$3/stop.log" 2>&1
@@ -89,7 +89,7 @@ const SOCKET_PORT: u16 = 5432;
 const USER: &str = "postgres";
 
 impl Server {
-    /// Makes a cluster and starts it. Nothing of it is durable but what the settings say: `initdb` does not sync.
+    /// Makes a cluster and starts it. Only what the settings ask for is durable: `initdb` does not sync.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ impl Server {
     }
 
     /// Makes a copy of the data of `primary`, and starts a server on it that follows the log of `primary` under the
-    /// name `name`. Commits of `primary` wait for it once its `synchronous_standby_names` name it. It is reached by its
-    /// own socket, for reads.
+    /// name `name`. Commits of `primary` wait for the replica once the `synchronous_standby_names` of `primary` name
+    /// it. The replica is reached by its own socket, for reads.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Server {
             write_for(owner, &file, bytes)
                 .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
         }
-        // Another process could take the port before the server does, so it is chosen just before the start.
+        // Another process could take the port before the server does, so it is chosen right before the start.
         let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
         Self::start_on((directory, programs, port), owner, options)
     }
@@ -181,7 +181,7 @@ impl Server {
         for (name, value) in ours.into_iter().chain(theirs) {
             command.arg("-c").arg(format!("{name}={value}"));
         }
-        // A process group of its own: ^C reaches this process alone, which then ends the server.
+        // The watchdog has a process group of its own: ^C reaches only our process, which then ends the server.
         let server = command
             .stdin(Stdio::null())
             .stdout(log)
@@ -247,7 +247,8 @@ impl Server {
         format!("postgres://{USER}@/{database}?host={directory}&port={}", self.port)
     }
 
-    /// The address of a database of this server, by the loopback; with a user and perhaps a password: `ann:secret`.
+    /// The address of a database of this server, by the loopback. `who` is a user, perhaps with a password:
+    /// `ann:secret`.
     pub fn loopback_url(&self, who: &str, database: &str) -> String {
         format!("postgres://{who}@127.0.0.1:{}/{database}", self.port)
     }
@@ -261,7 +262,7 @@ impl Server {
         Connection::open(&Address::parse(&self.url("postgres"), |_| None)?)
     }
 
-    /// From now on commits of it wait until all of these replicas have them in their logs on disk.
+    /// From now on, commits on this server wait until all of these replicas have them in their logs on disk.
     ///
     /// # Errors
     ///
@@ -271,13 +272,13 @@ impl Server {
         let all = format!("{} ({})", names.len(), names.join(", "));
         connection.query(&format!("ALTER SYSTEM SET synchronous_standby_names = '{all}'"))?;
         connection.query("SELECT pg_reload_conf()")?;
-        // A session that begins with the new setting was made by a server that had told all its processes of it before.
+        // If a new session has the new setting, the server had told all its processes of the setting before.
         let mut told = self.connect()?;
         while told.value("SHOW synchronous_standby_names")? != all {
             told = self.connect()?;
         }
-        // Sessions do not wait until the checkpointer has read the setting and said so in shared memory. It reads
-        // settings between two checkpoints; the first of these may have begun just before.
+        // Sessions wait only after the checkpointer has read the setting and said so in shared memory. It reads
+        // settings between two checkpoints. A first checkpoint may have begun before the change, so there are two.
         told.query("CHECKPOINT")?;
         told.query("CHECKPOINT")?;
         Ok(())
@@ -304,7 +305,7 @@ impl Server {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Ends it at once, as a crash would, while sessions wait for it.
+    /// Ends the server at once, as a crash would, while sessions wait for it.
     ///
     /// # Errors
     ///
@@ -330,7 +331,7 @@ impl Drop for Server {
 fn programs() -> Result<PathBuf, StartError> {
     let in_path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&in_path).filter_map(|folder| {
-        // A link in PATH leads to where the others are.
+        // A link in PATH leads to the directory of the other programs.
         let program = fs::canonicalize(folder.join("postgres")).ok()?;
         program.parent().map(Path::to_owned)
     });
@@ -397,7 +398,7 @@ fn run_to_end(program: &'static str, mut command: Command) -> Result<(), StartEr
     }
 }
 
-/// Writes a file that only the server may read: it refuses a key that others can.
+/// Writes a file that only the server may read: the server refuses a key that others can read.
 fn write_for(owner: Option<Owner>, file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(file, bytes)?;
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;

@@ -1,7 +1,7 @@
-//! The connections of a session, and waiting for all of them at once. It knows no statement and no answer.
+//! The connections of a session, and one wait for all of them. This module knows no statement and no answer.
 //!
-//! A request costs a send and a receive; waiting for many connections is one call for all that are ready then. One
-//! connection needs no such call, its receive waits. One thread uses it.
+//! A request costs a send and a receive. Waiting for many connections is one call, which returns all connections that
+//! are ready. A single connection needs no such call: its receive waits. One thread uses it.
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// How long one receive waits on a session's only connection before it looks at the time again; the system may add the
+/// How long one receive waits on a session's only connection before it checks the time again. The system may add the
 /// time between two ticks of its clock.
 const RECEIVE_LIMIT: Duration = Duration::from_millis(10);
 /// Answers looked for at once.
 const EVENTS_MAX: usize = 256;
-/// What we want to hear of every socket: that something came, or that the other end is closed. Once when it happens,
-/// not as long as it is so: the kernel then has not to look at the socket again.
+/// What we want to hear of every socket: that something came, or that the other end is closed. The kernel reports it
+/// once when it happens, and not as long as it lasts: then it need not look at the socket again.
 const INTEREST: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 /// The other end is closed.
 const CLOSED: epoll::EventFlags = epoll::EventFlags::HUP.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ERR);
@@ -37,7 +37,7 @@ pub(crate) struct Sockets {
 
 struct Socket {
     connection: Connection,
-    /// Whether the socket did not take all, and we asked to hear when it takes more.
+    /// Whether the socket did not take all bytes, and we asked for a report when it takes more.
     is_choked: bool,
 }
 
@@ -67,8 +67,8 @@ impl Sockets {
         &mut self.all[index].connection
     }
 
-    /// Sends what is in the outbox of a connection. Until a choked socket takes more, everything waits behind the bytes
-    /// that it did not take.
+    /// Sends what is in the outbox of a connection. After a socket choked, everything waits behind the bytes that it
+    /// did not take, until it takes more.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// Waits until something comes, or for the time `timeout`; `None`: without an end. What came is then given by
-    /// [`Sockets::next_arrival`], which has to be asked until it gives none.
+    /// Waits until something comes, or for the time `left`; `None`: without an end. [`Sockets::next_arrival`] then
+    /// gives what came; it must be called until it returns nothing.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Sockets {
     pub fn wait(&mut self, left: Option<Duration>) -> Result<(), Error> {
         let Some(epoll) = &self.epoll else { return self.wait_alone(left) };
         let failed = |errno: rustix::io::Errno| self.all[0].connection.lost(&std::io::Error::from(errno).to_string());
-        // Whole milliseconds are what the call for many waits for; what is left of them waits more exactly.
+        // The call for many connections waits for whole milliseconds; a more exact wait follows for the rest.
         let mut wait = left.map(|left| timespec(Duration::from_millis(left.as_millis() as u64)));
         if let Some(left) = left.filter(|left| *left < Duration::from_millis(1)) {
             let mut sockets = [PollFd::new(epoll, PollFlags::IN)];
@@ -138,7 +138,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// A connection on which something has come, which is in its inbox now.
+    /// A connection on which something has come; the bytes are in its inbox now.
     ///
     /// # Errors
     ///

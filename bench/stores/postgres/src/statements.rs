@@ -1,9 +1,9 @@
 //! The SQL of a table and of every request on it. It is simple enough for databases that only speak PostgreSQL's
 //! protocol.
 //!
-//! The table is the one of YCSB's own binding for SQL: a key of characters and fields of text. They are text, and not
-//! bytes, so that the server does the same work as in results that were measured elsewhere; it refuses values that are
-//! not UTF-8. Keys are ordered as bytes (collation "C"), because scans expect this order.
+//! The table has the form of YCSB's own binding for SQL: a key of characters and fields of text. The fields are text,
+//! and not bytes, so that the server does the same work as in results that were measured elsewhere. The server
+//! refuses values that are not UTF-8. Keys are ordered as bytes (collation "C"), because scans expect this order.
 
 use crate::wire::Statement;
 use harness::{Fields, Request, Table};
@@ -36,7 +36,7 @@ impl Statements {
         for given in &given {
             all.push((format!("SELECT {given} FROM {name} WHERE {KEY} = $1"), 1));
         }
-        // A lookup for each key asked for, also for one that is there twice; the limit keeps the planner from joining.
+        // Each given key has a look-up, also a key that is given twice; the limit keeps the planner from joining.
         for given in &given {
             let lookup = format!("SELECT {given} FROM {name} WHERE {KEY} = wanted.key LIMIT 1");
             let keys = "unnest($1::text[]) AS wanted (key)";

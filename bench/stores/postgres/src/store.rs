@@ -51,14 +51,14 @@ pub struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// Whether reads may share a transaction: not where the order of transactions is looked at, for there a commit of
-    /// reads may fail after they were answered.
+    /// Whether reads may share a transaction. They may not if the order of transactions is checked: then a commit of
+    /// reads may fail after the reads were answered.
     groups: bool,
     /// Its first process, if it is on this machine.
     server: Option<u32>,
 }
 
-/// What the server counts for a database, under the names of the benchmark.
+/// The server's counters for a database, under the names of the benchmark.
 const DATABASE_COUNTERS: [(&str, &str); 9] = [
     ("page reads", "blks_read"),
     ("cache hits", "blks_hit"),
@@ -141,7 +141,7 @@ impl Store for Postgres {
         Ok(self.control().value(&self.statements.has_rows())? == "f")
     }
 
-    /// What the server has reported: a session reports what it did at most once a second, and when it ends.
+    /// What the server has reported. A session reports its work at most once a second, and when it ends.
     fn counters(&self) -> Vec<Counter> {
         let mut control = self.control();
         let now = counts(&mut control).unwrap_or_default();
@@ -159,12 +159,13 @@ impl Store for Postgres {
         counters
     }
 
-    /// The use of all processes of the server, if it is on this machine and they can be seen.
+    /// The resources that all processes of the server use, if the server is on this machine and its processes can be
+    /// seen.
     fn used(&self) -> StoreUse {
         used(self.server)
     }
 
-    /// Removes dead versions, looks how values are spread, and writes all pages; the last where this user may.
+    /// Removes dead versions, collects statistics of the values, and writes all pages, if this user may do that.
     fn settle(&self) -> Result<(), Failure> {
         let mut control = self.control();
         control.query(&self.statements.vacuum())?;
@@ -180,7 +181,7 @@ impl Store for Postgres {
     }
 }
 
-/// The first process of the server, which starts all others, if it is on this machine.
+/// The first process of the server, which starts all its other processes, if the server is on this machine.
 pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Option<u32> {
     let here = match &address.place {
         Place::Unix { .. } => true,
@@ -189,7 +190,7 @@ pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Opti
         }
     };
     let ours = here.then(|| control.value("SELECT pg_backend_pid()").ok()?.parse().ok()).flatten()?;
-    // Behind a loopback address may be a container or a tunnel, whose processes have other numbers here.
+    // A loopback address may lead to a container or a tunnel, whose processes have other numbers here.
     harness::cost::processes::parent_of(ours, "postgres")
 }
 
@@ -210,7 +211,7 @@ fn no_table(address: &Address, table: &Table, error: Error) -> Failure {
     failure
 }
 
-/// A setting as it holds in our sessions; empty if the server has none of this name.
+/// The value of a setting in our sessions; empty if the server has no setting of this name.
 pub(crate) fn setting(control: &mut Connection, name: &str) -> Result<String, Error> {
     let rows = control.query(&format!("SELECT current_setting('{name}', true)"))?;
     Ok(rows.into_iter().flatten().next().flatten().unwrap_or_default())
@@ -270,7 +271,7 @@ pub(crate) fn server_settings(control: &mut Connection, isolation: &str) -> Resu
     Ok(settings)
 }
 
-/// The collation of the key's column: a table that another program made may have another one than ours.
+/// The collation of the key's column: if another program made the table, it may differ from ours.
 fn key_order(control: &mut Connection, statements: &Statements) -> Result<String, Error> {
     let sql = format!(
         "SELECT CASE collname WHEN 'default' THEN 'of the database: ' || \
@@ -284,7 +285,7 @@ fn key_order(control: &mut Connection, statements: &Statements) -> Result<String
     Ok(rows.into_iter().flatten().next().flatten().unwrap_or_else(|| "unknown".to_owned()))
 }
 
-/// Counts of the database since the server last forgot them, and of the server's log if the server counts that.
+/// Counters of the database since the server last reset them, and of the server's log if the server counts it.
 pub(crate) fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
     let columns = DATABASE_COUNTERS.map(|(_, column)| column).join(", ");
     let sql = format!("SELECT {columns} FROM pg_stat_database WHERE datname = current_database()");

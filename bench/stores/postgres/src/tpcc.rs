@@ -225,12 +225,13 @@ impl Store for Postgres {
         counters
     }
 
-    /// The use of all processes of the server, if it is on this machine and they can be seen.
+    /// The resources that all processes of the server use, if the server is on this machine and its processes can be
+    /// seen.
     fn used(&self) -> StoreUse {
         used(self.server)
     }
 
-    /// Removes dead versions, looks how values are spread, and writes all pages; the last where this user may.
+    /// Removes dead versions, collects statistics of the values, and writes all pages, if this user may do that.
     fn settle(&self) -> Result<(), Failure> {
         if !self.dialect.has_vacuum || self.is_simulation() {
             return Ok(());

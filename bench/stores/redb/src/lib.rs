@@ -1,5 +1,5 @@
-//! redb as a store of the benchmarks: a read transaction for each request that reads, a write transaction for each that
-//! writes, as its users do it.
+//! redb as a store of the benchmarks. As users of redb do, each read request is a read transaction, and each write
+//! request is a write transaction.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -38,7 +38,8 @@ const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 /// Size of a page; redb has no other.
 const PAGE_BYTES: u64 = 4096;
 
-/// Rows in a transaction of a bulk load: enough that its end costs nothing, few enough that their pages stay in memory.
+/// The number of rows in a transaction of a bulk load: large enough that the commit costs next to nothing, and small
+/// enough that the pages stay in memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.

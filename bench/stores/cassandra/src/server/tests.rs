@@ -3,7 +3,7 @@
 use super::*;
 use std::sync::OnceLock;
 
-/// One server for all tests that do not harm it; the watchdog removes it after the last.
+/// One server for all tests that do not harm it; the watchdog removes the server after the last test.
 pub fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(&small()).unwrap_or_else(|error| panic!("{error}")))

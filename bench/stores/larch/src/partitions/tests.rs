@@ -1,4 +1,4 @@
-//! What is said of Larch alone; what every database promises is checked by `kv`.
+//! Tests of what holds for Larch only; `kv` checks what every database promises.
 
 use super::*;
 use ::kv::{Mode, Options, Work, Workload, conformance};
@@ -61,7 +61,7 @@ fn a_partition_may_be_wider_than_the_cache() {
     assert_eq!((written.kinds[0].rows, written.failed), (rows as u64, 0));
     database.settle().expect("it settles");
 
-    // From each 10,000th row a thousand rows, which the cache cannot hold together.
+    // From each 10,000th row on, a read takes a thousand rows; the cache cannot hold all of these rows.
     let read = Options { mode: Mode::Read, rows_per_request: 1000, ..write.clone() };
     let clock = Clock::start();
     let Session::Flights(mut session) = database.session(clock).expect("a session") else { panic!("many under way") };

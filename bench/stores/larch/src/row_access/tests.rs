@@ -1,4 +1,4 @@
-//! What is said of Larch alone; what every database promises is checked by `row_access`.
+//! Tests of what holds for Larch only; `row_access` checks what every database promises.
 
 use super::*;
 use ::row_access::{SetupParameters, conformance};

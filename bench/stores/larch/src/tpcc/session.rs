@@ -1,7 +1,8 @@
-//! One thread's transactions. Each is carried out where it is started and is seen by the next one; it is answered once
-//! it is durable. A thread of the database syncs the log meanwhile, and one sync makes all durable that were carried
-//! out before it begins. It begins when enough of them wait for it, or when nothing else is to be done: a sync wakes
-//! two threads and ends with an interrupt, however many it makes durable.
+//! One thread's transactions. Each transaction is carried out where it is started, and the next one sees it. It is
+//! answered once it is durable. Meanwhile a thread of the database syncs the log: one sync makes all transactions
+//! durable that were carried out before it begins. A sync begins when enough transactions wait for it, or when there
+//! is nothing else to do: it wakes two threads and ends with an interrupt, however many transactions it makes
+//! durable.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -116,7 +117,8 @@ impl Sync {
 }
 
 impl Transactions<'_> {
-    /// Carries a transaction out. With it comes the version that has to become durable before it is answered.
+    /// Carries a transaction out. Also returns the version that must become durable before the transaction is
+    /// answered.
     fn carry_out(&mut self, request: &Request<'_>) -> Result<(Outcome, Option<Version>), Failure> {
         let input = Ticket::of(request)?.draw(&self.drawing, now());
         let mut rows = OfTransaction {
@@ -143,7 +145,7 @@ impl Transactions<'_> {
         }
     }
 
-    /// Asks for a sync if at least `least` commits wait for one, unless one goes on.
+    /// Asks for a sync if at least `least` commits wait for one, unless a sync is running.
     fn sync(&mut self, least: usize) {
         if self.unsynced >= least
             && let Some(newest) = self.newest.take()
@@ -160,7 +162,7 @@ impl Transactions<'_> {
         let durable = self.larch.db.durable_version();
         let is_durable = |answered: &Answered| answered.version.is_none_or(|version| version <= durable);
         let (mut count, now) = (0, self.clock.nanos());
-        // A read that has seen nothing new may stand behind a commit that waits.
+        // A read that has seen nothing new may stand in the queue behind a commit that waits.
         let mut at = 0;
         while at < self.answered.len() {
             if !is_durable(&self.answered[at]) {

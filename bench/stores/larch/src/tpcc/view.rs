@@ -22,7 +22,8 @@ impl<'l> Snapshot<'l> {
         Ok(Self { larch, snapshot: larch.db.snapshot() })
     }
 
-    /// Gives the rows of a table without column groups whose keys begin with `warehouse`, or all if it is 0.
+    /// Gives the rows whose keys begin with `warehouse`, or all rows if `warehouse` is 0. The table must have no
+    /// column groups.
     fn plain<R: Decode + Default>(
         &self,
         table: Table,

@@ -166,7 +166,7 @@ fn an_error_among_others_is_of_its_request_alone() {
     }
 }
 
-/// Kind of failure or nothing, the result if it does not fail, and the value of a row that is read.
+/// The kind of the failure, or nothing; the result if the request does not fail; and the value of a row that is read.
 type Expected = (&'static str, Outcome, Option<Vec<u8>>);
 
 #[test]
@@ -263,7 +263,7 @@ fn keys_and_values_come_back_as_they_were_or_are_refused() {
 
 fn keys_and_values_come_back(store: &Postgres) {
     let mut session = session(store);
-    // Longer than an entry of an index may be, and not to be compressed.
+    // The value is longer than an entry of an index may be, and cannot be compressed.
     let mut state = 1_u32;
     let mut letter = || {
         // A linear congruential generator (Knuth).
@@ -303,7 +303,7 @@ fn more_than_a_socket_holds_goes_through_in_pieces() {
         let insert = |at: usize| Request::Insert { key: keys[at].as_bytes(), record: &values[at] };
         let inserts: Vec<Request<'_>> = (0..depth).map(insert).collect();
         assert!(ask(&mut session, &inserts).iter().all(|answer| answer.result.is_ok()));
-        // All answers at once, with an error among them that makes the others be asked for again.
+        // All answers come at once; an error among them makes the session repeat the other requests.
         let read = |at: usize| {
             let key = if at == depth / 2 { b"\0" } else { keys[at].as_bytes() };
             Request::Read { key, fields: Fields::All }

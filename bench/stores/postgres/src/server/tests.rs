@@ -3,8 +3,8 @@
 use super::*;
 use std::sync::OnceLock;
 
-/// One server for all tests that do not harm it; the watchdog removes it after the last. By the loopback, `ann` may
-/// come in with password `pa%ss`; she owns nothing.
+/// One server for all tests that do not harm it; the watchdog removes the server after the last test. Over the
+/// loopback, `ann` may log in with the password `pa%ss`; she owns nothing.
 pub fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| {

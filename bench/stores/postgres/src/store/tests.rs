@@ -197,7 +197,8 @@ fn counters_count_what_was_done_since_the_store_was_opened() {
     let rows = store.bulk_load(&mut Count { next: 0, end: 5_000, value: vec![b'x'; 100] });
     assert_eq!(rows.expect("it fits"), Some(5_000));
     store.settle().expect("the superuser may");
-    // The session of the load is over, so it has told what it did; the server takes it in as soon as it is gone.
+    // The load's session is over, so it has reported its work. The server takes the report in as soon as the session
+    // is gone.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'larch bench'";
     while store.control().value(sessions).expect("it is counted") != "1" {}
     let counters = store.counters();
@@ -216,7 +217,8 @@ fn what_a_server_of_this_machine_uses_is_counted_and_of_another_is_not_known() {
     let server = start(&[], None);
     let store = open_at(&server.url("postgres"), &table("used", 1), Opening::Recreate).expect("it runs");
     let before = store.used();
-    // Some hundred milliseconds of a processor, and most of it in a process that has ended when it is counted.
+    // The query takes some hundred milliseconds of a processor, mostly in a process that has ended before it is
+    // counted.
     let work = "SELECT sum(i) FROM generate_series(1, 2000000) AS i";
     let mut connection = server.connect().expect("it runs");
     connection.value(work).expect("it is SQL");

@@ -20,7 +20,7 @@ pub struct Copying {
     connection: Connection,
     part: Part,
     columns: [u8; 2],
-    /// Where the length of the message that is being filled stands in the outbox.
+    /// The place in the outbox of the length of the message that is being filled.
     length_at: usize,
 }
 
