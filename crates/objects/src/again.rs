@@ -1,4 +1,4 @@
-//! Asking a store again, after an answer that another attempt may change. It does not know what is asked.
+//! Asks a store again after an answer that another attempt may change. It does not know what is asked.
 
 use os::Clock;
 use os::store::is_certain;
@@ -6,8 +6,8 @@ use os::{Random, sync::Arc};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long a caller waits until the last attempt begins. A store that is asked over a network asks again by itself,
-/// for longer: it is not asked twice.
+/// The longest time from the start of the first attempt to the start of the last one. A store over a network
+/// repeats a request by itself for longer than this, so such a request is not repeated here.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The first and the longest wait between two attempts.
@@ -23,12 +23,13 @@ pub struct Again {
 }
 
 impl Again {
-    /// From now on.
+    /// Begins now.
     pub fn new(clock: &Arc<dyn Clock>, random: &Arc<dyn Random>) -> Again {
         Again { clock: clock.clone(), random: random.clone(), begin: clock.now(), wait: WAITS.0 }
     }
 
-    /// Waits a random part of a time that doubles; false, without waiting, if the time is up.
+    /// Waits for a random part of a time that doubles with each call. If the time is up, it returns false without
+    /// waiting.
     pub fn pause(&mut self) -> bool {
         let part = (self.random.next_u64() >> 32) as u32;
         let pause = self.wait.mul_f64(f64::from(part) / f64::from(u32::MAX));
@@ -40,12 +41,12 @@ impl Again {
         true
     }
 
-    /// Asks until an answer is final, so that no other attempt would change it, or the time is up. `AlreadyExists` is
-    /// such an answer.
+    /// Repeats the request until its answer is final (another attempt would not change it) or the time is up.
+    /// `AlreadyExists` is a final answer.
     ///
     /// # Errors
     ///
-    /// The last of the store.
+    /// The last error of the store.
     pub fn ask<T>(mut self, mut request: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         loop {
             match request() {

@@ -1,18 +1,20 @@
-//! Which SSTs of a database its branches may need, so that its writer does not remove them. It does not know how a
-//! branch is made.
+//! Knows which SSTs of a database its branches may need, so that its writer does not remove those SSTs. It does not
+//! know how a branch is made.
 //!
-//! A branch says itself which files it needs, in its own journal (`PARENTS`), and needs fewer of them as time goes by.
-//! So what was read of it once is never too little. It is read again when it keeps a file from being removed.
+//! A branch says in its own journal (`PARENTS`) which files it needs, and it needs fewer of them as time goes by.
+//! So an old list of its files never lacks a file that it needs now. The list is read again when it keeps a file
+//! from being removed.
 //!
 //! | the journal of the branch | |
 //! |---|---|
-//! | is not as long as where the branch was to begin | it is being made, or never will be: it may need all |
-//! | is longer, and names this database | it needs what it names |
-//! | is longer, and does not | it needs nothing, and will need nothing |
+//! | is shorter than the place where the branch was to begin | it is being made, or never will be: it may need all |
+//! | is longer, and names this database | it needs the files that it names |
+//! | is longer, and does not name this database | it needs nothing, and will need nothing |
 //!
-//! A branch of a branch has files of all that are above. It was added here before the branch in the middle could give
-//! up a file that it has. So after a branch was read, and before a file is removed because that one does not need it,
-//! this writer puts a sheet: then it knows all branches that were added before.
+//! A branch of a branch has files of all databases above it. It is added to this database before the branch in the
+//! middle can give up a file that the lower branch has. So when this writer has read that a branch does not need a
+//! file, it puts a sheet before it removes the file: then it knows all branches that were added before that
+//! reading.
 //!
 //! Thread safe.
 
@@ -26,25 +28,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// Whoever makes a branch has this long, by the clocks of two machines. Then the writer makes sure that it will not be
-/// made.
+/// How long the making of a branch may take, by the clocks of two machines. After this time the writer makes sure
+/// that the branch will not be made.
 pub const MADE_WITHIN: Duration = Duration::from_secs(3600);
 
-/// A branch that keeps a file is asked again after this time.
+/// The time after which a branch that keeps a file is read again.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// What a branch needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// It is not there yet.
+    /// The branch is not there yet, so it may need all SSTs.
     All,
-    /// Names and lengths of these SSTs.
+    /// It needs these SSTs: names and lengths.
     These(BTreeMap<String, u64>),
-    /// Nothing, for ever.
+    /// It needs nothing, and never will.
     Nothing,
 }
 
-/// The journal of a database of the store, by where it lies.
+/// The journal of the database at `prefix` in the store.
 pub fn journal_at(store: &Arc<dyn Store>, outside: &Outside, prefix: &str) -> Journal {
     let folder = FolderStore::new(store.clone(), &folder_of(prefix));
     Journal::new(Arc::new(folder), outside.clone(), CUTS)
@@ -62,7 +64,7 @@ pub fn parents_in(journal: &Journal, table: &Table) -> io::Result<Parents> {
 ///
 /// # Errors
 ///
-/// The journal of the branch cannot be read.
+/// If the journal of the branch cannot be read.
 pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch) -> io::Result<Needs> {
     let journal = journal_at(store, outside, &branch.prefix);
     let (table, next) = journal.newest()?;
@@ -74,22 +76,22 @@ pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch
     Ok(of_this.map_or(Needs::Nothing, |parent| Needs::These(parent.files)))
 }
 
-/// Makes sure that a missing branch is never made: its first sheet is put, without it.
+/// Makes sure that a missing branch is never made: puts the first sheet of its journal, without the branch.
 ///
 /// # Errors
 ///
-/// `AlreadyExists` if it was made meanwhile, or another database in its place; the store's.
+/// `AlreadyExists` if the branch, or another database in its place, was made meanwhile; an error of the store.
 fn prevent(store: &Arc<dyn Store>, outside: &Outside, branch: &Branch) -> io::Result<()> {
     let journal = journal_at(store, outside, &branch.prefix);
     let (table, _) = journal.newest()?;
     journal.begin_at(branch.sheet, &table, 0, &[])
 }
 
-/// As [`needs`]. A branch that is not there after [`MADE_WITHIN`] is given up.
+/// Like [`needs`], but gives up a branch that is not there after [`MADE_WITHIN`].
 ///
 /// # Errors
 ///
-/// As [`needs`]; the store's.
+/// As [`needs`]; an error of the store.
 pub fn settled_needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch) -> io::Result<Needs> {
     let found = needs(store, outside, id, branch)?;
     let made_until = Duration::from_secs(branch.since).saturating_add(MADE_WITHIN);
@@ -103,15 +105,16 @@ pub fn settled_needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch:
     }
 }
 
-/// What the branches of a database need, as its writer knows.
+/// What the branches of a database need, as far as its writer knows.
 #[derive(Debug)]
 pub struct Branches {
     journal: Arc<Journal>,
     parents: Arc<ParentsOf>,
     known: Mutex<HashMap<u64, Known>>,
-    /// Whether a branch was read since a sheet was put.
+    /// Whether a branch was read since the last sheet was put.
     has_read: AtomicBool,
-    /// One thread at a time asks: what one has read is not safe for another before a sheet is put.
+    /// Held while branches are read: what one thread has read is safe for another thread only after a sheet was
+    /// put.
     dividing: Mutex<()>,
 }
 
@@ -129,15 +132,15 @@ impl Branches {
         Branches { journal, parents, known, has_read, dividing: Mutex::new(()) }
     }
 
-    /// Divides SSTs that the manifest does not have any more into those that can be removed and those that branches may
-    /// need. Files of other databases are given up, and are of neither kind.
+    /// Divides SSTs that are no longer in the manifest into those that can be removed and those that branches may
+    /// need. Files that lie with other databases are in neither list: this database gives them up.
     ///
     /// # Errors
     ///
-    /// This process is not the writer any more; its parents cannot be read.
+    /// If this process is not the writer any more, or its parents cannot be read.
     pub fn divide(&self, files: Vec<String>) -> io::Result<(Vec<String>, Vec<String>)> {
         let _dividing = self.dividing.lock();
-        // What is read from now on is new enough, however long this takes.
+        // All that is read from now on is new enough, however long the rest takes.
         let begin = self.journal.outside.clock.now();
         let parents = self.parents.get()?;
         let (others, own): (BTreeSet<_>, BTreeSet<_>) =
@@ -151,7 +154,7 @@ impl Branches {
             if !self.has_read.swap(false, Ordering::Relaxed) {
                 return Ok((free, kept));
             }
-            // Now branches may be known that were not.
+            // The sheet may bring branches that were not known before.
             self.journal.put_now()?;
         }
     }
@@ -167,7 +170,7 @@ impl Branches {
         })
     }
 
-    /// What a branch needs; read again if it keeps this file, and that was not done lately before `now`.
+    /// What a branch needs. If it keeps `file` and was not read shortly before `now`, its journal is read again.
     fn needs(&self, id: u64, branch: &Branch, file: &str, now: Duration) -> Arc<Needs> {
         let known = self.known.lock().get(&id).cloned();
         let is_enough = |known: &Known| match &*known.needs {
@@ -178,10 +181,10 @@ impl Branches {
         if let Some(known) = known.filter(is_enough) {
             return known.needs;
         }
-        // What cannot be read may need all.
+        // A branch whose journal cannot be read may need all.
         let read = settled_needs(self.journal.store(), &self.journal.outside, id, branch).unwrap_or(Needs::All);
         self.has_read.store(true, Ordering::Relaxed);
-        // It may have taken long.
+        // The reading may have taken long.
         let (needs, at) = (Arc::new(read), self.journal.outside.clock.now());
         self.known.lock().insert(id, Known { needs: needs.clone(), at });
         needs

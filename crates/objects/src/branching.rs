@@ -1,5 +1,5 @@
-//! Makes a branch of a database: a second database in the same store, which shares the SSTs of the first. It does not
-//! know which SSTs a database has; whoever calls it does.
+//! Makes a branch of a database: a second database in the same store, which shares the SSTs of the first. It does
+//! not know which SSTs a database has; its caller knows.
 //!
 //! ```text
 //! 1  the journal of the branch is looked at: it has no files, and ends before sheet n
@@ -8,9 +8,9 @@
 //! 4  sheet n of the branch: these files, and PARENTS, which says where its SSTs lie
 //! ```
 //!
-//! After step 2 no writer removes an SST that the manifest of step 3 has: it reads the sheet of step 2 before it can
-//! say in a sheet that it does not need the file any more. Step 4 succeeds only if nobody has put sheet n. So whoever
-//! wants to know whether the branch will be there puts that sheet himself, or finds it.
+//! After step 2, no writer removes an SST that the manifest of step 3 has: before it can say in a sheet that it
+//! does not need the file any more, it reads the sheet of step 2. Step 4 succeeds only if nobody has put sheet n.
+//! So whoever wants to know whether the branch will be there puts sheet n himself, or finds it.
 //!
 //! | what ends in between | what is left |
 //! |---|---|
@@ -30,16 +30,16 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// The most bytes in files that grow, which are copied to one sheet.
+/// The most bytes of growing files (manifest and logs) that are copied to one sheet.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// How often a branch is begun again, because sheets were removed while they were read.
+/// The most attempts to make a branch. One fails if sheets were removed while it read them.
 const ATTEMPTS: u32 = 3;
 
-/// What says which SSTs the database on a disk has: their names and lengths. The disk is of one moment, and read only.
+/// Returns the names and lengths of the SSTs of the database on a disk. The disk shows one moment and is read only.
 pub type SstsOf<'f> = &'f dyn Fn(&Arc<StoreDisk>) -> io::Result<Vec<DirectoryEntry>>;
 
-/// A database that was made of another.
+/// What a branch has when it is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
     /// SSTs that it shares.
@@ -57,8 +57,8 @@ pub struct BranchInfo {
     pub prefix: String,
     /// When it was asked for, since the start of 1970.
     pub since: Duration,
-    /// How many SSTs of the database it needs, and the bytes in them. `None` if it is not there yet: it is being made,
-    /// or was not finished.
+    /// How many SSTs of the database it needs, and the bytes in them. `None` if the branch is not there yet: it is
+    /// being made, or its making was not finished.
     pub files: Option<(u64, u64)>,
 }
 
@@ -79,12 +79,14 @@ fn no_database(prefix: &str) -> io::Error {
     error(ErrorKind::NotFound, format!("there is no database at {prefix}"))
 }
 
-/// Makes a database at the prefix `to` of that at `from`: with all commits that were durable in the store when the call
-/// began. `store` understands names that begin with `/`. `directory` is what the disk given to `ssts_of` is called.
+/// Makes a branch of the database at `from`, at the prefix `to`. It has all commits that were durable in the store
+/// when the call began. `store` understands names that begin with `/`. `directory` is the path of the disk that is
+/// given to `ssts_of`.
 ///
 /// # Errors
 ///
-/// `NotFound` if no database is at `from`; `AlreadyExists` if something is at `to`; the store's; that of `ssts_of`.
+/// `NotFound` if no database is at `from`; `AlreadyExists` if something is at `to`; an error of the store or of
+/// `ssts_of`.
 pub fn branch(
     store: &Arc<dyn Store>,
     outside: &Outside,
@@ -96,7 +98,7 @@ pub fn branch(
     loop {
         let branching = Branching { store, outside, from, to, directory };
         match branching.make(ssts_of) {
-            // A sheet was removed while it was read, or files have gone to another parent.
+            // A sheet was removed while it was read, or files went to another parent.
             Err(error) if error.kind() == ErrorKind::Interrupted && attempt < ATTEMPTS => attempt += 1,
             outcome => return outcome,
         }
@@ -128,8 +130,8 @@ impl Branching<'_> {
             return Err(no_database(from));
         }
         let branch = Branch { prefix: to.to_owned(), sheet, since: outside.clock.wall().as_secs() };
-        // Those further up come first: what the origin needs of them then, it still needs when the branch is known
-        // there.
+        // The databases above the origin learn of the branch first. A file of theirs that the origin needs when it
+        // learns of the branch, it also needed at that earlier time: it never gets new files of theirs.
         let mut parents = parents_in(&origin, &seen).map_err(|error| self.again(error))?;
         for parent in &mut parents.0 {
             parent.id = outside.random.next_u64();
@@ -176,7 +178,8 @@ impl Branching<'_> {
         Ok(report)
     }
 
-    /// Has a branch begun again if what is missing was removed while it was read.
+    /// If something is missing because it was removed while it was read, returns the error that begins the branch
+    /// again.
     fn again(&self, cause: io::Error) -> io::Error {
         if cause.kind() != ErrorKind::NotFound {
             return cause;
@@ -185,11 +188,11 @@ impl Branching<'_> {
     }
 }
 
-/// The branches of the database at a prefix that may need files of it. Those that need nothing any more are left out.
+/// The branches that may need files of the database at a prefix. Branches that need nothing any more are left out.
 ///
 /// # Errors
 ///
-/// A journal cannot be read.
+/// If a journal cannot be read.
 pub fn branches(store: &Arc<dyn Store>, outside: &Outside, of: &str) -> io::Result<Vec<BranchInfo>> {
     let (table, next) = journal_at(store, outside, of).newest()?;
     if next == 1 {
@@ -214,14 +217,15 @@ fn needing(
     Ok(found)
 }
 
-/// Drops the database at a prefix, with all its SSTs: its writer is fenced, and what it needs of others it does not
-/// need any more. Sheets in which writers took over within a week stay, and the last one; so nobody writes to it who
-/// does not know.
+/// Drops the database at a prefix, with all its SSTs. Its writer is fenced, and it no longer needs any files of
+/// other databases. The last sheet stays, and so do the sheets in which writers took over within a week; so nobody
+/// who does not know of this writes to the database.
 ///
 /// # Errors
 ///
-/// `NotFound` if nothing is there; `InvalidInput` if it has directories, so it is no database; `DirectoryNotEmpty` if
-/// branches need files of it; the store's. If it was begun, the next call goes on.
+/// `NotFound` if nothing is there; `InvalidInput` if there are directories, so it is no database;
+/// `DirectoryNotEmpty` if branches need files of it; an error of the store. If a call has failed in the middle, the
+/// next call continues its work.
 pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io::Result<DropReport> {
     let journal = journal_at(store, outside, at);
     let (table, next) = journal.newest()?;
@@ -233,18 +237,18 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             format!("{at} has backups, and no database; to remove them all, remove every object whose name begins so");
         return Err(error(ErrorKind::InvalidInput, why));
     }
-    // A writer is not fenced without need.
+    // If a branch needs files, the writer is not fenced.
     refuse_if_needed(store, outside, at, &table.branches, "")?;
     journal.take_over(|_| Ok(None))?;
     let dropped = journal.drop_files().and_then(|()| {
-        // A branch that was made of it before its files had no names any more needs its SSTs.
+        // A branch that was made before all names of the files were taken away needs the SSTs.
         let objects = loop {
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
             let objects = objects_of(&journal)?;
-            // Now all branches that were added before the reading are known. And the objects are those of this
-            // database: one that was made in its place before they were listed has put a sheet, which this put would
-            // have met.
+            // Now all branches that were added before the reading are known. And the listed objects belong to this
+            // database: a database that was made in its place before the listing would have put a sheet, and this
+            // put would have met it.
             journal.put_now()?;
             if journal.branches() == branches {
                 break objects;
@@ -276,7 +280,7 @@ fn refuse_if_needed(
     Err(error(ErrorKind::DirectoryNotEmpty, why))
 }
 
-/// The SSTs of a database, and what its writer and workers have put for each other.
+/// The SSTs of a database, and the objects that its writer and its workers have put for each other.
 fn objects_of(journal: &Journal) -> io::Result<[Vec<StoredObject>; 2]> {
     let list = |folder| journal.again().ask(|| journal.store().list(folder));
     Ok([list(crate::object_file::FOLDER)?, list(EXCHANGE)?])

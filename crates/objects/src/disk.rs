@@ -1,11 +1,12 @@
 //! The disk. It does not know how sheets are put, nor how objects are read.
 //!
-//! The disk has one directory, and directories within it that have none. Files whose names end with `.sst` are objects:
-//! written once, durable when they are synced, and read without asking whether they are there. Files in the directory
-//! `workers` are objects, too, each of which is put whole. All other files grow, and are in the journal; so are the
-//! names of directories, which end with `/` there. Second names of files, and other directories, are refused.
+//! The disk has one directory, and directories within it that have none. Files whose names end with `.sst` are
+//! objects: they are written once, are durable when they are synced, and are read without asking whether they are
+//! there. Files in the directory `workers` are objects too, and each is put whole. All other files grow and are in
+//! the journal. The names of directories are in the journal too, and end with `/` there. Second names of files, and
+//! other directories, are refused.
 //!
-//! What is on this machine, too, is said by [`Local`].
+//! [`Local`] says what is on this machine in addition.
 
 use crate::branches::Branches;
 use crate::grown_file::GrownFile;
@@ -22,7 +23,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the directory, and of the folder in the store, that has what processes put for each other.
+/// The name of the directory, and of the folder in the store, for files that processes put for each other.
 pub(crate) const EXCHANGE: &str = "workers";
 
 /// A file that every database has.
@@ -33,14 +34,15 @@ const DATABASE: &str = "CURRENT";
 pub struct Local {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Logs, in a directory that belongs to one database: a commit that is synced is there, and in the store about two
-    /// puts later. If another machine takes over, it does not have the last commits; what it has is a prefix of all.
+    /// The directory of the logs, which belongs to one database. A commit that is synced is in it, and about two
+    /// puts later also in the store. If another machine takes over, it lacks the last commits: it has a prefix of
+    /// all commits.
     pub logs: Option<PathBuf>,
-    /// What a process writes and reads again for a while, see [`Disk::scratch`].
+    /// The directory for what a process writes and reads again for a while, see [`Disk::scratch`].
     pub scratch: Option<PathBuf>,
 }
 
-/// The same, as a [`StoreDisk`] has it.
+/// [`Local`] in the form in which a [`StoreDisk`] keeps it.
 #[derive(Debug, Default)]
 pub(crate) struct Nearby {
     pub logs: Option<LocalLogs>,
@@ -52,10 +54,10 @@ pub(crate) struct Nearby {
 pub struct StoreDisk {
     removals: Arc<Removals>,
     journal: Arc<Journal>,
-    /// The databases of which this one was made.
+    /// The databases that this one is a branch of.
     parents: Arc<ParentsOf>,
     directory: PathBuf,
-    /// What is on this machine, such as logs, whose syncs do not wait for the store.
+    /// What is on this machine, such as logs. Their syncs do not wait for the store.
     nearby: Nearby,
     uploads: Arc<Uploads>,
 }
@@ -66,7 +68,7 @@ impl StoreDisk {
         StoreDisk::with_cuts(CUTS, store, directory, outside, Nearby::default())
     }
 
-    /// As [`StoreDisk::new`], with what `local` says on this machine.
+    /// Like [`StoreDisk::new`], but with the files that `local` names on this machine.
     pub fn with_local(store: Arc<dyn Store>, directory: &Path, outside: Outside, local: Local) -> Arc<StoreDisk> {
         let Local { disk, logs, scratch } = local;
         let logs = logs.map(|logs| LocalLogs::new(disk.clone(), &logs));
@@ -74,7 +76,7 @@ impl StoreDisk {
         StoreDisk::with_cuts(CUTS, store, directory, outside, nearby)
     }
 
-    /// As [`StoreDisk::new`], cut in another way.
+    /// Like [`StoreDisk::new`], but the journal is cut as `cuts` says.
     pub(crate) fn with_cuts(
         cuts: Cuts,
         store: Arc<dyn Store>,
@@ -87,7 +89,8 @@ impl StoreDisk {
 
     /// The files of a journal.
     pub(crate) fn of_journal(mut journal: Journal, directory: &Path, nearby: Nearby) -> Arc<StoreDisk> {
-        // What a log on this machine has promised is put as soon as the store answers again.
+        // If the store fails, bytes that a log on this machine has promised are put as soon as the store answers
+        // again.
         journal.puts_again = nearby.logs.is_some();
         let (journal, directory) = (Arc::new(journal), directory.to_owned());
         let parents = Arc::new(ParentsOf::new(&journal));
@@ -101,16 +104,16 @@ impl StoreDisk {
         &self.journal
     }
 
-    /// Does what timers have due, where no threads do it.
+    /// Does the work of timers that are due, where no threads do it.
     #[cfg(test)]
     pub(crate) fn drive(&self) {
         self.removals.drive();
         self.uploads.drive();
     }
 
-    /// The logs on this machine, if the file is a log and logs lie there.
+    /// The logs on this machine, if they lie there and the file is a log.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
-        // The logs of copies, in directories within this one, are in the journal.
+        // Logs of copies, which are in directories within this one, are in the journal.
         self.nearby.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
     }
 
@@ -146,8 +149,8 @@ impl StoreDisk {
         })
     }
 
-    /// The files that grow in a directory, and the directories in it. The engine does not know the file that says where
-    /// SSTs lie.
+    /// The files that grow in a directory, and the directories in it. The file that says where SSTs lie is left
+    /// out, because the engine does not know it.
     fn grown_entries(&self, within: &str) -> impl Iterator<Item = DirectoryEntry> + use<> {
         let start = if within.is_empty() { String::new() } else { as_directory(within) };
         let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);
@@ -166,12 +169,12 @@ impl StoreDisk {
         }
     }
 
-    /// The object that an SST is, here or with a parent.
+    /// The name of the object of an SST, which lies with this database or with a parent.
     fn object_of(&self, name: &str) -> io::Result<String> {
         Ok(self.parents.get()?.object_of(name))
     }
 
-    /// The object of a file that processes put for each other; `None` if `path` is another file.
+    /// The object of a file that processes put for each other; `None` if `path` is no such file.
     fn exchanged(&self, path: &Path) -> Option<String> {
         let name = path.file_name()?.to_str()?;
         (path.parent()? == self.directory.join(EXCHANGE)).then(|| format!("{EXCHANGE}/{name}"))
@@ -181,7 +184,7 @@ impl StoreDisk {
         directory == self.directory.join(EXCHANGE)
     }
 
-    /// The name of a file in the directory, or in one within it.
+    /// The name of a file in this directory, or in a directory within it.
     fn name<'p>(&self, action: &'static str, path: &'p Path) -> io::Result<&'p str> {
         let within = path.strip_prefix(&self.directory).ok();
         let is_file = |within: &&Path| {
@@ -194,7 +197,7 @@ impl StoreDisk {
         })
     }
 
-    /// The name of a directory within the directory; empty for this one itself.
+    /// The name of a directory within this directory; empty for this directory itself.
     fn directory_name<'p>(&self, action: &'static str, directory: &'p Path) -> io::Result<&'p str> {
         if directory == self.directory {
             return Ok("");
@@ -375,12 +378,13 @@ impl Disk for StoreDisk {
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         if self.is_exchange(directory) {
-            // A folder is there as long as something is in it.
+            // A folder exists as long as an object is in it.
             return Ok(());
         }
         let name = self.directory_name("remove directory", directory)?;
         let removed = match self.entries(name) {
-            // The name stays as long as objects are in the directory: without the name, no listing finds them.
+            // The name stays as long as objects are in the directory: without the name, no listing finds the
+            // objects.
             Ok(entries) if !entries.is_empty() || name.is_empty() => Err(ErrorKind::DirectoryNotEmpty.into()),
             Ok(_) => self.journal.remove(&as_directory(name)),
             Err(error) => Err(error),
@@ -389,7 +393,7 @@ impl Disk for StoreDisk {
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        // An object has its name when it is durable.
+        // An object has its name as soon as it is durable.
         if !self.journal.has_changed_names() {
             return Ok(());
         }
@@ -463,7 +467,7 @@ impl Lock for StoreLock {
 impl Drop for StoreLock {
     fn drop(&mut self) {
         if !self.removals.is_empty() {
-            // Removals may take long. What was not synced may be lost.
+            // Removals may take long. Bytes that were not synced may be lost.
             self.journal.sync().ok();
         }
         self.removals.remove_all();

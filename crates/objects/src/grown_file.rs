@@ -1,4 +1,4 @@
-//! A file in the journal. It does not know in which sheets its bytes are.
+//! A file in the journal. This module does not know in which sheets the bytes of the file are.
 
 use crate::journal::Journal;
 use os::File;
@@ -6,10 +6,10 @@ use os::sync::{Arc, Mutex};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 
-/// A reader that goes through the file takes this much at once, because each piece of it in a sheet is a request.
+/// How much a reader that goes through the file reads at once: each piece of the file in a sheet costs a request.
 const AHEAD_BYTES: u64 = 8 << 20;
 
-/// It takes so much at first: it may only want to know what the file begins with.
+/// How much it reads the first time: it may want only the beginning of the file.
 const FIRST_AHEAD_BYTES: u64 = 128 << 10;
 
 /// A file that grows.
@@ -20,8 +20,8 @@ pub struct GrownFile {
     ahead: Mutex<Ahead>,
 }
 
-/// Bytes that were read before they were asked for. Another handle may have written since, so they are used only while
-/// the length is the same, and only by one that reads.
+/// Bytes that were read before they were asked for. Another handle may have written since, so they are used only
+/// while the length is the same, and only by a handle that reads.
 #[derive(Debug, Default)]
 struct Ahead {
     from: u64,
@@ -40,7 +40,7 @@ impl GrownFile {
         *self.ahead.lock() = Ahead::default();
     }
 
-    /// The bytes of a range, from what was read ahead if it is there.
+    /// The bytes of a range, taken from the bytes that were read ahead if they are there.
     fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut ahead = self.ahead.lock();
         if !ahead.is_used {

@@ -7,27 +7,29 @@
 //! ```
 //!
 //! Invariants:
-//! - A sheet is put only if none exists with its number, and a writer puts sheet n + 1 only after it knows that sheet n
-//!   is its own. So all sheets after one that takes over are of that writer, until the next one takes over.
+//! - A sheet is put only if none exists with its number, and a writer puts sheet n + 1 only after it knows that
+//!   sheet n is its own. So all sheets after a takeover are of the writer that took over, until the next one takes
+//!   over.
 //! - What is synced is in a sheet that is known to be there.
 //! - Once a put has failed for good, or has met the sheet of another writer, nothing is put or removed any more: every
 //!   later call reports the same error.
-//! - Whoever takes over puts sheets ahead of the writer: the first that is there ends the time of that one, which can
-//!   put nothing behind it. A guest, who makes a branch, puts sheets ahead of the writer, too; they change nothing but
-//!   the list of branches, and the writer goes on after them.
+//! - Whoever takes over puts sheets ahead of the writer. The first of these that is there ends the time of the
+//!   writer, which can put nothing behind it. A guest, who makes a branch, puts sheets ahead of the writer, too.
+//!   They change nothing but the list of branches, and the writer goes on after them.
 //!
-//! Sheets that are of no use are removed, which leaves gaps. Three rules keep that safe, and none of them asks how late
-//! it is:
-//! - A *fence* stays: the sheet as which a writer before would put its next one, unless it has said that it ended.
-//! - Whoever is not the writer looks at the newest sheets again after it has put its own. If it has put them into a
-//!   gap, they are not among those that the newest ones follow from: nobody sees what they say, and it begins again.
-//! - The newest sheet, and the newest with a table, are never removed.
+//! Sheets that are of no use are removed, which leaves gaps. Three rules keep that safe, and none of them depends
+//! on the time:
+//! - A *fence* stays. It is the sheet as which an earlier writer would put its next one, unless that writer has
+//!   said that it ended.
+//! - Whoever is not the writer looks at the newest sheets again after it has put its own. If its own sheets are in
+//!   a gap, the newest ones do not follow from them: then nobody sees what they say, and it begins again.
+//! - The newest sheet and the newest sheet with a table are never removed.
 //!
-//! A sheet that is of no use stays for [`KEPT`], or, where the writer ends before, until one has taken over a day
-//! later: readers may be reading it. This also bounds how old an answer of a store may be.
+//! A sheet that is of no use stays for [`KEPT`], because readers may be reading it. If the writer ends before that,
+//! the sheet stays until a writer has taken over a day later. This also bounds how old an answer of a store may be.
 //!
-//! Thread safe. One put is under way at a time; what is written meanwhile goes with the next one, which is how commits
-//! share a sheet. No lock is held while the store is asked, but for that of putting.
+//! Thread safe. One put is under way at a time. What is written meanwhile goes with the next put, so commits share
+//! a sheet. No lock is held while the store is asked, except the lock of putting.
 mod bringing;
 mod files;
 mod folding;

@@ -6,9 +6,10 @@
 //! 7/00000031.log      a log of the writer with epoch 7, which is this machine's
 //! ```
 //!
-//! What is lost: nothing when the process or the machine ends, and the next writer is on this machine and nobody else
-//! has taken over since. Otherwise what the journal did not get yet: about the time of two puts. What is left is a
-//! prefix of all commits, because the journal gets bytes in the order in which they were written.
+//! Nothing is lost when the process or the machine ends, if the next writer is on this machine and nobody else has
+//! taken over in between. Otherwise the bytes that the journal did not get yet are lost: about the time of two
+//! puts. What is left is a prefix of all commits, because the journal gets bytes in the order in which they were
+//! written.
 
 use crate::grown_file::GrownFile;
 use crate::journal::{Journal, LeftFile};
@@ -26,7 +27,7 @@ pub const LOG: &str = ".log";
 #[derive(Debug)]
 pub struct LocalLogs {
     machine: Arc<dyn Disk>,
-    /// The same, on which the directory stays the one that was locked last, wherever it is moved.
+    /// The same disk, but its directory stays the one that was locked last, even if that is moved.
     held: Mutex<Arc<dyn Disk>>,
     directory: PathBuf,
     /// The epoch of this writer.
@@ -44,11 +45,12 @@ impl LocalLogs {
         self.held.lock().clone()
     }
 
-    /// Makes sure that no other process of this machine writes logs here: what it has promised would not be brought.
+    /// Makes sure that no other process of this machine writes logs here: the commits that it has promised would
+    /// not be brought to the journal.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` if one exists; the disk's.
+    /// `WouldBlock` if another process does; an error of the disk.
     pub fn lock(&self) -> io::Result<Box<dyn Lock>> {
         self.machine.create_dir(&self.directory)?;
         let held = hold(&self.machine, &self.directory)?;
@@ -81,7 +83,8 @@ impl LocalLogs {
         logs.map(|entry| open(entry.name)).collect()
     }
 
-    /// Begins the folder of a writer, once the journal has what was brought, and removes those of all others.
+    /// Begins the folder of a writer and removes the folders of all others. It is called once the journal has the
+    /// logs that were brought.
     pub fn begin(&self, epoch: u64) -> io::Result<()> {
         self.epoch.store(epoch, Ordering::Relaxed);
         let disk = self.disk();
@@ -98,7 +101,7 @@ impl LocalLogs {
         Ok(())
     }
 
-    /// Removes a log, if it is here. Its name in the journal is taken away after this.
+    /// Removes a log, if it is here. Its name in the journal is removed afterwards.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match self.disk().remove(&self.path(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -124,12 +127,12 @@ impl LocalLogs {
     }
 }
 
-/// Puts what was written soon, in the background. If it fails, it is tried again after a time that doubles, and until
-/// it succeeds no log takes more: what can be lost would grow.
+/// Puts new bytes of logs to the store soon, in the background. If a put fails, it is tried again after a time that
+/// doubles. Until one succeeds, no log takes more bytes: otherwise more and more could be lost.
 #[derive(Debug)]
 pub struct Uploads {
     journal: Arc<Journal>,
-    /// Why the last attempt failed, until one succeeds.
+    /// Why the last attempt failed. It is cleared when an attempt succeeds.
     trouble: Mutex<Option<UploadTrouble>>,
     /// Set once, before anything is written.
     worker: OnceLock<Box<dyn Worker>>,
@@ -143,7 +146,7 @@ struct UploadTrouble {
     wait: Duration,
 }
 
-/// The waits after the first failure, and the longest.
+/// The wait after the first failure, and the longest wait.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
 /// The job that puts.
@@ -160,7 +163,7 @@ impl Job for UploadJob {
             return if uploads.journal.is_synced() { Polled::Idle } else { Polled::Worked };
         };
         if uploads.journal.is_synced() {
-            // The journal has failed for good, and says so itself.
+            // The journal has failed for good, and reports that itself.
             return Polled::Idle;
         }
         let wait = trouble.take().map_or(WAITS.0, |before| (2 * before.wait).min(WAITS.1));
@@ -179,7 +182,7 @@ impl Uploads {
         uploads
     }
 
-    /// Has what was written put soon: now, or after the wait that follows a failure.
+    /// Has the new bytes put soon: now, or after the wait that follows a failure.
     fn begin(&self) {
         let worker = self.worker.get().expect("it is set when this is made");
         if self.trouble.lock().is_none() {
@@ -188,7 +191,7 @@ impl Uploads {
         worker.drive();
     }
 
-    /// Makes the attempt that is due, where no threads do it.
+    /// Makes the attempt that is due, where no threads make it.
     #[cfg(test)]
     pub fn drive(&self) {
         self.worker.get().expect("it is set when this is made").drive();
@@ -206,7 +209,7 @@ impl Uploads {
         }
     }
 
-    /// Forgets the troubles of a writer that has ended.
+    /// Forgets the failures of a writer that has ended.
     pub fn forget(&self) {
         *self.trouble.lock() = None;
     }
@@ -227,7 +230,7 @@ impl File for LocalLog {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.uploads.check()?;
-        // The journal first: a writer that was fenced writes no more here, either.
+        // The journal comes first: a writer that was fenced does not write here any more, either.
         self.grown.write_at(bytes, offset)?;
         self.local.write_at(bytes, offset)
     }

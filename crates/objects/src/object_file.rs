@@ -1,4 +1,5 @@
-//! Files that are objects: one that is being written, and one that is read. They do not know what the bytes mean.
+//! Files that are objects: a file that is being written, and a file that is read. They do not know what the bytes
+//! mean.
 
 use crate::journal::Journal;
 use os::store::StoreObject;
@@ -9,7 +10,7 @@ use std::io::{self, ErrorKind};
 /// The folder of the objects.
 pub const FOLDER: &str = "sst";
 
-/// The name of the object that a file is.
+/// The name of the object of a file.
 pub fn name_of(file: &str) -> String {
     format!("{FOLDER}/{file}")
 }
@@ -18,7 +19,7 @@ fn unsupported(why: &str) -> io::Error {
     io::Error::new(ErrorKind::Unsupported, why)
 }
 
-/// A file that is written once, from front to back. It is there when it is synced.
+/// A file that is written once, from front to back. It exists once it is synced.
 #[derive(Debug)]
 pub struct NewObject {
     journal: Arc<Journal>,
@@ -28,7 +29,7 @@ pub struct NewObject {
 
 #[derive(Debug)]
 struct NewState {
-    /// `None` once it was finished, or has failed.
+    /// `None` once the upload was finished or has failed.
     upload: Option<Box<dyn Upload>>,
     end: u64,
     is_finished: bool,
@@ -78,7 +79,7 @@ impl File for NewObject {
         if state.is_finished {
             return Ok(());
         }
-        // A writer that knows that another has taken over leaves nothing behind.
+        // A writer that knows that another has taken over leaves no object behind.
         self.journal.check_not_fenced()?;
         let upload = state.upload.take().ok_or_else(|| unsupported("the object has failed"))?;
         upload.finish()?;
@@ -99,7 +100,7 @@ impl File for NewObject {
     }
 }
 
-/// A file that exists, to be read. The first read finds out if it is missing.
+/// A file that exists, to be read. If the object is missing, the first read finds that out.
 #[derive(Debug)]
 pub struct ObjectFile {
     journal: Arc<Journal>,

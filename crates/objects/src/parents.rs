@@ -7,8 +7,8 @@
 //! 00000024-9.sst 73728                         an SST that lies there, and its length
 //! ```
 //!
-//! An SST that is not in the file lies with the branch itself. No two of a database have one name. A name only leaves
-//! the file: when the manifest of the branch does not have it any more.
+//! An SST that is not in the file lies with the branch itself. No two SSTs of a database have the same name. Names
+//! are never added to the file; a name leaves it when the manifest of the branch does not have the SST any more.
 //!
 //! Thread safe.
 
@@ -21,33 +21,33 @@ use std::io::{self, ErrorKind};
 const HEAD: &str = "LARCHPARENTS1";
 const PARENT: &str = "parent";
 
-/// A database that has files of this one.
+/// A database with which files of this one lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parent {
-    /// The number that this branch has there.
+    /// The number of this branch in the journal of that database.
     pub id: u64,
-    /// Where it lies in the store.
+    /// Where that database lies in the store.
     pub prefix: String,
     /// Names and lengths of the files.
     pub files: BTreeMap<String, u64>,
 }
 
-/// All of them.
+/// All parents of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parents(pub Vec<Parent>);
 
-/// How the objects of a database are named by others.
+/// The folder of a database, as other databases name it.
 pub fn folder_of(prefix: &str) -> String {
     if prefix.is_empty() { "/".to_owned() } else { format!("/{prefix}/") }
 }
 
 impl Parents {
-    /// The parent that has a file.
+    /// The parent with which a file lies.
     pub fn having(&self, file: &str) -> Option<&Parent> {
         self.0.iter().find(|parent| parent.files.contains_key(file))
     }
 
-    /// The object that an SST is.
+    /// The name of the object of an SST.
     pub fn object_of(&self, file: &str) -> String {
         match self.having(file) {
             Some(parent) => format!("{}{}", folder_of(&parent.prefix), name_of(file)),
@@ -55,7 +55,7 @@ impl Parents {
         }
     }
 
-    /// The bytes of the file; `None` if no file lies elsewhere.
+    /// The bytes of the file `PARENTS`; `None` if no SST lies elsewhere.
     pub fn encode(&self) -> Option<Vec<u8>> {
         let mut text = format!("{HEAD}\n");
         for parent in self.0.iter().filter(|parent| !parent.files.is_empty()) {
@@ -65,11 +65,11 @@ impl Parents {
         self.0.iter().any(|parent| !parent.files.is_empty()).then(|| text.into_bytes())
     }
 
-    /// Reads the file.
+    /// Reads the file `PARENTS`.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if these are not its bytes.
+    /// `InvalidData` if these are not the bytes of such a file.
     pub fn decode(bytes: &[u8]) -> io::Result<Parents> {
         let wrong = |what: &str| io::Error::new(ErrorKind::InvalidData, format!("{PARENTS} is corrupt: {what}"));
         let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is no text"))?;
@@ -94,11 +94,11 @@ impl Parents {
     }
 }
 
-/// The parents of a database, as its journal says.
+/// The parents of a database, as its journal names them.
 #[derive(Debug)]
 pub struct ParentsOf {
     journal: Arc<Journal>,
-    /// What the file said that is the newest so far.
+    /// The newest contents of the file that are known.
     known: Mutex<Option<(u64, Arc<Parents>)>>,
 }
 
@@ -111,7 +111,7 @@ impl ParentsOf {
     ///
     /// # Errors
     ///
-    /// `InvalidData` if the file is damaged; the store's.
+    /// `InvalidData` if the file is damaged; an error of the store.
     pub fn get(&self) -> io::Result<Arc<Parents>> {
         if !self.journal.is_known() {
             self.journal.refresh()?;
@@ -125,11 +125,11 @@ impl ParentsOf {
         Ok(parents)
     }
 
-    /// Gives files up that the manifest does not have any more. The next sheet says so.
+    /// Gives up files that the manifest does not have any more. The next sheet says so.
     ///
     /// # Errors
     ///
-    /// As [`ParentsOf::get`]; this process is not the writer.
+    /// As [`ParentsOf::get`]; also if this process is not the writer.
     pub fn release(&self, files: &BTreeSet<String>) -> io::Result<()> {
         let mut parents = Parents::clone(&*self.get()?);
         for parent in &mut parents.0 {

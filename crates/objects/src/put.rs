@@ -1,4 +1,4 @@
-//! Puts objects once, and finds out whose the object with a name is. It does not know what the bytes mean.
+//! Puts objects once, and finds out who has put the object with a name. It does not know what the bytes mean.
 
 use crate::again::Again;
 use os::Store;
@@ -15,12 +15,12 @@ pub enum Put {
     Taken(Vec<u8>),
 }
 
-/// Puts an object if none has its name. Nobody else puts the same bytes under this name, so an object that has them is
-/// one's own, put by an attempt whose answer was lost.
+/// Puts an object if none has its name. Nobody else puts the same bytes under this name. So if an object with the
+/// same bytes is there, it was put by an earlier attempt of this process, whose answer was lost.
 ///
 /// # Errors
 ///
-/// The store's. Then it is unknown whether the object is there.
+/// An error of the store. Then it is unknown whether the object is there.
 pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -> io::Result<Put> {
     loop {
         let error = match store.put_if_absent(name, bytes) {
@@ -28,7 +28,7 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match store.get(name) {
                 Ok(found) if found == bytes => return Ok(Put::Own),
                 Ok(found) => return Ok(Put::Taken(found)),
-                // An old answer may not have it yet.
+                // An old answer may not have the object yet.
                 Err(error) => error,
             },
             Err(error) if is_certain(error.kind()) => return Err(error),
@@ -51,13 +51,13 @@ pub enum Begun {
     Unknown,
 }
 
-/// Puts objects where none have their names, all on their way at once. Where they go one after the other, the last goes
-/// first.
+/// Puts objects where none have their names. All puts are under way at once. If the store makes them one after the
+/// other, it begins with the last.
 pub fn put_together(store: &dyn Store, objects: &[(String, Vec<u8>)]) -> Vec<Begun> {
     let (sender, receiver) = mpsc::channel::<(usize, io::Result<()>)>();
     for (place, (name, bytes)) in objects.iter().enumerate().rev() {
         let sender = sender.clone();
-        // Nobody waits any more if nobody receives.
+        // If nobody receives, nobody waits any more.
         let done: PutDone = Box::new(move |put| sender.send((place, put)).unwrap_or_default());
         store.begin_put_if_absent(name, bytes.clone(), done);
     }

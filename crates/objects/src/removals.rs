@@ -1,8 +1,8 @@
-//! SSTs that wait to be removed, because followers may still read them, or branches may need them. It does not know why
-//! this database does not need them any more.
+//! SSTs that wait to be removed, because followers may still read them or branches may need them. It does not know
+//! why this database no longer needs them.
 //!
-//! A timer removes what is due, so a writer that has nothing to do removes, too. Thread safe. No lock is held while the
-//! store is asked.
+//! A timer removes the files that are due, so a writer that has nothing to do removes them, too. Thread safe. No
+//! lock is held while the store is asked.
 
 use crate::branches::Branches;
 use crate::journal::Journal;
@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long an object can be read after it was removed, as long as its writer lives: followers have no leases. A writer
-/// that closes the database removes at once what still waits. What a writer that died has left is removed like this by
-/// the next one.
+/// How long an object can still be read after its removal, as long as its writer lives: followers have no leases. A
+/// writer that closes the database removes all waiting objects at once. If a writer dies, the next writer removes
+/// its waiting objects after this time.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
 /// The files that wait.
@@ -23,7 +23,7 @@ pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 pub struct Removals {
     journal: Arc<Journal>,
     branches: Branches,
-    /// With the times when they are due, from the first on.
+    /// The files with the times when they are due, ordered by time.
     waiting: Mutex<VecDeque<(Duration, String)>>,
     /// The files that were due and that no branch needs.
     free: Mutex<VecDeque<String>>,
@@ -63,7 +63,7 @@ impl Removals {
     ///
     /// # Errors
     ///
-    /// This process does not write, or knows that another has taken over: it removes nothing.
+    /// If this process does not write, or knows that another has taken over: then it removes nothing.
     pub fn add(&self, file: &str) -> io::Result<()> {
         self.journal.check_writer()?;
         self.waiting.lock().push_back((self.now() + REMOVED_AFTER, file.to_owned()));
@@ -84,7 +84,7 @@ impl Removals {
         self.waiting.lock().is_empty() && self.free.lock().is_empty()
     }
 
-    /// Removes all that waits, if it can be removed now. The next writer removes the rest.
+    /// Removes all waiting files, if this process may still remove files. The next writer removes the rest.
     pub fn remove_all(&self) {
         if self.journal.check_writer().is_ok() {
             self.divide_due(Duration::MAX);
@@ -94,7 +94,7 @@ impl Removals {
         self.free.lock().clear();
     }
 
-    /// Removes the first file that is due at `now`; false if none exists that can be removed.
+    /// Removes the first file that is due at `now`. Returns false if no file can be removed.
     fn remove_one(&self, now: Duration) -> bool {
         if self.journal.check_writer().is_err() {
             return false;
@@ -105,8 +105,8 @@ impl Removals {
         self.remove_free()
     }
 
-    /// Finds out which of the files that are due can be removed. The others wait once more, behind those that are not
-    /// due.
+    /// Finds out which of the due files can be removed. The others wait once more, behind the files that are not
+    /// due yet.
     fn divide_due(&self, now: Duration) {
         let due: Vec<String> = {
             let waiting = &mut *self.waiting.lock();
@@ -115,15 +115,15 @@ impl Removals {
         if due.is_empty() {
             return;
         }
-        // If it is unknown what branches need, they may need all.
+        // If it is unknown what branches need, they may need all files.
         let (free, kept) = self.branches.divide(due.clone()).unwrap_or((Vec::new(), due));
         self.free.lock().extend(free);
         let again = now.saturating_add(REMOVED_AFTER);
         self.waiting.lock().extend(kept.into_iter().map(|file| (again, file)));
     }
 
-    /// Removes the first file that can be removed. If it cannot be now, it waits once more: then it returns false,
-    /// because the cause is mostly the same for all.
+    /// Removes the first file that can be removed. If the removal fails, the file waits once more and the result is
+    /// false, because other removals mostly fail for the same cause.
     fn remove_free(&self) -> bool {
         let Some(file) = self.free.lock().pop_front() else { return false };
         let removed = self.journal.store().remove(&name_of(&file));

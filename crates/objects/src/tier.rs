@@ -1,21 +1,22 @@
-//! Blocks of objects on a disk of this machine, between memory and a store: what was read from far away once is near
-//! the next time, also after a restart. It does not know what the bytes mean, nor how the store is asked.
+//! Blocks of objects on a disk of this machine, between memory and a store. Bytes that were read from the store
+//! once are near the next time, also after a restart. It does not know what the bytes mean, nor how the store is
+//! asked.
 //!
 //! ```text
 //! BLOCKS   slots of 16 KiB, one block of an object in each
 //! KEYS     32 bytes for each slot: which block is in it, and the checksum of the object, the place and the bytes
 //! ```
 //!
-//! An object is known by its name and the identity of the database, which is part of the hash and of the checksum: the
-//! files of a database that is made anew have the names of those before. Before a database is bound, nothing is kept or
-//! looked for.
+//! An object is known by its name and the identity of the database. Both are in the hash and in the checksum,
+//! because the files of a database that is made anew have the same names as those of the database before it. Before
+//! a database is bound, nothing is kept or looked for.
 //!
-//! The two files need not agree. A block whose checksum does not fit is none, and is read from the store: that is what
-//! a crash, a flipped bit or two objects with one hash come to. So nothing is synced.
+//! The two files need not agree. A block whose checksum does not fit counts as missing, and is read from the store.
+//! This covers a crash, a flipped bit, and two objects with the same hash, so nothing is synced.
 //!
-//! What is not used is given up by the clock: a hand goes around over the slots, spares those that were used since it
-//! came by last, and takes the first other one. If the disk is full, the tier becomes smaller by an eighth and goes on;
-//! a read never fails because of it.
+//! Slots are given up by the clock algorithm: a hand goes around over the slots. It spares the slots that were used
+//! since it came by last, and takes the first one that was not. If the disk is full, the tier becomes smaller by an
+//! eighth and goes on; a read never fails because of a full disk.
 //!
 //! Thread safe. No lock is held while the disk or the store is asked.
 
@@ -28,19 +29,19 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 
-/// A block of an object; the last of an object may be shorter.
+/// The size of a block of an object; the last block of an object may be shorter.
 pub const TIER_BLOCK_BYTES: u64 = 16 << 10;
 
-/// What a block needs in `KEYS`.
+/// The bytes of one block in `KEYS`.
 const KEY_BYTES: usize = 32;
 
-/// Blocks that wait to be written. What comes beside them is not kept.
+/// The most bytes of blocks that wait to be written. Blocks that come while this is used up are not kept.
 const MOST_WAITING_BYTES: u64 = 16 << 20;
 
-/// Only files that never change are kept: those in this folder of a database.
+/// The folder of a database whose files are kept, because they never change. Other files are not kept.
 const KEPT_FOLDER: &str = "sst";
 
-/// Whether blocks of an object are kept. Its name, which is in the checksum, is another in each database.
+/// Whether blocks of an object are kept. The name, which is in the checksum, differs from database to database.
 fn is_kept(object: &str) -> bool {
     let folder = object.rsplit_once('/').map_or("", |(folder, _)| folder);
     folder.rsplit('/').next() == Some(KEPT_FOLDER)
@@ -51,7 +52,7 @@ fn is_kept(object: &str) -> bool {
 pub struct TierOptions {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Reads of that disk, many under way.
+    /// Reads of that disk, of which many can be under way.
     pub reads: Arc<dyn Reads>,
     /// Where blocks are written.
     pub threads: Arc<dyn Threads>,
@@ -62,15 +63,15 @@ pub struct TierOptions {
 /// What a tier has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierCounts {
-    /// Reads answered by the disk, and reads that went to the store.
+    /// Reads that the disk has answered.
     pub hits: u64,
-    /// See `hits`.
+    /// Reads that went to the store.
     pub misses: u64,
-    /// Blocks that were not what they should be.
+    /// Blocks whose bytes did not fit their checksum.
     pub damaged: u64,
-    /// Blocks in the tier, and how many it may have now.
+    /// Blocks in the tier.
     pub blocks: u64,
-    /// See `blocks`.
+    /// The most blocks that it may have now.
     pub slots: u64,
 }
 
@@ -90,8 +91,8 @@ struct Tier {
     state: Mutex<TierState>,
     waiting_bytes: AtomicU64,
     tickets: AtomicU64,
-    /// The identity of the database; 0 before it is known. Relaxed: what is read before it is known to the reader is
-    /// not kept.
+    /// The identity of the database; 0 before it is known. Its accesses are relaxed: a read that does not see the
+    /// identity yet is only not kept.
     database: AtomicU64,
 }
 
@@ -114,7 +115,7 @@ struct BlockKey {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// `None` if none exists, or it is being written.
+    /// `None` if the slot has no block, or its block is being written.
     key: Option<BlockKey>,
     bytes: u32,
     crc: u32,
@@ -132,13 +133,13 @@ struct TierObject {
 }
 
 impl TierObject {
-    /// FNV-1a: names are short, and two with one hash are told apart by the checksum.
+    /// FNV-1a: names are short. If two objects have the same hash, the checksum tells them apart.
     fn hash(&self) -> u64 {
         let bytes = self.database.to_le_bytes().into_iter().chain(self.name.bytes());
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
-    /// The checksum of a block in its place.
+    /// The checksum of a block, with the object and the place in it.
     fn checksum(&self, block: u64, bytes: &[u8]) -> u32 {
         let place = [&self.database.to_le_bytes(), self.name.as_bytes(), &block.to_le_bytes()].concat();
         crc_fast::crc32_iscsi(bytes) ^ crc_fast::crc32_iscsi(&place).rotate_left(7)
@@ -174,13 +175,14 @@ impl Slot {
 }
 
 impl TierState {
-    /// Takes a slot for a block: a new one, or one that was not used for long. It stays empty until it is filled.
+    /// Takes a slot for a block: a new slot, or one that was not used for long. The slot stays empty until it is
+    /// filled.
     fn take(&mut self) -> Option<u32> {
         if self.slots.len() < self.most {
             self.slots.push(EMPTY);
             return u32::try_from(self.slots.len() - 1).ok();
         }
-        // The search goes twice around: then every slot has lost its mark, or is being written.
+        // The search goes around twice: then every slot has lost its mark, or is being written.
         for _ in 0..2 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -203,7 +205,7 @@ impl TierState {
         }
     }
 
-    /// Gives up slots at the end.
+    /// Gives up the slots at the end.
     fn shrink(&mut self, most: usize) {
         self.most = most;
         while self.slots.len() > most {
@@ -239,19 +241,20 @@ impl Tier {
             if let Some(key) = slot.key
                 && state.places.insert(key, at).is_some()
             {
-                // The slot before it is never looked at, and is taken when the hand comes by.
+                // A lookup never finds the earlier slot with this key. Its place is taken when the hand comes by.
                 slot.is_used = false;
             }
             state.slots.push(slot);
         }
-        // A smaller budget than the last time.
+        // The budget may be smaller than the last time.
         blocks.set_len(blocks.len()?.min(most as u64 * TIER_BLOCK_BYTES))?;
         let (waiting_bytes, tickets) = (AtomicU64::new(0), AtomicU64::new(1 << 63));
         let (state, database) = (Mutex::new(state), AtomicU64::new(0));
         Ok(Tier { blocks, keys, reads, threads, state, waiting_bytes, tickets, database })
     }
 
-    /// The slots that have all blocks of a range, with what their bytes should be.
+    /// The slots that together have all blocks of a range, with the checksums of their blocks. `None` if a block is
+    /// missing.
     fn find(&self, object: &TierObject, range: &Range<u64>) -> Option<Vec<(u32, u64, Slot)>> {
         let object = object.hash();
         let mut state = self.state.lock();
@@ -266,7 +269,7 @@ impl Tier {
             };
             slot.is_used = true;
             found.push((at, block, *slot));
-            // The object ends in a block that is not full.
+            // A block that is not full is the last block of the object.
             if u64::from(slot.bytes) < TIER_BLOCK_BYTES {
                 break;
             }
@@ -275,8 +278,8 @@ impl Tier {
         Some(found)
     }
 
-    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of a block. The last may be the end of the
-    /// object. What is there of them already stays, unless the answer is `anew`.
+    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of the block size. The last block may
+    /// be the end of the object. Blocks that are already there stay, unless the answer is `anew`.
     fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>, anew: Anew) {
         let length = bytes.len() as u64;
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {
@@ -321,13 +324,14 @@ impl Tier {
             state.shrink(most);
             most
         };
-        // The disk is full, or has failed. What cannot be cut stays, and is not looked at.
+        // The disk is full, or has failed. If the files cannot be cut, their ends stay and are not looked at.
         self.blocks.set_len(most as u64 * TIER_BLOCK_BYTES).ok();
         self.keys.set_len(most as u64 * KEY_BYTES as u64).ok();
     }
 }
 
-/// Whether an answer of the store comes after one that was damaged.
+/// Whether the store is read anew, because what was read before was damaged. Then blocks that are there are
+/// replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anew {
     No,
@@ -350,7 +354,7 @@ struct GatheringState {
 }
 
 impl Gathering {
-    /// Takes a block that was read; the last one ends the read.
+    /// Takes a block that was read. The last block ends the read.
     fn take(self: &Arc<Self>, place: usize, (at, block, slot): (u32, u64, Slot), read: Option<&[u8]>) {
         let bytes = read.filter(|bytes| self.object.checksum(block, bytes) == slot.crc).map(<[u8]>::to_vec);
         if bytes.is_none() {
@@ -408,16 +412,16 @@ fn fetch(
 }
 
 impl TieredStore {
-    /// `store`, with blocks of its objects in `directory`, which belongs to this tier alone.
+    /// `store` with a tier: blocks of its objects are kept in `directory`, which belongs to this tier alone.
     ///
     /// # Errors
     ///
-    /// The disk's.
+    /// An error of the disk.
     pub fn open(store: Arc<dyn Store>, directory: &Path, options: TierOptions) -> io::Result<TieredStore> {
         Ok(TieredStore { store, tier: Arc::new(Tier::open(directory, options)?) })
     }
 
-    /// The object of which `range` is read, if its blocks are kept.
+    /// The object whose `range` is read, if its blocks are kept.
     fn kept_object(&self, name: &str, range: &Range<u64>) -> Option<TierObject> {
         let database = self.tier.database.load(Ordering::Relaxed);
         let is_kept = is_kept(name) && !range.is_empty() && database != 0;
@@ -451,7 +455,7 @@ impl Store for TieredStore {
     fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let range = offset..offset + buffer.len() as u64;
-        // It waits, so nobody is gone when the read ends.
+        // This function waits for the answer, so the receiver is there when the read ends.
         let done = move |read: io::Result<&[&[u8]]>| sender.send(read.map(<[_]>::concat)).unwrap_or_default();
         self.begin_read(name, range, Box::new(done));
         let bytes = receiver.recv().map_err(|_| io::Error::other("the read was given up"))??;
@@ -502,7 +506,7 @@ impl Store for TieredStore {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        // Its blocks are not read again, and are given up in their turn.
+        // The blocks of a removed object are not read again, and their slots are given up in their turn.
         self.store.remove(name)
     }
 

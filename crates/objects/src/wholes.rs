@@ -1,17 +1,18 @@
-//! Small objects that are read whole, many under way at once. It does not know what the bytes mean.
+//! Small objects that are read whole, many at once. It does not know what the bytes mean.
 
 use os::Store;
 use os::store::RangeDone;
 use std::io;
 use std::sync::mpsc;
 
-/// What the first request for an object asks for, in bytes. An object that has as many is asked for again, as a whole.
+/// How many bytes the first request for an object asks for. An object that has at least as many bytes is asked for
+/// again, as a whole.
 pub const FIRST_BYTES: u64 = 256 << 10;
 
-/// Reads under way for one caller: ten thousand small objects do not take as many connections.
+/// The most reads that are under way for one caller: even ten thousand small objects take no more connections.
 pub const READS_UNDER_WAY: usize = 64;
 
-/// Reads objects. A read that the store has given up is an error like any other.
+/// Reads objects. If the store gives up a read, its result is an error.
 pub fn read_each(store: &dyn Store, names: &[String]) -> Vec<io::Result<Vec<u8>>> {
     let given_up = || Err(io::Error::other("the read was given up"));
     let mut reads: Vec<io::Result<Vec<u8>>> = names.iter().map(|_| given_up()).collect();
@@ -23,7 +24,7 @@ pub fn read_each(store: &dyn Store, names: &[String]) -> Vec<io::Result<Vec<u8>>
         }
         let sender = sender.clone();
         let done: RangeDone = Box::new(move |read| {
-            // The reader has given up if nobody receives.
+            // If nobody receives, the reader has given up.
             sender.send((place, read.map(<[_]>::concat))).ok();
         });
         store.begin_read(name, 0..FIRST_BYTES, done);

@@ -1,5 +1,5 @@
-//! The types of a tuple's fields as a value of its own, so that a program that was not written for a table can show its
-//! keys and read them from text. It knows no rows.
+//! The types of a tuple's fields as a value of its own. With it a program that was not written for a table can show
+//! the keys of the table and read them from text. It knows no rows.
 //!
 //! ```text
 //! declaration:  type { "," type }            u32, i64 desc, string, bytes?
@@ -36,7 +36,7 @@ pub struct Declaration {
     fields: Vec<FieldType>,
 }
 
-/// Values that are not the fields of a declaration.
+/// Why values are not the fields of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadValue {
     /// A value cannot be the field at its place.
@@ -49,7 +49,7 @@ pub enum BadValue {
         /// Why the value does not have that type.
         misfit: Misfit,
     },
-    /// The values are more or fewer than the fields.
+    /// The number of values is not the number of fields.
     #[error("the number of values is {values}, and the number of fields {fields}")]
     Count {
         /// How many were given.
@@ -60,11 +60,11 @@ pub enum BadValue {
 }
 
 impl Declaration {
-    /// The declaration of fields with these types, at least one.
+    /// The declaration of fields with these types. At least one is needed.
     ///
     /// # Panics
     ///
-    /// If `fields` is empty, or one is of kind `bytes[0]`, which has no value.
+    /// If `fields` is empty, or a field is of kind `bytes[0]`, which has no value.
     pub fn new(fields: impl Into<Vec<FieldType>>) -> Self {
         let fields = fields.into();
         assert!(!fields.is_empty(), "a declaration has a field at least");
@@ -76,7 +76,7 @@ impl Declaration {
     ///
     /// # Panics
     ///
-    /// If it has none.
+    /// If the tuple has no field.
     pub fn of<T: Tuple>() -> Self {
         Self::new(T::TYPES)
     }
@@ -86,16 +86,16 @@ impl Declaration {
         &self.fields
     }
 
-    /// The declaration as bytes to be stored: a version and its text, see `docs/format/tuple.md`.
+    /// The declaration as bytes that can be stored: a version and its text, see `docs/format/tuple.md`.
     pub fn to_bytes(&self) -> Vec<u8> {
         stored::to_bytes(&self.to_string())
     }
 
-    /// A declaration that was stored.
+    /// Reads a declaration that was stored.
     ///
     /// # Errors
     ///
-    /// If the bytes are none, or are of a version that this release does not know.
+    /// If the bytes are not a declaration, or have a version that this release does not know.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadStored> {
         Ok(stored::text_of(bytes)?.parse()?)
     }
@@ -104,7 +104,8 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the values are not one for each field, or one has another type. Then nothing is appended.
+    /// If the values are not one for each field, or a value has another type than its field. Then nothing is
+    /// appended.
     pub fn encode(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() < self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -116,7 +117,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the values are more than the fields, or one has another type. Then nothing is appended.
+    /// If there are more values than fields, or a value has another type than its field. Then nothing is appended.
     pub fn encode_front(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() > self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -135,7 +136,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes are no such key, or more follow.
+    /// If the bytes are not such a key, or more bytes follow.
     pub fn decode<'k>(&self, key: &'k [u8]) -> Result<Vec<FieldValue<'k>>, BadTuple> {
         let mut from = Decoder::new(key);
         let values = self.decode_from(&mut from)?;
@@ -165,17 +166,18 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes are no such key, or more follow.
+    /// If the bytes are not such a key, or more bytes follow.
     ///
     /// # Panics
     ///
-    /// If no field has this number, from 0.
+    /// If no field has this number. The first field has the number 0.
     pub(crate) fn decode_field<'k>(&self, key: &'k [u8], field: usize) -> Result<FieldValue<'k>, BadTuple> {
         Ok(self.decode(key)?.swap_remove(field))
     }
 
-    /// Any bytes as text: `(17, -3, "abc")`. Where the bytes stop to be fields of a key, what is left follows the
-    /// fields, as in `(17) + x'80'`. [`parse_front`](Self::parse_front) reads it back.
+    /// Any bytes as text, such as `(17, -3, "abc")`. If the bytes are fields of a key only up to some place, the
+    /// remaining bytes follow the fields, as in `(17) + x'80'`. [`parse_front`](Self::parse_front) reads the text
+    /// back.
     pub fn show(&self, bytes: &[u8]) -> String {
         let (mut from, mut text) = (Decoder::new(bytes), String::from("("));
         for (field, &field_type) in self.fields.iter().enumerate() {
@@ -210,12 +212,13 @@ impl Declaration {
         Ok(key)
     }
 
-    /// The bytes of the beginning of a key from its text: of fewer values, `(17)` or `()`; of a string or bytes that go
-    /// on, `(17, "ab"..)`; and of any bytes after the values, as [`show`](Self::show) writes them.
+    /// Reads the beginning of a key from its text. The beginning may have fewer values than the key, `(17)` or
+    /// `()`; it may end with the start of a string or of bytes, `(17, "ab"..)`; and any bytes may follow the
+    /// values, as [`show`](Self::show) writes them.
     ///
     /// # Errors
     ///
-    /// If the text is none of these.
+    /// If the text is not such a beginning.
     pub fn parse_front(&self, text: &str) -> Result<Vec<u8>, BadText> {
         let (mut text, mut key) = (Scanner::new(text), Vec::new());
         let scanned = self.scan(&mut text, &mut key)?;
@@ -226,7 +229,7 @@ impl Declaration {
         Ok(key)
     }
 
-    /// Appends the bytes of the values in brackets that come next.
+    /// Appends the bytes of the bracketed values that come next.
     fn scan(&self, text: &mut Scanner<'_>, key: &mut Vec<u8>) -> Result<Scanned, BadText> {
         text.expect("(")?;
         let mut values = 0;
@@ -266,10 +269,10 @@ impl Declaration {
     }
 }
 
-/// What a text in brackets had.
+/// What a bracketed text contained.
 struct Scanned {
     values: usize,
-    /// Whether the last value goes on.
+    /// Whether the last value is only the beginning of a longer one.
     is_open: bool,
 }
 

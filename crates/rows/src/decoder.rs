@@ -1,13 +1,13 @@
-//! Reads the bytes of a tuple from left to right, and says where they are not what a tuple has. It knows how bytes are
-//! escaped and turned around, and no types. See `docs/format/tuple.md`.
+//! Reads the bytes of a tuple from left to right, and says where they cannot be those of a tuple. It knows how
+//! bytes are escaped and inverted, and no types. See `docs/format/tuple.md`.
 //!
-//! Invariant: the decoder stands at the first byte that it has not accepted, so that its place after a mistake is the
+//! Invariant: the decoder stands at the first byte that it has not accepted. So after a mistake its place is the
 //! place of the mistake. No bytes make it panic.
 
 use crate::field_type::FieldType;
 use std::borrow::Cow;
 
-/// Bytes that are not a tuple of the types that were asked for.
+/// Why bytes are not a tuple of the types that were asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTuple {
     /// The bytes of a field are wrong.
@@ -22,12 +22,12 @@ pub enum BadTuple {
         /// What is wrong there.
         mistake: Mistake,
     },
-    /// More bytes follow than the fields have.
+    /// Bytes follow after the last field.
     #[error("the tuple ends at byte {offset}, and {bytes} more follow")]
     Longer {
         /// Where the last field ends.
         offset: usize,
-        /// Bytes that follow.
+        /// The number of bytes that follow.
         bytes: usize,
     },
 }
@@ -39,10 +39,10 @@ pub enum Mistake {
     /// Bytes are missing.
     #[error("the bytes end within the field")]
     Short,
-    /// A byte that can only be 0 or 1 is another one.
+    /// A byte that can only be 0 or 1 has another value.
     #[error("the byte is neither 0 nor 1")]
     NeitherZeroNorOne,
-    /// An escaped zero is one that nothing writes.
+    /// A zero byte is followed by a byte that nothing writes after it.
     #[error("after a zero byte comes neither 00, the end, nor ff, a zero that belongs to the field")]
     Escape,
     /// A string is not UTF-8.
@@ -58,32 +58,32 @@ pub enum Mistake {
 pub struct Decoder<'k> {
     all: usize,
     rest: &'k [u8],
-    /// What each byte is combined with: ff within a descending field, otherwise 0.
+    /// The value that each byte is combined with (xor): ff within a descending field, otherwise 0.
     mask: u8,
 }
 
 impl<'k> Decoder<'k> {
-    /// At the start of `bytes`.
+    /// Begins at the start of `bytes`.
     #[inline]
     pub fn new(bytes: &'k [u8]) -> Self {
         Self { all: bytes.len(), rest: bytes, mask: 0 }
     }
 
-    /// In `bytes`, after `passed` of them.
+    /// Begins in `bytes`, after `passed` bytes.
     ///
     /// # Panics
     ///
-    /// If fewer are left.
+    /// If `bytes` has fewer than `passed` bytes.
     pub fn at(bytes: &'k [u8], passed: usize) -> Self {
         Self { all: bytes.len(), rest: &bytes[passed..], mask: 0 }
     }
 
-    /// Bytes before this place.
+    /// The number of bytes before this place.
     pub fn offset(&self) -> usize {
         self.all - self.rest.len()
     }
 
-    /// Bytes from this place on.
+    /// The bytes from this place on.
     pub fn rest(&self) -> &'k [u8] {
         self.rest
     }
@@ -104,7 +104,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If fewer are left.
+    /// If fewer bytes are left.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Mistake> {
         let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(Mistake::Short)?;
@@ -118,7 +118,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If fewer are left.
+    /// If fewer bytes are left.
     pub fn bytes(&mut self, count: usize) -> Result<Cow<'k, [u8]>, Mistake> {
         let (bytes, rest) = self.rest.split_at_checked(count).ok_or(Mistake::Short)?;
         self.rest = rest;
@@ -132,7 +132,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If it is another one, or missing.
+    /// If the byte has another value, or is missing.
     #[inline]
     pub fn flag(&mut self) -> Result<bool, Mistake> {
         let (first, rest) = self.rest.split_first().ok_or(Mistake::Short)?;
@@ -149,7 +149,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If the end is missing, or after a zero comes another byte than those two.
+    /// If the end is missing, or a zero byte is followed by a byte that is neither 00 nor ff.
     pub fn escaped(&mut self) -> Result<Cow<'k, [u8]>, Mistake> {
         let (zero, mut plain) = (self.mask, Cow::Borrowed(&[][..]));
         let mut rest = self.rest;
@@ -181,8 +181,8 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// The mistakes of [`escaped`](Self::escaped), and one if the bytes are not UTF-8; then it stands where the text
-    /// begins.
+    /// The mistakes of [`escaped`](Self::escaped). Also if the bytes are not UTF-8; then the decoder stands where
+    /// the text begins.
     pub fn escaped_text(&mut self) -> Result<Cow<'k, str>, Mistake> {
         let start = self.rest;
         let text = match self.escaped()? {
@@ -195,12 +195,12 @@ impl<'k> Decoder<'k> {
         text.ok_or(Mistake::NotUtf8)
     }
 
-    /// Gives the mistake of a field its place.
+    /// Adds the place to the mistake of a field.
     pub(crate) fn locate(&self, field: usize, field_type: FieldType, mistake: Mistake) -> BadTuple {
         BadTuple::Field { field, field_type, offset: self.offset(), mistake }
     }
 
-    /// Nothing may follow.
+    /// Fails if more bytes follow.
     pub(crate) fn finish(&self) -> Result<(), BadTuple> {
         match self.rest.len() {
             0 => Ok(()),

@@ -1,14 +1,14 @@
-//! Makes the keys of an index from the rows of a table, as a declaration says. It knows one row at a time, and neither
-//! how an index is stored nor how it is kept up to date. See `docs/format/extractor.md`.
+//! Makes the keys of an index from the rows of a table, as a declaration says. It knows one row at a time. It knows
+//! neither how an index is stored nor how it is kept up to date. See `docs/format/extractor.md`.
 //!
 //! ```text
 //! extractor:  field { "," field }
 //! field:      source [ type ] [ "required" | "lenient" ]
 //! ```
 //!
-//! Invariant: what a row gives depends on its bytes and on the declaration alone, in this release and in every later
-//! one. An entry of an index is found again, to be removed, by making its key again. So a change of meaning is a new
-//! version of the stored bytes.
+//! Invariant: what a row gives depends on its bytes and on the declaration alone, in this release and in every
+//! later one. To remove an entry of an index, its key is made again and looked up. So a change of meaning needs a
+//! new version of the stored bytes.
 
 mod found;
 mod json;
@@ -57,15 +57,15 @@ struct IndexField {
     rule: Rule,
 }
 
-/// What becomes of a row whose field is missing, or of another type.
+/// What happens with a row whose field is missing or has another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// A missing value is `none` if the field is optional, and otherwise the row is left out. A value of another type
-    /// is an error.
+    /// If a value is missing, it is `none` in an optional field; otherwise the row is left out. A value of another
+    /// type is an error.
     Plain,
-    /// Both are errors.
+    /// A missing value is an error, and so is a value of another type.
     Required,
-    /// A field of another type counts as missing.
+    /// A value of another type counts as missing.
     Lenient,
 }
 
@@ -82,17 +82,17 @@ pub struct BadRow {
 }
 
 impl Extractor {
-    /// Gives the keys of a row to `emit`: each once, in ascending order. `part` gives the part of the row's value in a
-    /// column group, by the number of the group; it is asked only for [`groups`](Self::groups), and answers `None` if
-    /// the table has no such group.
+    /// Gives the keys of a row to `emit`: each once, in ascending order. `part` gives the part of the row's value
+    /// that is in the column group with a number. It is called only for [`groups`](Self::groups), and returns
+    /// `None` if the table has no such group.
     ///
-    /// No key of an index begins with another one. So the key of the row may follow it, and
+    /// No key of an index begins with another key of the index. So the key of the row may follow it, and
     /// [`declaration`](Self::declaration) separates the two again.
     ///
     /// # Errors
     ///
-    /// If a field has another type than it is declared with, is missing though it is required, or is in a column group
-    /// that the table does not have. Then no key was given.
+    /// If a field has another type than it is declared with, is missing although it is required, or is in a column
+    /// group that the table does not have. Then no key is given to `emit`.
     pub fn index_keys<'r>(
         &self,
         key: &'r [u8],
@@ -123,7 +123,7 @@ impl Extractor {
         Ok(())
     }
 
-    /// Numbers of the column groups that are needed, ascending. If none exists, the key of a row is enough.
+    /// The numbers of the column groups that are needed, ascending. If there are none, the key of a row is enough.
     pub fn groups(&self) -> &[usize] {
         &self.groups
     }
@@ -133,16 +133,16 @@ impl Extractor {
         Declaration::new(self.fields.iter().map(|field| field.field_type).collect::<Vec<_>>())
     }
 
-    /// The extractor as bytes to be stored: a version and its text.
+    /// The extractor as bytes that can be stored: a version and its text.
     pub fn to_bytes(&self) -> Vec<u8> {
         stored::to_bytes(&self.to_string())
     }
 
-    /// An extractor that was stored.
+    /// Reads an extractor that was stored.
     ///
     /// # Errors
     ///
-    /// If the bytes are none, or are of a version that this release does not know.
+    /// If the bytes are not an extractor, or have a version that this release does not know.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadStored> {
         Ok(stored::text_of(bytes)?.parse()?)
     }
@@ -169,7 +169,7 @@ impl Encoded {
 }
 
 impl IndexField {
-    /// Encodes what was found in a row; nothing if the row is left out.
+    /// Encodes the values that were found in a row. If the row is left out, it encodes nothing.
     fn encode(&self, found: &mut Vec<Found<'_>>, encoded: &mut Encoded) -> Result<(), String> {
         if found.is_empty() {
             found.push(Err(Unfit::Missing));
@@ -218,7 +218,7 @@ impl fmt::Display for IndexField {
         write!(out, "{}", self.source)?;
         let field_type = self.field_type.to_string();
         match self.source.default_kind() {
-            // What follows the kind is written where the kind is not.
+            // The default kind is not written, only what follows it in the type.
             Some(kind) if kind == self.field_type.kind => write!(out, "{}", &field_type[kind.to_string().len()..])?,
             _ => write!(out, " {field_type}")?,
         }

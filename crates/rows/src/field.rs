@@ -1,5 +1,5 @@
-//! Types of Rust as fields of a tuple: how each is written so that bytes have its order, and read back. It knows one
-//! field at a time. See `docs/format/tuple.md`.
+//! Types of Rust as fields of a tuple: how each is written so that its bytes have the order of its values, and how
+//! it is read back. It knows one field at a time. See `docs/format/tuple.md`.
 //!
 //! ```text
 //! bool               00 or 01
@@ -12,7 +12,8 @@
 //! descending         all bytes of the field inverted
 //! ```
 //!
-//! Invariants: a field has one encoding and no other, and no encoding of a type is the beginning of another one.
+//! Invariants: a value has exactly one encoding, and no encoding of a type is the beginning of another encoding of
+//! that type.
 
 use crate::decoder::{Decoder, Mistake};
 use crate::field_type::{FieldType, Kind};
@@ -21,7 +22,7 @@ use std::cmp::Ordering;
 
 /// A value that can be a field of a tuple.
 ///
-/// A type of your own becomes one by what it is made of:
+/// A type of your own becomes a field through the type that it is made of:
 ///
 /// ```
 /// use rows::{DecodeField, Decoder, Field, FieldType, Mistake};
@@ -43,24 +44,24 @@ use std::cmp::Ordering;
 /// }
 /// ```
 pub trait Field {
-    /// How it is declared, and so what bytes it has.
+    /// How the field is declared. This also says which bytes it has.
     const TYPE: FieldType;
 
     /// Appends its bytes.
     fn encode(&self, key: &mut Vec<u8>);
 }
 
-/// A field that can be read back. `'k` is the life of the bytes that it may borrow.
+/// A field that can be read back. It may borrow bytes, which live as long as `'k`.
 pub trait DecodeField<'k>: Field + Sized {
     /// Reads the field at the place of the decoder.
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of such a field. The decoder then stands at the byte that is wrong.
+    /// If the bytes are not those of such a field. Then the decoder stands at the wrong byte.
     fn decode(from: &mut Decoder<'k>) -> Result<Self, Mistake>;
 }
 
-/// A field in descending order: the one with the greater value is less.
+/// A field in descending order: the greater value comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Descending<T>(pub T);
 
@@ -81,7 +82,7 @@ impl<T: Field> Field for Descending<T> {
 
     #[inline]
     fn encode(&self, key: &mut Vec<u8>) {
-        // An error of the compiler if the type is descending already.
+        // The compiler reports an error if the type is descending already.
         const { assert!(Self::TYPE.is_descending) }
         let start = key.len();
         self.0.encode(key);
@@ -101,7 +102,7 @@ impl<T: Field> Field for Option<T> {
 
     #[inline]
     fn encode(&self, key: &mut Vec<u8>) {
-        // An error of the compiler if the type is optional or descending already.
+        // The compiler reports an error if the type is optional or descending already.
         const { assert!(Self::TYPE.is_optional) }
         key.push(u8::from(self.is_some()));
         if let Some(value) = self {
@@ -133,7 +134,8 @@ impl<'k> DecodeField<'k> for bool {
     }
 }
 
-/// Fields of whole numbers; `$flip` is what a number is combined with so that its bits have its order.
+/// Fields of whole numbers. A number is combined (xor) with `$flip`, so that its bits have the order of the
+/// numbers.
 macro_rules! integers {
     ($($number:ident $kind:ident $flip:expr;)+) => {$(
         impl Field for $number {
@@ -167,7 +169,8 @@ integers! {
     i128 I128 Self::MIN;
 }
 
-/// Fields of floating-point numbers, with the whole number that has the same bits and the one NaN that is written.
+/// Fields of floating-point numbers. `$bits` is the whole number with the same bits, and `$nan` the bits of the
+/// only NaN that is written.
 macro_rules! floats {
     ($($number:ident $bits:ident $kind:ident $nan:expr;)+) => {$(
         impl Field for $number {
@@ -206,11 +209,12 @@ floats! {
     f64 u64 F64 0x7ff8_0000_0000_0000;
 }
 
-/// Bytes after the content of a string or of bytes.
+/// The bytes after the content of a string or of bytes.
 pub(crate) const END: [u8; 2] = [0, 0];
 
-/// Appends the content of a string or of bytes without its end. The fields that begin with `content`, and no others,
-/// have bytes that begin with these; so [`prefix_range`](crate::prefix_range) makes of them the range of those fields.
+/// Appends the content of a string or of bytes without its end. Exactly the fields whose content begins with
+/// `content` have bytes that begin with the appended ones. So [`prefix_range`](crate::prefix_range) makes the range
+/// of those fields from them.
 ///
 /// ```
 /// use rows::{Tuple, encode_beginning};
@@ -230,7 +234,7 @@ pub fn encode_beginning(content: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(rest);
 }
 
-/// Fields whose content is escaped and has an end.
+/// Fields whose content is escaped and followed by an end.
 macro_rules! escaped {
     ($($owner:ty, $kind:ident;)+) => {$(
         impl Field for $owner {
@@ -288,7 +292,7 @@ impl<const N: usize> Field for [u8; N] {
 
     #[inline]
     fn encode(&self, key: &mut Vec<u8>) {
-        // An error of the compiler if it has no bytes, or too many.
+        // The compiler reports an error if the type has no bytes, or too many.
         const { assert!(Self::TYPE.kind.width().is_some()) }
         key.extend_from_slice(self);
     }

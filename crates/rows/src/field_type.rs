@@ -7,7 +7,7 @@
 use crate::scanner::{BadText, Scanner};
 use std::fmt;
 
-/// What a field holds, and so how it is ordered.
+/// What a field holds. This also says how it is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -37,7 +37,7 @@ pub enum Kind {
     F32,
     /// A floating-point number of 64 bits. -0.0 is 0.0, and NaN comes after infinity.
     F64,
-    /// UTF-8 of any length, in the order of its bytes, which is that of its characters.
+    /// UTF-8 of any length, in the order of its bytes, which is also the order of its characters.
     String,
     /// Any bytes, in byte order.
     Bytes,
@@ -45,7 +45,7 @@ pub enum Kind {
     Fixed(u16),
 }
 
-/// Names of all kinds but [`Kind::Fixed`], whose name has its number of bytes in it.
+/// The names of all kinds except [`Kind::Fixed`], whose name contains its number of bytes.
 const NAMES: [(&str, Kind); 15] = [
     ("bool", Kind::Bool),
     ("u8", Kind::U8),
@@ -65,7 +65,7 @@ const NAMES: [(&str, Kind); 15] = [
 ];
 
 impl Kind {
-    /// Bytes that every value of this kind takes; `None` if they differ.
+    /// The number of bytes that every value of this kind takes; `None` if values differ in it.
     pub const fn width(self) -> Option<usize> {
         match self {
             Self::Bool | Self::U8 | Self::I8 => Some(1),
@@ -78,12 +78,12 @@ impl Kind {
         }
     }
 
-    /// Whether it is a whole number or a floating-point number.
+    /// Whether the kind is a whole number or a floating-point number.
     pub const fn is_number(self) -> bool {
         !matches!(self, Self::Bool | Self::String | Self::Bytes | Self::Fixed(_))
     }
 
-    /// The kind whose name comes next, if one does.
+    /// The kind whose name comes next in the text; `None` if no such name comes next.
     pub(crate) fn scan(text: &mut Scanner<'_>) -> Result<Option<Self>, BadText> {
         let word = text.peek_word();
         let Some(&(_, kind)) = NAMES.iter().find(|(name, _)| *name == word) else { return Ok(None) };
@@ -129,12 +129,12 @@ pub struct FieldType {
 }
 
 impl FieldType {
-    /// A field that is always there, in ascending order.
+    /// The type of a field that always has a value, in ascending order.
     pub const fn new(kind: Kind) -> Self {
         Self { kind, is_optional: false, is_descending: false }
     }
 
-    /// The same, or `none`.
+    /// The same type, whose field may also be `none`.
     ///
     /// # Panics
     ///

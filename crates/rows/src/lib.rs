@@ -1,12 +1,14 @@
-//! Rows with types, above an engine that knows bytes alone: keys of several fields whose bytes have their order, and
-//! the keys of indexes. It knows no table, no file and nothing else of the engine; the engine does not know it.
+//! Rows with types, above an engine that knows only bytes: keys of several fields whose bytes have the order of the
+//! fields, and the keys of indexes. It knows no table, no file and nothing else of the engine; the engine does not
+//! know it.
 //!
-//! * A [`Tuple`] of Rust becomes a key and is read back, [`Tuple::range`] is the range of all keys that begin with
+//! * A [`Tuple`] of Rust becomes a key and is read back. [`Tuple::range`] is the range of all keys that begin with
 //!   given fields.
-//! * A [`Declaration`] does the same with types that are known only when the program runs, and has a text for each key.
+//! * A [`Declaration`] does the same with types that are known only when the program runs, and gives each key a
+//!   text.
 //! * An [`Extractor`] says which keys a row of a table has in an index.
 //!
-//! The bytes are described in `docs/format/tuple.md`, the language of extractors in `docs/format/extractor.md`.
+//! `docs/format/tuple.md` describes the bytes, and `docs/format/extractor.md` the language of extractors.
 //!
 //! ```
 //! use rows::{DecodeTuple, Tuple};

@@ -1,8 +1,8 @@
-//! What random tests draw: values at the borders of their types and anywhere else. It knows no encoding.
+//! What random tests draw: values at the borders of their types, and values anywhere else. It knows no encoding.
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-/// Runs `case` on 20 seeds, or on the one that `LARCH_SEED` says.
+/// Runs `case` on 20 seeds, or on the seed that `LARCH_SEED` gives.
 pub fn on_seeds(name: &str, mut case: impl FnMut(&mut StdRng)) {
     let seeds = match std::env::var("LARCH_SEED") {
         Ok(seed) => vec![seed.parse().expect("LARCH_SEED is a number")],
@@ -14,7 +14,7 @@ pub fn on_seeds(name: &str, mut case: impl FnMut(&mut StdRng)) {
     }
 }
 
-/// A value of this type, drawn so that two of them are often equal or near.
+/// A value of this type. Two drawn values are often equal or near each other.
 pub trait Draw {
     fn draw(rng: &mut StdRng) -> Self;
 }
@@ -65,7 +65,8 @@ macro_rules! floats {
 floats! { f32 f64 }
 
 impl Draw for Vec<u8> {
-    /// Strings of few letters, so that some are the beginning of others; with the bytes that escaping cares for.
+    /// Draws strings of few letters, so that some are the beginning of others, and with the bytes that matter for
+    /// escaping.
     fn draw(rng: &mut StdRng) -> Self {
         let letters = [0, 1, b'a', 0xfe, 0xff];
         (0..rng.random_range(0..6)).map(|_| letters[rng.random_range(0..letters.len())]).collect()

@@ -1,5 +1,5 @@
-//! Reads the short texts of this crate, declarations and keys, from left to right. It knows signs, words and quotes,
-//! and not what they mean.
+//! Reads the short texts of this crate, declarations and keys, from left to right. It knows signs, words and
+//! quotes, but not what they mean.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {offset} of the text: {what}")]
 pub struct BadText {
-    /// The byte of the text, from 0, at which it stops to make sense.
+    /// The first byte of the text, from 0, that does not fit.
     pub offset: usize,
     /// What is wrong there, or what is expected.
     pub what: String,
@@ -43,18 +43,18 @@ impl<'t> Scanner<'t> {
         found
     }
 
-    /// Passes over `sign`, which has to come next.
+    /// Passes over `sign`. Fails if it does not come next.
     pub fn expect(&mut self, sign: &str) -> Result<(), BadText> {
         if self.takes(sign) { Ok(()) } else { self.fail(format!("`{sign}` is expected")) }
     }
 
-    /// Nothing but spaces may come.
+    /// Fails if anything but spaces comes next.
     pub fn expect_end(&mut self) -> Result<(), BadText> {
         self.offset();
         if self.rest().is_empty() { Ok(()) } else { self.fail("the text should end") }
     }
 
-    /// The next word, of letters, digits and `_`, without passing over it; empty if none exists.
+    /// The next word (letters, digits and `_`), without passing over it; empty if no word comes next.
     pub fn peek_word(&mut self) -> &'t str {
         self.offset();
         let rest = self.rest();
@@ -76,7 +76,7 @@ impl<'t> Scanner<'t> {
         Ok(number)
     }
 
-    /// All that comes before a comma, a bracket that closes, or a space.
+    /// Everything before the next comma, closing bracket or space.
     pub fn token(&mut self) -> &'t str {
         self.offset();
         let rest = self.rest();
@@ -110,7 +110,7 @@ impl<'t> Scanner<'t> {
                     let digits = chars.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}'));
                     let digits = digits.map(|(digits, _)| digits).filter(|digits| digits.len() <= 6);
                     let escaped = digits.and_then(|digits| char::from_u32(u32::from_str_radix(digits, 16).ok()?));
-                    // Past the digits and both brackets, of one byte each.
+                    // Passes over the digits and both brackets, which have one byte each.
                     digits.map(|digits| chars.nth(digits.len() + 1)).and(escaped)
                 }
                 Some((_, c)) if c == quote || c == '\\' => Some(c),
@@ -130,7 +130,7 @@ impl<'t> Scanner<'t> {
         self.fail(format!("the text in quotes has no end: `{quote}` is expected"))
     }
 
-    /// Bytes as `x'00ff'`.
+    /// Bytes in the form `x'00ff'`.
     pub fn hex(&mut self) -> Result<Vec<u8>, BadText> {
         self.expect("x'")?;
         let Some((digits, _)) = self.rest().split_once('\'') else {
@@ -149,13 +149,14 @@ impl<'t> Scanner<'t> {
         Ok(bytes)
     }
 
-    /// Says what is wrong at this place.
+    /// Fails at this place, with this reason.
     pub fn fail<T>(&mut self, what: impl Into<String>) -> Result<T, BadText> {
         Err(BadText { offset: self.offset(), what: what.into() })
     }
 }
 
-/// `content` in quotes, as the texts of this crate have it: that of a member in a path of JSON, and the path itself.
+/// `content` in quotes, in the form that this crate's texts use for the name of a member in a JSON path and for the
+/// path itself.
 pub fn quoted(content: &str, quote: char) -> String {
     let mut text = String::with_capacity(content.len() + 2);
     push_literal(content, quote, &mut text);

@@ -12,7 +12,7 @@ const VERSION: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadStored {
-    /// No bytes at all.
+    /// There are no bytes at all.
     #[error("there is no declaration: the bytes are empty")]
     Empty,
     /// The declaration is of a version that this release does not know.
@@ -26,12 +26,12 @@ pub enum BadStored {
     Text(#[from] crate::scanner::BadText),
 }
 
-/// The bytes of a declaration's text.
+/// The stored bytes of a declaration with this text.
 pub fn to_bytes(text: &str) -> Vec<u8> {
     [&[VERSION], text.as_bytes()].concat()
 }
 
-/// The text in stored bytes.
+/// The text of the declaration in stored bytes.
 pub fn text_of(bytes: &[u8]) -> Result<&str, BadStored> {
     match bytes.split_first() {
         None => Err(BadStored::Empty),

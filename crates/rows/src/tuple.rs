@@ -1,7 +1,8 @@
-//! Tuples of Rust as keys: their bytes, read back, and the range of the keys that begin with given fields. It knows no
-//! single type of a field.
+//! Tuples of Rust as keys: how they become bytes, how they are read back, and the range of the keys that begin with
+//! given fields. It does not know single types of fields.
 //!
-//! Invariant: the bytes of `(a, b)` begin with those of `(a,)`, and the bytes of no other tuple of the same types do.
+//! Invariant: among the tuples of the same types, exactly those of the form `(a, b)` have bytes that begin with the
+//! bytes of `(a,)`.
 
 use crate::decoder::{BadTuple, Decoder};
 use crate::field::{DecodeField, Field};
@@ -11,7 +12,8 @@ use std::ops::Bound;
 #[cfg(test)]
 mod tests;
 
-/// Up to twelve fields, whose bytes are ordered as the tuples are: by the first field, then by the second, and so on.
+/// Up to twelve fields. Their bytes have the order of the tuples: by the first field, then by the second, and so
+/// on.
 ///
 /// ```
 /// use rows::{DecodeTuple, Descending, Tuple};
@@ -42,19 +44,19 @@ pub trait Tuple {
         key
     }
 
-    /// The range of all keys whose first fields are these.
+    /// The range of all keys that begin with these fields.
     fn range(&self) -> PrefixRange {
         prefix_range(self.to_key())
     }
 }
 
-/// A tuple that can be read back. `'k` is the life of the bytes that its fields may borrow.
+/// A tuple that can be read back. Its fields may borrow bytes, which live as long as `'k`.
 pub trait DecodeTuple<'k>: Tuple + Sized {
-    /// Reads a tuple and no more.
+    /// Reads a tuple that takes all bytes.
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of such a tuple, or more follow.
+    /// If the bytes are not those of such a tuple, or more bytes follow.
     fn decode(key: &'k [u8]) -> Result<Self, BadTuple> {
         let mut from = Decoder::new(key);
         let tuple = Self::decode_from(&mut from)?;
@@ -62,7 +64,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
         Ok(tuple)
     }
 
-    /// Reads a tuple and gives what follows it.
+    /// Reads a tuple, and returns it with the bytes that follow it.
     ///
     /// # Errors
     ///
@@ -81,12 +83,13 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
     fn decode_from(from: &mut Decoder<'k>) -> Result<Self, BadTuple>;
 }
 
-/// A range of keys, as the standard library and the engine take it.
+/// A range of keys, in the form that the standard library and the engine take.
 pub type PrefixRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range of all keys that begin with these bytes.
 pub fn prefix_range(prefix: Vec<u8>) -> PrefixRange {
-    // The shortest string after all of them; bytes ff at the end can only become longer.
+    // The end is the shortest string after all of them. Bytes ff at the end of the prefix cannot be raised, so they
+    // are dropped.
     let end = prefix.iter().rposition(|&byte| byte != 0xff).map(|last| {
         let mut end = prefix[..=last].to_vec();
         end[last] += 1;

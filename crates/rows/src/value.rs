@@ -1,5 +1,5 @@
-//! A field whose type is known only when the program runs: its bytes, its text, and both read back. It knows one field
-//! at a time.
+//! A field whose type is known only when the program runs: its bytes and its text, and how both are read back. It
+//! knows one field at a time.
 
 use crate::decoder::{Decoder, Mistake};
 use crate::field::{DecodeField, Field};
@@ -10,7 +10,7 @@ use std::fmt;
 
 /// The value of a field.
 ///
-/// `Display` writes it as a key's text has it: `17`, `-3`, `0.5`, `"abc"`, `x'00ff'`, `true`, `none`.
+/// `Display` writes it as in the text of a key: `17`, `-3`, `0.5`, `"abc"`, `x'00ff'`, `true`, `none`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FieldValue<'v> {
@@ -32,41 +32,41 @@ pub enum FieldValue<'v> {
     Bytes(Cow<'v, [u8]>),
 }
 
-/// Why a value cannot be a field of some type.
+/// Why a value cannot be a field of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// It is of another kind.
+    /// The value is of another kind.
     #[error("{value} is not of type {kind}")]
     Kind {
         /// The value as text.
         value: String,
-        /// What it should be.
+        /// The kind of the field.
         kind: Kind,
     },
-    /// It is a number that the type has no room for.
+    /// The value is a number outside the range of the type.
     #[error("{value} is outside the range of {kind}")]
     Range {
         /// The value as text.
         value: String,
-        /// What it should be.
+        /// The kind of the field.
         kind: Kind,
     },
-    /// It has another number of bytes.
+    /// The value has another number of bytes.
     #[error("{bytes} bytes are not of type {kind}")]
     Length {
-        /// How many it has.
+        /// The number of bytes of the value.
         bytes: usize,
-        /// What it should be.
+        /// The kind of the field.
         kind: Kind,
     },
-    /// It is `none`, and the field is not optional.
+    /// The value is `none`, and the field is not optional.
     #[error("only a field that is declared with `?` can be none")]
     None,
 }
 
 impl<'v> FieldValue<'v> {
-    /// The same, which borrows nothing.
+    /// The same value, which borrows nothing.
     pub fn into_owned(self) -> FieldValue<'static> {
         match self {
             Self::None => FieldValue::None,
@@ -80,7 +80,7 @@ impl<'v> FieldValue<'v> {
         }
     }
 
-    /// Appends its bytes as a field of `field_type`; nothing if it cannot be one.
+    /// Appends its bytes as a field of `field_type`. If it cannot be such a field, nothing is appended.
     pub(crate) fn encode(&self, field_type: FieldType, key: &mut Vec<u8>) -> Result<(), Misfit> {
         let start = key.len();
         match (self, field_type.is_optional) {
@@ -169,7 +169,7 @@ impl<'v> FieldValue<'v> {
         })
     }
 
-    /// A number or a `bool` as people write it; `None` if `text` is none of this kind.
+    /// A number or a `bool` from the word that people write for it; `None` if `text` is not of this kind.
     pub(crate) fn of_word(kind: Kind, text: &str) -> Option<FieldValue<'static>> {
         Some(match kind {
             Kind::Bool => FieldValue::Bool(text.parse().ok()?),

@@ -1,8 +1,8 @@
-//! Files that the writer before has left on this machine, which replace those of the journal when the next one takes
-//! over. It does not know what is in them, nor where they lie.
+//! Files that the writer before has left on this machine. When the next writer takes over, they replace the files
+//! of the journal. It does not know what is in them, nor where they lie.
 //!
-//! What is short is in the first sheet that the next one puts after it has taken over. What is longer comes in sheets
-//! after that, under other names, and the last of these sheets gives all of it its names at once:
+//! Short files are in the first sheet that the next writer puts after it has taken over. Long files come in sheets
+//! after that, under other names, and the last of these sheets gives all of them their names at once:
 //!
 //! ```text
 //! sheet  35   a writer takes over
@@ -11,10 +11,11 @@
 //! sheet  99   00000031.log.brought becomes 00000031.log; bringing-7 is gone
 //! ```
 //!
-//! The files are those of the last writer that has put a sheet after it took over, and a writer whose logs lie on its
-//! machine puts one before it promises anything: so one that dies in between hides nothing. As long as the name
-//! `bringing-7` is there, whoever takes over looks for what writer 7 has left, and not for what a writer after it has
-//! left: that one has promised nothing. One that finds nothing, on another machine, takes the journal as it is.
+//! The files are those of the last writer that has put a sheet after it took over. A writer whose logs lie on its
+//! machine puts such a sheet before it promises anything, so a writer that dies before that sheet hides no commits
+//! of others. As long as the name `bringing-7` is there, whoever takes over looks for the files of writer 7. Files
+//! of a later writer are not looked for, because that one has promised nothing. A writer that finds no files, on
+//! another machine, takes the journal as it is.
 
 use super::state::{Journal, State};
 use super::table::Table;
@@ -40,13 +41,13 @@ impl LeftFile {
     }
 }
 
-/// Before the epoch of the writer whose files are being brought.
+/// The start of a name that ends with the epoch of the writer whose files are being brought.
 const BRINGING: &str = "bringing-";
 
-/// At the end of the names of files that are not there as a whole.
+/// The end of the names of files that are not complete yet.
 const BROUGHT: &str = ".brought";
 
-/// Whether a name is only there while files are brought.
+/// Whether a name exists only while files are brought.
 pub fn is_passing(name: &str) -> bool {
     name.starts_with(BRINGING) || name.ends_with(BROUGHT)
 }
@@ -58,12 +59,13 @@ pub fn source(table: &Table) -> u64 {
 }
 
 impl Journal {
-    /// Brings files, in one sheet if they have at most `most` bytes together, and otherwise in sheets of `most` bytes
-    /// each. This process has taken over, and nobody has used that yet. If it fails, it has not.
+    /// Brings files: in one sheet if they have at most `most` bytes together, and otherwise in sheets of `most`
+    /// bytes each. This process has taken over, but nobody has used its right to write yet. If this fails, it has
+    /// not taken over.
     ///
     /// # Errors
     ///
-    /// A file cannot be read; as [`Journal::sync`].
+    /// If a file cannot be read; as [`Journal::sync`].
     pub(super) fn bring(&self, left: &[LeftFile], most: u64) -> io::Result<()> {
         let at_once = left.iter().map(|file| file.bytes).sum::<u64>() <= most;
         let brought = self.begin_bringing(at_once).and_then(|()| match at_once {
@@ -77,7 +79,8 @@ impl Journal {
         brought
     }
 
-    /// Takes away what another has begun to bring, and says what is being brought if that needs several sheets.
+    /// Removes the names of files that another writer has begun to bring. If several sheets are needed, it also
+    /// says which files are being brought.
     fn begin_bringing(&self, at_once: bool) -> io::Result<()> {
         let (bringing, names) = {
             let state = self.state.lock();

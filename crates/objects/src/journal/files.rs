@@ -1,4 +1,5 @@
-//! The files of a journal: how the writer changes them, and how all read them. It does not know when a sheet is put.
+//! The files of a journal: how the writer changes them, and how everyone reads them. It does not know when a sheet
+//! is put.
 
 use super::bringing::is_passing;
 use super::newest::{READS_OF_DAMAGED, corrupt};
@@ -12,7 +13,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::mpsc;
 
-/// What is not durable yet is put when it is so long, without waiting for a sync.
+/// Once so many bytes are not durable yet, they are put without waiting for a sync.
 const MOST_PENDING_BYTES: u64 = 16 << 20;
 
 impl Journal {
@@ -54,7 +55,7 @@ impl Journal {
         Ok(file)
     }
 
-    /// Gives a file another name, in place of the file that had it.
+    /// Gives a file another name. If another file has that name, it loses it.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -64,7 +65,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes a name away.
+    /// Removes a name.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -80,7 +81,7 @@ impl Journal {
         self.state.lock().len(file)
     }
 
-    /// Writes bytes at an offset. Room between the end and the offset is filled with zeros.
+    /// Writes bytes at an offset. If the file ends before the offset, zeros fill the gap.
     pub fn write(&self, file: u64, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.change(file, offset, |pending| {
             let start = (offset - pending.from) as usize;
@@ -115,7 +116,7 @@ impl Journal {
         self.change(file, bytes, |pending| pending.bytes.resize((bytes - pending.from) as usize, 0))
     }
 
-    /// Changes what is pending of a file, which begins at `from` or before it.
+    /// Changes the pending bytes of a file. `change` begins at `from`; the pending bytes begin there or before.
     fn change(&self, file: u64, from: u64, change: impl FnOnce(&mut Pending)) -> io::Result<()> {
         loop {
             let (start, end) = {
@@ -130,7 +131,7 @@ impl Journal {
                 }
                 (from, pending.from)
             };
-            // Bytes in sheets are written over: they are read, and go with the next sheet.
+            // Bytes that are in sheets are overwritten: they are read, and go with the next sheet.
             let before = self.read(file, start..end)?;
             let state = &mut *self.state.lock();
             if let Some(pending) = state.pending.get_mut(&file).filter(|pending| pending.from == end) {
@@ -140,11 +141,11 @@ impl Journal {
         }
     }
 
-    /// The bytes of a range of a file; fewer at its end.
+    /// The bytes of a range of a file. If the file ends within the range, they are fewer.
     ///
     /// # Errors
     ///
-    /// The store's.
+    /// An error of the store.
     pub fn read(&self, file: u64, range: Range<u64>) -> io::Result<Vec<u8>> {
         let pieces = self.state.lock().pieces(file, range);
         let mut parts: Vec<Vec<u8>> = Vec::with_capacity(pieces.len());
@@ -172,7 +173,7 @@ impl Journal {
         Ok(parts.concat())
     }
 
-    /// Reads pieces in long sheets, and puts each in its place.
+    /// Reads pieces of long sheets, and puts each piece in its place in `parts`.
     fn read_long(&self, long: &[(usize, u64, Range<u64>)], parts: &mut [Vec<u8>]) -> io::Result<()> {
         let (sender, receiver) = mpsc::channel();
         for (number, (place, sheet, range)) in long.iter().enumerate() {
@@ -182,7 +183,7 @@ impl Journal {
             }
             let (place, sender) = (*place, sender.clone());
             let done: RangeDone = Box::new(move |read| {
-                // The reader has given up if nobody receives.
+                // If nobody receives, the reader has given up.
                 sender.send((place, read.map(<[_]>::concat).ok())).ok();
             });
             self.store.begin_read(&name_of(*sheet), range.clone(), done);
@@ -195,7 +196,7 @@ impl Journal {
             let (bytes, mut again) = ((range.end - range.start) as usize, self.again());
             let mut attempt = 1;
             while parts[*place].len() != bytes {
-                // It failed, or was cut short: again, with patience.
+                // The read failed, or was cut short: it is made again, with patience.
                 let mut part = vec![0; bytes];
                 let read = self.again().ask(|| self.store.read_at(&name_of(*sheet), &mut part, range.start))?;
                 part.truncate(read);

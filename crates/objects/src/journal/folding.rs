@@ -1,6 +1,6 @@
-//! Small pieces of files are folded: a sheet with a table says again what small sheets before it have said, as one
-//! piece. So a reader of many commits reads few sheets (decision 91). It knows no store: the writer still has the bytes
-//! of the sheets that it has put lately.
+//! Folds small pieces of files: a sheet with a table says again, as one piece, what small sheets before it have
+//! said. So a reader of many commits reads few sheets (decision 91). It knows no store: the writer still has the
+//! bytes of the sheets that it has put lately.
 //!
 //! ```text
 //! sheets    1   2   3  …  63   64                      65  66  …  127   128
@@ -8,9 +8,9 @@
 //!           a reader reads sheet 64 only                    a reader reads sheet 128 only
 //! ```
 //!
-//! What was folded before is folded again only with at least half as many bytes that came since, and no piece that was
-//! folded is longer than [`FOLDED_BYTES`]. So a byte is put again a few times, as the pieces grow: five times at most
-//! for a commit of a hundred bytes, which costs no request.
+//! Bytes that were folded before are folded again only together with at least half as many bytes that came since,
+//! and no folded piece is longer than [`FOLDED_BYTES`]. So as the pieces grow, a byte is put again only a few
+//! times: at most five times for a commit of a hundred bytes. This costs no additional request.
 
 use super::state::{Pending, State};
 use super::table::Extent;
@@ -18,11 +18,11 @@ use super::table::Extent;
 /// The most bytes that are put again as one piece.
 pub const FOLDED_BYTES: u64 = 128 << 10;
 
-/// What is longer is worth a request of its own.
+/// A piece that is longer than this is worth a request of its own.
 pub const SMALL_BYTES: u64 = 16 << 10;
 
-/// The first of the last extents of a file that are worth to be put again together. Those after sheet `table` were
-/// never folded.
+/// The index of the first extent to fold: all extents from it to the end of the file are put again together. `None`
+/// if that is not worth it. Extents after sheet `table` were never folded.
 fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bool) -> Option<usize> {
     let (mut first, mut sum) = (extents.len(), 0);
     for (place, extent) in extents.iter().enumerate().rev() {
@@ -33,18 +33,18 @@ fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bo
         }
         (first, sum) = (place, sum + bytes);
     }
-    // One piece is one already.
+    // A single piece needs no folding.
     (first + 1 < extents.len()).then_some(first)
 }
 
 impl State {
-    /// Has the next sheet say again what small pieces of files are in the last sheets.
+    /// Makes the next sheet say again what small pieces of files are in the last sheets.
     pub(super) fn fold(&mut self) {
         let mut folded = Vec::new();
         for (file, extents) in &self.table.files {
             let end = self.table.len(*file);
             if self.pending.get(file).is_some_and(|pending| pending.from != end) {
-                // It is cut, so its last pieces change anyway.
+                // The file is cut, so its last pieces change anyway.
                 continue;
             }
             let is_kept = |extent: &Extent| self.recent.bytes_of(extent).is_some();

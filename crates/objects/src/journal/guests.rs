@@ -1,17 +1,18 @@
-//! Sheets of guests: of those who make a branch of a database that another process may be writing to. They do not take
-//! over, and the writer goes on after them.
+//! Sheets of guests: of processes that make a branch of a database to which another process may be writing. Guests
+//! do not take over, and the writer goes on after their sheets.
 //!
 //! ```text
 //! writer   31  32  33                34: there is one, of a guest      34 becomes 35
 //! guest                34: a branch at a/b
 //! ```
 //!
-//! A guest comes between two puts of a busy writer as one does that takes over: it puts its sheet as several numbers
-//! ahead at once. The first of them counts. The writer reads all of them in one round trip, and goes on after the last.
+//! A guest comes between two puts of a busy writer in the same way as a process that takes over: it puts its sheet
+//! as several numbers ahead at once. The first of these sheets counts. The writer reads all of them in one round
+//! trip, and goes on after the last.
 //!
-//! So the journal says which branches exist, in the same order as everything else. A branch is made of what the sheets
-//! before that of its guest say. Whoever writes later knows it, before it can say in a sheet that it does not need a
-//! file any more.
+//! So the journal says which branches exist, in the same order as everything else. A branch is made of what the
+//! sheets before its guest's sheet say. Whoever writes later knows the branch before it can say in a sheet that it
+//! does not need a file any more.
 
 use super::bringing::is_passing;
 use super::newest::{ATTEMPTS, Read, apply, read_as};
@@ -30,21 +31,21 @@ pub fn of_guest(number: u64, bytes: &[u8]) -> Option<Sheet> {
     decode(bytes).ok().filter(|sheet| sheet.is_of_guest() && sheet.number == number)
 }
 
-/// A writer that meets the sheet of a guest looks for this number of further sheets at once: a guest puts several
-/// beside a busy writer.
+/// When a writer meets the sheet of a guest, it looks for so many further sheets at once: beside a busy writer, a
+/// guest puts several.
 const MET_TOGETHER: u64 = 16;
 
 impl State {
     fn note_guest(&mut self, guest: &Sheet) {
-        // A table in it is left out: the writer has all that is in it.
+        // If the sheet has a table, that is left out: the writer has all that is in it.
         self.table.apply_branches(&guest.changes);
         self.sheets.insert(guest.number);
     }
 }
 
 impl Journal {
-    /// What a database was at one moment: `table`, with the contents of all files. It asks no store, and goes on with
-    /// none.
+    /// A database as it was at one moment: `table`, with the contents of all files. This journal never looks for newer
+    /// sheets, and nothing can be written to it.
     pub fn fixed(store: Arc<dyn Store>, outside: Outside, table: Table, contents: &[(String, Vec<u8>)]) -> Journal {
         let bytes_of: BTreeMap<&str, &Vec<u8>> = contents.iter().map(|(name, bytes)| (&**name, bytes)).collect();
         let pending = table.names.iter().filter_map(|(name, file)| {
@@ -56,34 +57,35 @@ impl Journal {
         Journal { store, outside, cuts: CUTS, puts_again: false, state, putting: Mutex::new(()) }
     }
 
-    /// The names and the contents of all files of a table of this journal, but for those that are not there as a whole
-    /// yet.
+    /// The names and the contents of all files of a table of this journal, except files that are not complete yet.
     ///
     /// # Errors
     ///
-    /// `NotFound` if a sheet was removed since; the store's.
+    /// `NotFound` if a sheet was removed since; an error of the store.
     pub fn contents(&self, table: &Table) -> io::Result<Vec<(String, Vec<u8>)>> {
         let fixed = Journal::fixed(self.store.clone(), self.outside.clone(), table.clone(), &[]);
         let read = |(name, file): (&String, &u64)| Ok((name.clone(), fixed.read(*file, 0..fixed.len(*file))?));
         table.names.iter().filter(|(name, _)| !is_passing(name)).map(read).collect()
     }
 
-    /// The table as of the last sheet, and the number after it.
+    /// The table after the last sheet, and the number of the next sheet.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if a sheet is damaged; the store's.
+    /// `InvalidData` if a sheet is damaged; an error of the store.
     pub fn newest(&self) -> io::Result<(Table, u64)> {
         let newest = self.read_newest(&BTreeMap::new())?;
         Ok((newest.table, newest.next))
     }
 
-    /// Adds a branch, as a guest. Returns the table as of its sheet: all that was durable before it, and nothing after.
+    /// Adds a branch, as a guest. Returns the table as its sheet finds it, with all that was durable before the
+    /// sheet and nothing that came after.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if a sheet is damaged; `Unsupported` if the store does not keep conditions; `TimedOut` if sheets
-    /// were removed while this process was slow, again and again; the store's. Then the branch may be there.
+    /// `InvalidData` if a sheet is damaged; `Unsupported` if the store does not keep conditions; `TimedOut` if
+    /// sheets were removed again and again while this process was slow; an error of the store. After an error the
+    /// branch may be there.
     pub fn add_branch(&self, id: u64, branch: &Branch) -> io::Result<Table> {
         self.list_and_probe()?;
         let sheet = |number| {
@@ -112,12 +114,13 @@ impl Journal {
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
-    /// Puts sheet `number`, with which a database begins in place of `table`, which has no files: with an epoch after
-    /// `epoch`, and with these files.
+    /// Puts sheet `number`, with which a database begins: it has these files and an epoch after `epoch`. It takes
+    /// the place of `table`, which has no files.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if such a sheet exists; the store's. Then it may be there.
+    /// `AlreadyExists` if a sheet with this number exists; an error of the store. After such an error the sheet may
+    /// be there.
     pub fn begin_at(&self, number: u64, table: &Table, epoch: u64, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         let (epoch, since) = (table.epoch().max(epoch) + 1, self.outside.clock.wall().as_secs());
         let mut writer = SheetWriter::new(number, epoch, self.token());
@@ -137,7 +140,7 @@ impl Journal {
         if newest.first() <= number || newest.table.fences.contains_key(&number) || newest.table.term.sheet == number {
             return Ok(());
         }
-        // It is in a gap, so another database was here long ago.
+        // The sheet is in a gap, so another database was here long ago.
         Err(ErrorKind::AlreadyExists.into())
     }
 
@@ -148,7 +151,7 @@ impl Journal {
         branches.map(|(id, branch)| (*id, branch.clone())).collect()
     }
 
-    /// Takes notice that a branch needs nothing any more. The next sheet says so.
+    /// Notes that a branch needs nothing any more. The next sheet says so.
     pub fn forget_branch(&self, id: u64) {
         let state = &mut *self.state.lock();
         if state.is_writer && state.table.branches.contains_key(&id) && state.gone_branches.insert(id) {
@@ -156,11 +159,11 @@ impl Journal {
         }
     }
 
-    /// Makes a file of `bytes`, in place of the file that has the name, in one step.
+    /// Makes a file of `bytes` in one step. If a file has the name already, the new file replaces it.
     ///
     /// # Errors
     ///
-    /// This process is not the writer.
+    /// If this process is not the writer.
     pub fn replace(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -171,18 +174,19 @@ impl Journal {
         Ok(())
     }
 
-    /// The sheets of guests from this number on, of which the first was found already.
+    /// The sheets of guests from this number on. The first of them was found already.
     pub(super) fn guests_from(&self, number: u64, found: &[u8]) -> Vec<Sheet> {
         let Some(first) = of_guest(number, found) else { return Vec::new() };
         let numbers: Vec<u64> = (number + 1..=number + MET_TOGETHER).collect();
-        // What cannot be read now is met again.
+        // The sheets that cannot be read now are met again by a later put.
         let mut others = self.get_each(&numbers).unwrap_or_default();
         let others = numbers.iter().map_while(|number| others.remove(number)).map(|Read { sheet, .. }| sheet);
         std::iter::once(first).chain(others.take_while(Sheet::is_of_guest)).collect()
     }
 
-    /// Gives the sheet `bytes` the number after the last of some sheets of guests, the first of which has the number
-    /// that it was to have. Bytes of files are found in it from now on.
+    /// Moves the sheet `bytes` behind sheets of guests, the first of which has the number that this sheet was to
+    /// have: it gets the number after the last guest. From now on, bytes of files are found in the sheet under its
+    /// new number.
     pub(super) fn make_room(&self, bytes: &[u8], guests: &[Sheet]) -> (u64, Arc<Vec<u8>>) {
         let own = decode(bytes).expect("it was written here");
         let (number, next) = (own.number, guests.last().map_or(own.number, |guest| guest.number + 1));
@@ -209,7 +213,7 @@ impl Journal {
         let state = &mut *self.state.lock();
         for change in &changes {
             let Change::Write { file, at, .. } = change else { continue };
-            // A sheet has one write of a file.
+            // A sheet has at most one write of each file.
             let extents = state.table.files.get_mut(file).into_iter().flatten();
             for extent in extents.filter(|extent| extent.sheet == number) {
                 (extent.sheet, extent.at) = (next, *at);
@@ -225,11 +229,12 @@ impl Journal {
         (next, bytes)
     }
 
-    /// Puts a sheet, also if nothing has changed. Then everything that guests have put before the call is known.
+    /// Puts a sheet, even if nothing has changed. Afterwards this writer knows everything that guests have put
+    /// before the call.
     ///
     /// # Errors
     ///
-    /// As [`Journal::sync`]; this process is not the writer.
+    /// As [`Journal::sync`]; also if this process is not the writer.
     pub fn put_now(&self) -> io::Result<()> {
         {
             let state = &mut *self.state.lock();
@@ -239,7 +244,7 @@ impl Journal {
         self.sync()
     }
 
-    /// Takes the names of all files away, durably.
+    /// Removes the names of all files, durably.
     ///
     /// # Errors
     ///
@@ -255,12 +260,12 @@ impl Journal {
         self.sync()
     }
 
-    /// Removes the sheets of a database that was dropped from before this writer took over, but for those that writers
-    /// before may meet.
+    /// Removes the sheets that are older than the takeover of this writer, from a database that was dropped. Sheets
+    /// that earlier writers may meet are kept.
     ///
     /// # Errors
     ///
-    /// An error of the store; that this process is not the writer.
+    /// An error of the store; also if this process is not the writer.
     pub fn remove_sheets_before_begin(&self) -> io::Result<()> {
         let (fences, begin) = {
             let state = self.state.lock();

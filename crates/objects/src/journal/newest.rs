@@ -1,10 +1,12 @@
-//! How sheets are read: a bounded number of them, whatever a writer puts meanwhile. It changes nothing in the store.
+//! How sheets are read: a bounded number of them, however many a writer puts meanwhile. It changes nothing in the
+//! store.
 //!
-//! A look at the list says which sheets exist. Those from the newest table on are read, many at once, and what they say
-//! is what the journal said when the list was answered. Sheets that come later are for the next look.
+//! A look at the list says which sheets exist. The sheets from the newest table on are read, many at once. Together
+//! they say what the journal said when the list was answered. Sheets that come later are for the next look.
 //!
-//! A number may be missing among those after the newest table: one that takes over has put sheets ahead, and has died
-//! before it could put the ones before. Then the journal ends there for now, and the next sheet is put there.
+//! Among the sheets after the newest table, a number may be missing: a process that takes over has put sheets
+//! ahead, and has died before it could put the ones before them. Then the journal ends at the gap for now, and the
+//! next sheet is put there.
 
 use super::sheet::{Sheet, decode};
 use super::sheet_name::{FOLDER, name_of, number_of};
@@ -16,24 +18,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How often one that is not the writer begins again, because others were in its way or sheets were removed.
+/// How often a process that is not the writer begins again, because others were in its way or sheets were removed.
 pub const ATTEMPTS: u32 = 5;
 
-/// Readers that find no next sheet look at the list of all sheets this often: their next one may have been removed
+/// How often readers that find no next sheet look at the list of all sheets: their next one may have been removed
 /// while they slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// How often a sheet that seems damaged is read: the damage may have happened on the way.
 pub const READS_OF_DAMAGED: u32 = 4;
 
-/// How many of the last sheets are read at once, before as many as one with a table is among.
+/// How many of the last sheets are read at once at first. If none of them has a table, as many sheets are read at
+/// once as lie between two tables.
 const FIRST_READS: usize = 8;
 
-/// How many sheets a reader that goes on from where it was asks for, one time after the other. If all are there, it
-/// looks at the list.
+/// How many sheets a reader asks for when it goes on from where it was, request after request. If all of them are
+/// there, it looks at the list.
 const READS_AHEAD: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
 
-/// A sheet, and its bytes.
+/// A sheet with its bytes.
 #[derive(Clone, Debug)]
 pub struct Read {
     pub sheet: Sheet,
@@ -43,23 +46,23 @@ pub struct Read {
 /// What the newest sheets say.
 #[derive(Debug, Default)]
 pub struct Newest {
-    /// All sheets before `next`.
+    /// The table after all sheets before `next`.
     pub table: Table,
     pub next: u64,
-    /// All numbers of sheets, also after `next`.
+    /// The numbers of all sheets, including those after `next`.
     pub sheets: BTreeSet<u64>,
-    /// The sheets from the newest table on, or from the first one on.
+    /// The sheets from the newest table on, or from the first sheet on if there is no table.
     pub read: BTreeMap<u64, Read>,
 }
 
 impl Newest {
-    /// The first of the sheets that it follows from.
+    /// The number of the first sheet that the table follows from.
     pub fn first(&self) -> u64 {
         self.read.first_key_value().map_or(1, |(number, _)| *number)
     }
 }
 
-/// The sheet that the bytes are, if they are that.
+/// Decodes `bytes` as the sheet with this number.
 pub fn read_as(number: u64, bytes: Vec<u8>) -> io::Result<Read> {
     let sheet = decode(&bytes).map_err(|why| corrupt(number, &why))?;
     if sheet.number != number {
@@ -85,13 +88,13 @@ pub fn corrupt(sheet: u64, why: &str) -> io::Error {
 }
 
 impl Journal {
-    /// All sheets, by their numbers.
+    /// The numbers of all sheets.
     pub(super) fn list(&self) -> io::Result<BTreeSet<u64>> {
         let listed = self.again().ask(|| self.store.list(FOLDER))?;
         Ok(listed.iter().filter_map(|object| number_of(&object.name)).collect())
     }
 
-    /// The sheet with this number; `None` if there seems to be none.
+    /// The sheet with this number; `None` if it does not seem to exist.
     pub(super) fn get(&self, number: u64) -> io::Result<Option<Read>> {
         let mut again = self.again();
         for attempt in 1.. {
@@ -108,14 +111,14 @@ impl Journal {
         Ok(None)
     }
 
-    /// The contents of sheets that seem to exist. They are read at once.
+    /// The contents of sheets that seem to exist, all read at once.
     pub(super) fn get_each(&self, numbers: &[u64]) -> io::Result<BTreeMap<u64, Read>> {
         let names: Vec<String> = numbers.iter().map(|number| name_of(*number)).collect();
         let mut sheets = BTreeMap::new();
         for (number, read) in numbers.iter().zip(read_each(&*self.store, &names)) {
             let read = match read {
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
-                // It failed, or is damaged: once more, with patience.
+                // The read failed, or the sheet is damaged: it is read once more, with patience.
                 read => match read.and_then(|bytes| read_as(*number, bytes)) {
                     Ok(read) => Some(read),
                     Err(_) => self.get(*number)?,
@@ -126,7 +129,7 @@ impl Journal {
         Ok(sheets)
     }
 
-    /// What the newest sheets say. `known` are sheets that are there for sure, whatever the list says.
+    /// What the newest sheets say. `known` are sheets that certainly exist, even if the list lacks them.
     pub(super) fn read_newest(&self, known: &BTreeMap<u64, Read>) -> io::Result<Newest> {
         let mut again = self.again();
         for attempt in 1.. {
@@ -144,7 +147,7 @@ impl Journal {
         unreachable!("it begins again, or ends")
     }
 
-    /// As [`Journal::read_newest`]; `None` if a sheet that is needed is not there.
+    /// As [`Journal::read_newest`]; `None` if a needed sheet is not there.
     fn read_listed(&self, sheets: BTreeSet<u64>, known: &BTreeMap<u64, Read>) -> io::Result<Option<Newest>> {
         let (mut found, mut first) = (BTreeMap::new(), None);
         let (mut left, mut many) = (sheets.iter().rev().copied().peekable(), FIRST_READS);
@@ -163,7 +166,7 @@ impl Journal {
         let begins = first.unwrap_or(1);
         let is_of_writer = |read: &Read| !read.sheet.is_of_guest() && !read.sheet.takes_over();
         if !found.contains_key(&begins) && found.values().any(is_of_writer) {
-            // Without a table the first sheet is needed.
+            // Without a table, the first sheet is needed.
             return Ok(None);
         }
         let (mut table, mut next, mut read) = (Table::default(), begins, BTreeMap::new());
@@ -175,11 +178,11 @@ impl Journal {
         Ok(Some(Newest { table, next, sheets, read }))
     }
 
-    /// Learns what the writer has put since, if another process is the writer.
+    /// If another process is the writer, learns what it has put since the last call.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if a sheet is damaged; the store's.
+    /// `InvalidData` if a sheet is damaged; an error of the store.
     pub fn refresh(&self) -> io::Result<()> {
         let (is_writer, mut table, mut next, last_list) = {
             let state = self.state.lock();
@@ -198,7 +201,8 @@ impl Journal {
                 let mut found = self.get_each(&numbers)?;
                 let mut is_from_gap = false;
                 while let Some(sheet) = found.remove(&next).filter(|_| !is_from_gap) {
-                    // What contradicts the sheets before it was put where others were removed. The list tells.
+                    // A sheet that contradicts the sheets before it was put into a gap, where others were removed.
+                    // The list tells.
                     is_from_gap = apply(&mut table, &sheet.sheet).is_err();
                     read.insert(next, sheet);
                     next += 1;
@@ -213,7 +217,7 @@ impl Journal {
                 }
             }
         }
-        // If none exists, the next sheet may have been removed, with others after it.
+        // If no sheet was found, the next one may have been removed, with others after it.
         let looks = is_behind || (next == begin && now > last_list + ASKS_AGAIN_AFTER);
         if is_behind || (looks && self.list()?.last().is_some_and(|last| *last >= next)) {
             let newest = self.read_newest(&BTreeMap::new())?;

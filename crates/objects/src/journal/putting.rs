@@ -1,5 +1,5 @@
-//! How the writer puts sheets, as long as no other has taken over, and removes those that are of no use. It does not
-//! know what the files are.
+//! How the writer puts sheets as long as no other process has taken over, and how it removes sheets that are of no
+//! use. It does not know what the files are.
 
 use super::folding::{FOLDED_BYTES, SMALL_BYTES};
 use super::newest::ASKS_AGAIN_AFTER;
@@ -13,12 +13,12 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long a sheet stays after it is of no use any more. Answers of the store are assumed to be younger than a quarter
-/// of it; those of the services that we know are never old.
+/// How long a sheet stays after it has become useless. Answers of the store are assumed to be younger than a
+/// quarter of this time; the store services that we know never give old answers.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// The most sheets that a writer removes at its end, which waits for that, beside as many as it has put: so their
-/// number does not grow with writers that put many in a short life.
+/// How many sheets a writer removes at its end at most, in addition to as many as it has put. The end of the writer
+/// waits for these removals. The sum bounds the number of sheets even if writers put many in a short life.
 const MOST_REMOVED_AT_END: usize = 256;
 
 impl Journal {
@@ -28,16 +28,17 @@ impl Journal {
         state.failed.is_some() || state.durable == state.changes
     }
 
-    /// Whether a name has changed that is in no sheet yet.
+    /// Whether a change of a name is in no sheet yet.
     pub fn has_changed_names(&self) -> bool {
         !self.state.lock().changed_names.is_empty()
     }
 
-    /// Makes all that was written durable.
+    /// Makes all written bytes durable.
     ///
     /// # Errors
     ///
-    /// `StaleNetworkFileHandle` if another writer has taken over; the store's. The same error comes from then on.
+    /// `StaleNetworkFileHandle` if another writer has taken over; an error of the store. From then on, every call
+    /// gives the same error.
     pub fn sync(&self) -> io::Result<()> {
         let wanted = {
             let state = self.state.lock();
@@ -86,7 +87,7 @@ impl Journal {
         state.check()
     }
 
-    /// The next sheet, with all changes that are in none; `None` if those up to `wanted` are durable.
+    /// The next sheet, with all changes that are in no sheet yet; `None` if the changes up to `wanted` are durable.
     fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
         let token = self.token();
         let state = &mut *self.state.lock();
@@ -135,18 +136,18 @@ impl Journal {
         Ok(Some(NextSheet { number, bytes, changes: state.changes }))
     }
 
-    /// Puts a sheet, and finds out whose the sheet with this number is.
+    /// Puts a sheet, and finds out who has put the sheet with this number.
     ///
     /// # Errors
     ///
-    /// The store's. Then it is unknown whether the sheet is there.
+    /// An error of the store. Then it is unknown whether the sheet is there.
     pub(super) fn put(&self, number: u64, bytes: &[u8]) -> io::Result<Put> {
         let put = put_once(&*self.store, self.again(), &name_of(number), bytes)?;
         self.ascertain(number, bytes, put)
     }
 
-    /// Reads again what has the number of a sheet that was to be `bytes`, if it seems to be damaged: that would make a
-    /// sheet of one's own one of another.
+    /// If the sheet that was found in place of `bytes` seems to be damaged, reads it again: damage on the way would
+    /// make a sheet of this process look like one of another.
     fn ascertain(&self, number: u64, bytes: &[u8], put: Put) -> io::Result<Put> {
         let Put::Taken(found) = &put else { return Ok(put) };
         if decode(found).is_ok() {
@@ -155,18 +156,19 @@ impl Journal {
         match self.get(number) {
             Ok(Some(read)) if *read.bytes == bytes => Ok(Put::Own),
             Ok(Some(read)) => Ok(Put::Taken(read.bytes.to_vec())),
-            // It is damaged, or a newer release has put it. It is not one's own.
+            // The sheet is damaged, or a newer release has put it. This process has not put it.
             Ok(None) => Ok(put),
             Err(error) if error.kind() == ErrorKind::InvalidData => Ok(put),
             Err(error) => Err(error),
         }
     }
 
-    /// Refuses as [`Journal::check_writer`], and looks for others if that was not done for [`ASKS_AGAIN_AFTER`].
+    /// Refuses like [`Journal::check_writer`]. If this process has not looked for other writers for
+    /// [`ASKS_AGAIN_AFTER`], it also does that.
     ///
     /// # Errors
     ///
-    /// `StaleNetworkFileHandle` if another writer has taken over; the store's.
+    /// `StaleNetworkFileHandle` if another writer has taken over; an error of the store.
     pub fn check_still_writer(&self) -> io::Result<()> {
         let _putting = self.putting.lock();
         let now = self.outside.clock.now();
@@ -183,8 +185,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Looks for sheets from `next` on. If another writer has put one, nothing may be put any more; those of guests are
-    /// met later.
+    /// Looks for sheets from `next` on. If another writer has put one, this process may put nothing any more.
+    /// Sheets of guests are met later.
     fn look_for_others(&self, next: u64) -> io::Result<()> {
         let found: Vec<u64> = self.list()?.split_off(&next).into_iter().collect();
         for (number, read) in self.get_each(&found)? {
@@ -197,7 +199,7 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Puts what was written, if that is possible, ends the writing, and removes sheets that are of no use.
+    /// Puts the written bytes if that is possible, ends the writing, and removes sheets that are of no use.
     pub fn release(&self) {
         {
             let state = &mut *self.state.lock();
@@ -206,7 +208,7 @@ impl Journal {
                 state.changes += 1;
             }
         }
-        // What was not synced may be lost. If no sheet can say that this writer has ended, its fence stays.
+        // Bytes that were not synced may be lost. If no sheet can say that this writer has ended, its fence stays.
         self.sync().ok();
         let _putting = self.putting.lock();
         let state = std::mem::take(&mut *self.state.lock());
@@ -214,21 +216,22 @@ impl Journal {
             return;
         }
         let gone: BTreeSet<u64> = self.due(&state).into_iter().chain(settled(&state)).collect();
-        // What stays is found by the next writer. If one cannot be removed, the cause is mostly the same for all.
+        // The next writer finds the sheets that stay. If one removal fails, the others mostly fail for the same
+        // cause.
         let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END + state.put);
         gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
     }
 
-    /// The sheets that have been of no use for [`KEPT`].
+    /// The sheets that have been useless for [`KEPT`].
     fn due(&self, state: &State) -> Vec<u64> {
         let now = self.outside.clock.now();
         let is_due = |since: &Duration| now >= *since + KEPT;
         state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect()
     }
 
-    /// The sheets that can be removed now; notes those that will be able to.
+    /// Returns the sheets that can be removed now, and notes the sheets that have become useless.
     fn take_useless(&self, state: &mut State) -> Vec<u64> {
-        // Only a table makes sheets useless, so it is looked at after one.
+        // Sheets become useless only by a table, so it looks only right after a sheet with a table.
         if state.last_table + 1 != state.next {
             return Vec::new();
         }
@@ -247,7 +250,8 @@ impl Journal {
         gone
     }
 
-    /// Removes sheets, in the background where the machine has threads for it. What stays is found by the next writer.
+    /// Removes sheets, in the background if the machine has threads for it. The next writer finds the sheets that
+    /// stay.
     fn remove_sheets(&self, gone: Vec<u64>) {
         if gone.is_empty() {
             return;
@@ -259,8 +263,8 @@ impl Journal {
     }
 }
 
-/// The sheets of no use that were of none already when this writer took over, and are from before the time of one that
-/// took over a day before another.
+/// The sheets that were useless already when this writer took over and that are old enough: they come before the
+/// takeover of a writer that was followed by another takeover at least a day later.
 fn settled(state: &State) -> impl Iterator<Item = u64> {
     let until = state.table.marks.settled;
     state
@@ -270,7 +274,7 @@ fn settled(state: &State) -> impl Iterator<Item = u64> {
         .map(|(sheet, _)| *sheet)
 }
 
-/// Why a writer of `epoch` writes no more, which has met `bytes` as sheet `number`.
+/// The error with which a writer of `epoch` stops writing after it has met `bytes` as sheet `number`.
 fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
     let who = decode(bytes).ok().and_then(|sheet| {
         sheet.changes.into_iter().find_map(|change| match change {

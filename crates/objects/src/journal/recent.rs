@@ -19,7 +19,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Keeps a sheet, in place of the first ones if they are too many.
+    /// Keeps a sheet. If the kept bytes are too many, the sheets with the lowest numbers are removed.
     pub fn add(&mut self, number: u64, bytes: &Arc<Vec<u8>>) {
         if bytes.len() > MOST_SHEET_BYTES || self.sheets.contains_key(&number) {
             return;
@@ -32,12 +32,12 @@ impl Recent {
         }
     }
 
-    /// A range of a sheet, if the sheet was kept.
+    /// A range of a sheet, if the sheet is kept.
     pub fn get(&self, number: u64, range: Range<usize>) -> Option<&[u8]> {
         self.sheets.get(&number)?.get(range)
     }
 
-    /// The bytes of a run, if its sheet was kept.
+    /// The bytes of an extent, if its sheet is kept.
     pub fn bytes_of(&self, extent: &Extent) -> Option<&[u8]> {
         let at = extent.at as usize;
         self.get(extent.sheet, at..at + extent.bytes as usize)

@@ -11,7 +11,7 @@
 //! name:    5u8 | name text | file u64
 //! ```
 //!
-//! A sheet that has to do with branches has another magic. It has one of these, or the name `PARENTS`:
+//! A sheet that has to do with branches has another magic. It has one of these changes, or the name `PARENTS`:
 //!
 //! ```text
 //! branch:  6u8 | id u64                    it needs nothing any more
@@ -19,7 +19,7 @@
 //! table:   8u8 | as 1u8 | branches u32 | { id u64 | branch }
 //! ```
 //!
-//! A third magic is that of a sheet with one of these:
+//! A sheet with one of these changes has a third magic:
 //!
 //! ```text
 //! claim:   9u8 | id u64 | since u64 | who text     the only change of its sheet
@@ -31,11 +31,11 @@
 use super::table::{Branch, CLAIM, Change, Extent, GUEST, Holder, Last, Marks, PARENTS, Table, Term};
 use std::collections::BTreeMap;
 
-/// The magics of sheets. A reader that does not know what a sheet may have must not take it: it would miss or remove
-/// files, or write on after another has taken over.
+/// The magics of sheets. A reader must refuse a sheet with a magic that it does not know: otherwise it would miss
+/// or remove files, or would go on writing after another process has taken over.
 const MAGICS: [[u8; 8]; 3] = [*b"LARCHJS1", *b"LARCHJS2", *b"LARCHJS3"];
 
-/// The places of magics among [`MAGICS`].
+/// The places of the magics in [`MAGICS`].
 const PLAIN: usize = 0;
 const OF_BRANCHES: usize = 1;
 const OF_TERMS: usize = 2;
@@ -62,17 +62,17 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Whether all sheets before it can be left out.
+    /// Whether a reader can leave out all sheets before this one.
     pub fn has_table(&self) -> bool {
         matches!(self.changes.first(), Some(Change::Table(_)))
     }
 
-    /// Whether it was put by one that takes over and does not know its epoch yet.
+    /// Whether the sheet was put by a process that takes over and does not know its epoch yet.
     pub fn takes_over(&self) -> bool {
         self.epoch == CLAIM
     }
 
-    /// Whether it was put by one who makes a branch: the writer goes on after it.
+    /// Whether the sheet was put by a process that makes a branch: the writer goes on after it.
     pub fn is_of_guest(&self) -> bool {
         self.epoch == GUEST
     }
@@ -83,11 +83,11 @@ impl Sheet {
 pub struct SheetWriter {
     bytes: Vec<u8>,
     changes: Vec<Change>,
-    /// The place of its magic.
+    /// The place of the sheet's magic in [`MAGICS`].
     magic: usize,
 }
 
-/// Where the number of changes is.
+/// The place of the number of changes in a sheet.
 const COUNT_AT: usize = 40;
 
 impl SheetWriter {
@@ -124,7 +124,7 @@ impl SheetWriter {
         self.text(&holder.who);
     }
 
-    /// The table before the changes that follow. It comes first.
+    /// Writes the table as it is before the other changes of the sheet. It comes first.
     pub fn table(&mut self, table: &Table) {
         assert!(self.changes.is_empty(), "the table comes first");
         let has_branches = !table.branches.is_empty();
@@ -183,7 +183,7 @@ impl SheetWriter {
         self.changes.push(Change::Table(Table { last: Last::default(), ..table.clone() }));
     }
 
-    /// The sheet has something that only readers of this magic know, and of those after it.
+    /// Notes that the sheet has something that only readers of this magic, and of later ones, know.
     fn needs(&mut self, magic: usize) {
         self.magic = self.magic.max(magic);
     }
@@ -194,7 +194,7 @@ impl SheetWriter {
         self.text(&branch.prefix);
     }
 
-    /// A branch is to be made, or needs nothing any more.
+    /// Says that a branch is to be made, or that it needs nothing any more.
     pub fn branch(&mut self, id: u64, branch: Option<&Branch>) {
         self.needs(OF_BRANCHES);
         self.u8(if branch.is_some() { BRANCH } else { NO_BRANCH });
@@ -205,14 +205,14 @@ impl SheetWriter {
         self.changes.push(Change::Branch { id, branch: branch.cloned() });
     }
 
-    /// A writer takes over.
+    /// Says that a writer takes over.
     pub fn begin(&mut self, holder: &Holder) {
         self.u8(BEGIN);
         self.holder(holder);
         self.changes.push(Change::Begin(holder.clone()));
     }
 
-    /// A writer takes over. The sheet has the epoch [`CLAIM`] and no other change.
+    /// Says that a writer takes over. The sheet has the epoch [`CLAIM`] and no other change.
     pub fn claim(&mut self, id: u64, since: u64, who: &str) {
         self.needs(OF_TERMS);
         self.u8(CLAIM_OF_TERM);
@@ -222,14 +222,14 @@ impl SheetWriter {
         self.changes.push(Change::Claim { id, since, who: who.to_owned() });
     }
 
-    /// The holder puts no more.
+    /// Says that the holder puts no more sheets.
     pub fn end(&mut self) {
         self.needs(OF_TERMS);
         self.u8(END);
         self.changes.push(Change::End);
     }
 
-    /// A file is cut at `from` and goes on with `bytes`.
+    /// Says that a file is cut at `from` and goes on with `bytes`.
     pub fn write(&mut self, file: u64, from: u64, bytes: &[u8]) {
         self.u8(WRITE);
         self.u64(file);
@@ -240,7 +240,7 @@ impl SheetWriter {
         self.changes.push(Change::Write { file, from, at, bytes: bytes.len() as u32 });
     }
 
-    /// A name stands for a file, or for none.
+    /// Says that a name stands for a file, or for none.
     pub fn name(&mut self, name: &str, file: Option<u64>) {
         if name == PARENTS {
             self.needs(OF_BRANCHES);
@@ -268,7 +268,7 @@ impl SheetWriter {
 ///
 /// # Errors
 ///
-/// These are not the bytes of a sheet.
+/// If these are not the bytes of a sheet.
 pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
         return Err(format!("{} bytes are too few for a sheet", bytes.len()));
@@ -281,7 +281,7 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     }
     let mut reader = SheetReader { bytes: body, at: MAGICS[PLAIN].len() };
     let (number, epoch) = (reader.u64()?, reader.u64()?);
-    // The token only makes the bytes different from those of others.
+    // The token only makes the bytes different from those of other sheets.
     reader.take(16)?;
     let count = reader.u32()?;
     let mut changes = Vec::new();
@@ -418,8 +418,8 @@ impl<'b> SheetReader<'b> {
     }
 }
 
-/// A door for the fuzz target: reads a sheet, applies it to an empty table, and expects to read that table as it is
-/// written.
+/// The entry for the fuzz target: reads a sheet and applies it to an empty table. When that table is written and
+/// read again, it must be the same.
 #[cfg(fuzzing)]
 pub fn check_sheet(bytes: &[u8]) {
     let Ok(sheet) = decode(bytes) else { return };

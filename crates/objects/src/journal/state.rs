@@ -1,4 +1,4 @@
-//! What a journal has in memory beside its store. It does not know how sheets are put, nor who reads them.
+//! What a journal has in memory in addition to its store. It does not know how sheets are put, nor who reads them.
 
 use super::recent::Recent;
 use super::table::{Extent, Table};
@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// In place of the number of the next sheet, for a journal that does not look for one.
+/// Stands in place of the number of the next sheet, in a journal that does not look for a next sheet.
 pub const NO_NEXT: u64 = u64::MAX;
 
 /// How a journal is cut.
@@ -18,12 +18,12 @@ pub const NO_NEXT: u64 = u64::MAX;
 pub struct Cuts {
     /// One sheet in this number of sheets has a table.
     pub tables_every: u64,
-    /// The most that one sheet has of files that a writer has left elsewhere, in bytes. A store takes no put of any
+    /// The most bytes in one sheet of files that a writer has left elsewhere. A store does not take puts of any
     /// length.
     pub brought_bytes: u64,
 }
 
-/// As journals are cut, but for tests.
+/// How journals are cut outside tests.
 pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
 
 /// What a journal needs beside the store.
@@ -31,11 +31,11 @@ pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
 pub struct Outside {
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Tokens of sheets.
+    /// Makes the tokens of sheets.
     pub random: Arc<dyn Random>,
-    /// Where sheets are removed.
+    /// The threads on which sheets are removed.
     pub threads: Arc<dyn Threads>,
-    /// Machine and process, for people who want to know who writes.
+    /// The machine and the process, for people who want to know who writes.
     pub who: String,
 }
 
@@ -45,8 +45,8 @@ pub struct Journal {
     pub(super) store: Arc<dyn Store>,
     pub outside: Outside,
     pub(super) cuts: Cuts,
-    /// Whether a put whose outcome is unknown is made again by the next sync. Otherwise it is the end of the writing,
-    /// and whoever waited for it has learned this.
+    /// Whether the next sync repeats a put whose outcome is unknown. If not, such a put ends the writing, and
+    /// whoever waited for it gets its error.
     pub puts_again: bool,
     pub(super) state: Mutex<State>,
     /// Held while a sheet is put.
@@ -55,23 +55,23 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 pub struct State {
-    /// All sheets before `next`, with the one that is being put.
+    /// The table after all sheets before `next`, including the sheet that is being put.
     pub(super) table: Table,
-    /// The number of the next sheet; 0 if none was looked for yet.
+    /// The number of the next sheet; 0 if the journal was not read yet.
     pub(super) next: u64,
     /// Whether this process is the writer.
     pub(super) is_writer: bool,
-    /// The names as the writer has made them.
+    /// The names as the writer has changed them.
     pub(super) names: BTreeMap<String, u64>,
-    /// Names that differ from those of the table.
+    /// The names that differ from those in the table.
     pub(super) changed_names: BTreeSet<String>,
-    /// What was written after the last sheet, by file.
+    /// For each file, what was written after the last sheet.
     pub(super) pending: HashMap<u64, Pending>,
     /// How many files the writer has made.
     pub(super) files_made: u64,
-    /// How many sheets it has put since it took over.
+    /// How many sheets this writer has put since it took over.
     pub(super) put: usize,
-    /// Changes so far, and those that are durable.
+    /// The number of changes so far, and how many of them are durable.
     pub(super) changes: u64,
     pub(super) durable: u64,
     /// The sheet that was put last, until it is known to be there.
@@ -80,18 +80,18 @@ pub struct State {
     pub(super) unfinished: Option<NextSheet>,
     /// The last sheet with a table.
     pub(super) last_table: u64,
-    /// The bytes in small pieces that came after it.
+    /// The number of bytes in small pieces that came after that sheet.
     pub(super) small_bytes: u64,
     /// The last sheets, as they were put or read.
     pub(super) recent: Recent,
     pub(super) failed: Option<(ErrorKind, String)>,
-    /// When the list of sheets was looked at, or what else says that no other writer has put one.
+    /// When it was last known that no other writer has put a sheet, from the list of sheets or otherwise.
     pub(super) last_list: Duration,
     /// When the writer has taken over.
     pub(super) took_over: Duration,
     /// Whether the writer ends with the next sheet.
     pub(super) is_ending: bool,
-    /// Sheets of no use, and since when that is known.
+    /// The useless sheets, and since when each is known to be useless.
     pub(super) useless: BTreeMap<u64, Duration>,
     /// The sheets that are there, as far as the writer knows.
     pub(super) sheets: BTreeSet<u64>,
@@ -111,7 +111,7 @@ pub struct Pending {
 pub struct NextSheet {
     pub(super) number: u64,
     pub(super) bytes: Arc<Vec<u8>>,
-    /// How many changes are durable with it.
+    /// How many changes are durable once this sheet is.
     pub(super) changes: u64,
 }
 
@@ -156,12 +156,12 @@ impl State {
         };
         self.changed_names.insert(name.to_owned());
         self.changes += 1;
-        // A file without a name is forgotten; what nobody can read need not be put.
+        // A file without a name is forgotten: nobody can read its bytes, so they need not be put.
         let named: BTreeSet<u64> = self.names.values().copied().collect();
         self.pending.retain(|file, _| named.contains(file));
     }
 
-    /// Where the bytes of a range of a file are, in order.
+    /// Where the bytes of a range of a file are, in the order of the file.
     pub(super) fn pieces(&self, file: u64, range: Range<u64>) -> Vec<Piece> {
         let pending = self.pending.get(&file);
         let durable_end = pending.map_or(u64::MAX, |pending| pending.from).min(range.end);
@@ -207,12 +207,12 @@ impl Journal {
         Again::new(&self.outside.clock, &self.outside.random)
     }
 
-    /// Refuses what changes the store, unless this process is the writer and no other one is known.
+    /// Refuses a change of the store unless this process is the writer and knows no other one.
     pub fn check_writer(&self) -> io::Result<()> {
         self.state.lock().check_writer()
     }
 
-    /// Refuses what leaves something behind after another writer has taken over. A process that never was the writer
+    /// Refuses to leave anything behind after another writer has taken over. A process that never was the writer
     /// may put objects, as a compaction worker does.
     pub fn check_not_fenced(&self) -> io::Result<()> {
         self.state.lock().check()

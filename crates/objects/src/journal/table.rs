@@ -1,30 +1,30 @@
-//! The files that grow, as all sheets up to one of them leave them: their names, and where in which sheets their bytes
-//! are. It holds no bytes of files, and knows no store. Readers and writers apply the same changes in the same order,
-//! so they have the same table.
+//! The files that grow, in the state after all sheets up to one of them: their names, and in which sheets their
+//! bytes are. It holds no bytes of files, and knows no store. Readers and writers apply the same changes in the
+//! same order, so they have the same table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// The most sheets that stay because a writer that never said that it ended would put its next one there. So their
-/// number does not grow for ever with writers that are killed.
+/// The most fences. A fence stays because a writer that never said that it ended would put its next sheet there.
+/// The limit keeps killed writers from adding fences for ever.
 const MOST_FENCES: usize = 1000;
 
-/// What was of no use when a writer took over so long ago, by its clock and by that of the writer that ends, has been
-/// so for long enough.
+/// If a writer took over at least so long ago, what was useless then has been useless for long enough. The time is
+/// measured by its clock and by the clock of the writer that ends.
 const SETTLED_SECONDS: u64 = 24 * 3600;
 
 /// The epoch of the sheet of a guest, who makes a branch. No writer has it.
 pub const GUEST: u64 = 0;
 
-/// The epoch of a sheet with which a writer takes over that does not know its own epoch yet. No writer has it.
+/// The epoch of a sheet with which a writer takes over before it knows its own epoch. No writer has this epoch.
 pub const CLAIM: u64 = u64::MAX;
 
-/// A file that the writer of an epoch makes. No other writer makes it.
+/// The number of a new file of the writer of an epoch. No other writer makes a file with this number.
 pub fn new_file(epoch: u64, count: u64) -> u64 {
     epoch << 32 | count
 }
 
-/// The file of a branch that says which of its files lie with other databases.
+/// The file of a branch that says which of its SSTs lie with other databases.
 pub const PARENTS: &str = "PARENTS";
 
 /// Where a run of bytes of a file is.
@@ -47,26 +47,26 @@ impl Extent {
     }
 }
 
-/// Who writes.
+/// The writer that took over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// One more than that of the holder before.
+    /// One more than the epoch of the holder before.
     pub epoch: u64,
-    /// When it took over: seconds since the Unix epoch, by its clock.
+    /// When it took over, by its clock: seconds since the Unix epoch.
     pub since: u64,
-    /// Machine and process, for people.
+    /// The machine and the process, for people.
     pub who: String,
 }
 
-/// The time in which the holder writes.
+/// The time during which the holder writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// A number that the sheets with which it takes over have, and no others; 0 if it took over as releases did that
-    /// had none.
+    /// A number that only the sheets have with which this holder takes over; 0 if it took over like earlier
+    /// releases, which had no such number.
     pub id: u64,
-    /// The first of these sheets.
+    /// The first sheet with which it took over.
     pub sheet: u64,
-    /// Whether it has said that it puts no more.
+    /// Whether the holder has said that it puts no more sheets.
     pub is_over: bool,
 }
 
@@ -76,27 +76,28 @@ pub struct Marks {
     /// The first sheet of a writer, and when it took over, in seconds since the Unix epoch; 0 if none exists yet.
     pub sheet: u64,
     pub since: u64,
-    /// The first sheet of one that took over at least [`SETTLED_SECONDS`] before that.
+    /// The first sheet of a writer that took over at least [`SETTLED_SECONDS`] before that one.
     pub settled: u64,
 }
 
-/// The last sheet of a writer.
+/// The last sheet that a writer has put.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
-    /// Its number. It changes files, or it takes over.
+    /// The number of that sheet, which changes files or is a takeover.
     pub sheet: u64,
     /// The epoch of the last writer that has changed files.
     pub epoch: u64,
 }
 
-/// A database that was made of this one, and may need SSTs that lie here.
+/// A database that was made as a branch of this one, and may need SSTs that lie here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// Where it lies in the store.
     pub prefix: String,
-    /// The number of the sheet there with which it begins, if nobody was faster. It says which files it needs.
+    /// The number of the sheet in the branch's journal with which the branch begins, if nobody else has put that
+    /// number before. The sheet says which files the branch needs.
     pub sheet: u64,
-    /// When it was asked for: seconds since the Unix epoch, by the clock of whoever did.
+    /// When it was asked for, by the clock of the process that makes it: seconds since the Unix epoch.
     pub since: u64,
 }
 
@@ -105,12 +106,12 @@ pub struct Branch {
 pub enum Change {
     /// The table as it is before the changes that follow in the sheet.
     Table(Table),
-    /// A writer takes over that has read all before, as writers of earlier releases did.
+    /// A writer that has read all earlier sheets takes over, as writers of earlier releases did.
     Begin(Holder),
-    /// A writer takes over that may not know yet what is before. Its epoch is one more than that of the writer before,
-    /// and it has a term with this number. What the holder itself says again changes nothing.
+    /// A writer takes over that may not have read all earlier sheets. Its epoch is one more than that of the writer
+    /// before it, and its term has the number `id`. If the holder repeats its claim, that changes nothing.
     Claim { id: u64, since: u64, who: String },
-    /// The holder puts no more.
+    /// The holder puts no more sheets.
     End,
     /// The file is cut at `from`, and goes on with the bytes that lie at `at` in the sheet.
     Write { file: u64, from: u64, at: u32, bytes: u32 },
@@ -126,19 +127,19 @@ pub struct Table {
     pub names: BTreeMap<String, u64>,
     /// The extents of each file, in their order and without gaps.
     pub files: BTreeMap<u64, Vec<Extent>>,
-    /// Who took over last; `None` before the first.
+    /// The writer that took over last; `None` before the first.
     pub holder: Option<Holder>,
-    /// The time of the holder.
+    /// The term of the holder.
     pub term: Term,
-    /// The sheets that writers before meet when they put their next one, and when they were taken over, in seconds
-    /// since the Unix epoch. They stay: a writer that has not said that it ended may still put its next sheet, however
-    /// late.
+    /// The fences: each sheet that an earlier writer meets when it puts its next one, and when that writer was
+    /// replaced, in seconds since the Unix epoch. They stay: a writer that has not said that it ended may still put
+    /// its next sheet, however late.
     pub fences: BTreeMap<u64, u64>,
-    /// What was of no use long ago.
+    /// Tells what became useless long ago.
     pub marks: Marks,
-    /// Databases that were made of this one, by random numbers.
+    /// The branches of this database, by random numbers.
     pub branches: BTreeMap<u64, Branch>,
-    /// Not a part of a table in a sheet: it follows from the number and the writer of that one.
+    /// Not written to sheets with the table: it follows from the number and the writer of the last sheet.
     pub last: Last,
 }
 
@@ -153,11 +154,11 @@ impl Table {
         self.holder.as_ref().map_or(0, |holder| holder.epoch)
     }
 
-    /// Applies a sheet, which was put by a writer of `epoch`, by a guest, or by one that takes over.
+    /// Applies a sheet that was put by a writer of `epoch`, by a guest, or by a process that takes over.
     ///
     /// # Errors
     ///
-    /// A change contradicts the table.
+    /// If a change contradicts the table.
     pub fn apply(&mut self, sheet: u64, epoch: u64, changes: &[Change]) -> Result<(), String> {
         for change in changes {
             match change {
@@ -180,7 +181,7 @@ impl Table {
                 Change::Claim { id, .. } if self.term.id == *id => {}
                 Change::Claim { id, since, who } => {
                     let holder = Holder { epoch: self.epoch() + 1, since: *since, who: who.clone() };
-                    // The writer before may stand before any of the sheets after its last one.
+                    // The next number of the writer before may be any number after its last sheet.
                     let before = self.last.sheet + 1..=sheet;
                     self.hold(holder, Term { id: *id, sheet, is_over: false }, before);
                 }
@@ -213,13 +214,13 @@ impl Table {
             GUEST => self.last,
             _ => Last { sheet, epoch },
         };
-        // A file may have lost one name and got another.
+        // A file that has lost one name may have got another.
         let named: BTreeSet<u64> = self.names.values().copied().collect();
         self.files.retain(|file, _| named.contains(file));
         Ok(())
     }
 
-    /// Applies what a sheet says of branches, and nothing else.
+    /// Applies the changes of branches, and no other changes.
     pub fn apply_branches(&mut self, changes: &[Change]) {
         changes.iter().for_each(|change| self.apply_branch(change));
     }
@@ -232,7 +233,7 @@ impl Table {
         }
     }
 
-    /// A writer takes over. The one before would put its next sheet as one of `met`.
+    /// Notes that a writer takes over. The writer before would put its next sheet as one of `met`.
     fn hold(&mut self, holder: Holder, term: Term, met: RangeInclusive<u64>) {
         if self.holder.is_some() && !self.term.is_over {
             self.fences.extend(met.map(|sheet| (sheet, holder.since)));

@@ -1,4 +1,4 @@
-//! How a process takes over as the writer, whatever the writer before it does.
+//! How a process takes over as the writer, whatever the current writer does.
 //!
 //! ```text
 //! the writer     34  35  36      37 is there already, and not mine
@@ -8,15 +8,15 @@
 //!                4  reads the newest sheets, its own among them, and goes on with 52
 //! ```
 //!
-//! The writer has one put under way, so in the time of one request of the newcomer it passes as many numbers as its
-//! requests are faster. If it passes all numbers of a try, the next try has four times as many. The first number that
-//! the newcomer gets is where the writer stops. Those before it are the writer's, or also of the newcomer: it puts a
-//! sheet as every number that is free, so no gap is left in which the writer, or a request that comes late, could put
-//! one afterwards.
+//! The writer has one put under way at a time. So during one request of the newcomer, the writer passes more
+//! numbers the faster its own requests are. If it passes all numbers of a try, the next try has four times as many.
+//! The first number that the newcomer gets is where the writer stops. The newcomer also puts a sheet as every free
+//! number before it. So no gap is left in which the writer, or a request that comes late, could put a sheet
+//! afterwards.
 //!
 //! The sheets with which a process takes over say who it is, and nothing about files. So they can be put before
-//! anything is read, and harm nobody where they are put into a gap that a removal has left. Such a sheet is a *claim*,
-//! and a sheet that stays because a writer before would meet it is a *fence* (decision 90).
+//! anything is read, and they do no harm in a gap that a removal has left. Such a sheet is a *claim*. A sheet that
+//! stays because an earlier writer would meet it is a *fence* (decision 90).
 
 use super::bringing::{self, LeftFile};
 use super::folding::FOLDED_BYTES;
@@ -30,34 +30,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::sync::mpsc;
 
-/// How many numbers are tried at first, and how many more each time after the second.
+/// How many numbers the second try has, and by which factor each later try grows.
 const SECOND_TRY: u64 = 16;
 const GROWTH: u64 = 4;
 
-/// The object by which is known whether the store keeps conditions. It stays.
+/// The name of the object that shows whether the store keeps conditions. The object stays.
 fn probe_name() -> String {
     format!("{FOLDER}/probe")
 }
 
-/// What is in it, for people.
+/// The bytes of that object, for people.
 const PROBE: &[u8] =
     b"Put again and again, on the condition that there is none: so a writer learns that the store keeps conditions.\n";
 
-/// A sheet that is there after one was put as its number.
+/// The sheet that is there after this process tried to put one with its number.
 pub struct Ahead {
     pub read: Read,
     pub is_own: bool,
 }
 
 impl Journal {
-    /// Takes over as the writer. `find_left` gives files that the writer of an epoch has left elsewhere, which replace
-    /// those that the journal has; `None` if no writer leaves any on this machine. Returns the epoch.
+    /// Takes over as the writer, and returns its epoch. `find_left` gives the files that the writer of an epoch has
+    /// left elsewhere; they replace the files of the journal. It gives `None` if writers leave no files on this
+    /// machine.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; `Unsupported` if the
-    /// store does not keep conditions; `TimedOut` if others took over again and again; the store's; what `find_left`
-    /// returns.
+    /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; `Unsupported` if
+    /// the store does not keep conditions; `TimedOut` if others took over again and again; an error of the store or
+    /// of `find_left`.
     pub fn take_over(&self, find_left: impl Fn(u64) -> io::Result<Option<Vec<LeftFile>>>) -> io::Result<u64> {
         let putting = self.putting.lock();
         if self.state.lock().is_writer {
@@ -76,7 +77,7 @@ impl Journal {
             let mut known: BTreeMap<u64, Read> =
                 ahead.into_iter().map(|(number, ahead)| (number, ahead.read)).collect();
             let first = first.expect("it puts until one is its own");
-            // It is read again: what the store has is what counts.
+            // The own sheet is read again: what the store has is what counts.
             let own = known.remove(&first).expect("it was just put");
             let newest = loop {
                 let newest = self.read_newest(&known)?;
@@ -84,7 +85,7 @@ impl Journal {
                 if newest.next > end || newest.first() > end {
                     break newest;
                 }
-                // Nothing may come later before what is its own.
+                // Nobody may put a sheet later in a gap before its own sheets.
                 let missing = (newest.next..=end).filter(|number| !newest.sheets.contains(number)).collect::<Vec<_>>();
                 let filled = self.put_at(&missing, &claim)?;
                 known.extend(filled.into_iter().map(|(number, ahead)| (number, ahead.read)));
@@ -103,7 +104,7 @@ impl Journal {
                 }
                 return Ok(epoch);
             }
-            // Another has taken over since, or long ago: then its sheets are in a gap.
+            // Another process has taken over since, or long ago. If it was long ago, the own sheets are in a gap.
             last = newest.sheets.last().copied().unwrap_or_default();
         }
         let why = format!(
@@ -124,7 +125,7 @@ impl Journal {
             names: newest.table.names.clone(),
             useless: newest.sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
             last_table: first,
-            // So the first sheet of a writer has a table.
+            // This makes the first sheet of a writer have a table.
             small_bytes: FOLDED_BYTES,
             last_list: now,
             took_over: now,
@@ -136,11 +137,11 @@ impl Journal {
         state
     }
 
-    /// All sheets, from a store that keeps conditions.
+    /// The numbers of all sheets, after a check that the store keeps conditions.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if it puts objects over others: then two writers would destroy what each other has committed.
+    /// `Unsupported` if the store puts objects over others: then two writers would destroy each other's commits.
     pub(super) fn list_and_probe(&self) -> io::Result<BTreeSet<u64>> {
         let (sender, receiver) = mpsc::channel::<io::Result<()>>();
         let done = Box::new(move |put| sender.send(put).unwrap_or_default());
@@ -150,7 +151,7 @@ impl Journal {
         if receiver.recv().is_ok_and(is_there) {
             return Ok(listed);
         }
-        // The probe may have been missing before: then it is there now.
+        // If the probe was missing before the first put, it is there for the second.
         for _ in 0..2 {
             match self.again().ask(|| self.store.put_if_absent(&probe_name(), PROBE)) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(listed),
@@ -160,14 +161,15 @@ impl Journal {
         Err(ignores_conditions(&format!("{} was put over, twice", probe_name())))
     }
 
-    /// Puts sheets after `last`, more and more, until one is there. Returns all sheets that are there after `last` up
+    /// Puts sheets after `last`, more with each try, until one of them is there. Returns all sheets after `last` up
     /// to the last number that was tried.
     pub(super) fn put_ahead(&self, last: u64, sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let (mut ahead, mut taken) = (BTreeMap::new(), Vec::new());
         let (mut first, mut many) = (last + 1, 1);
         loop {
             let numbers: Vec<u64> = (first..first + many).collect();
-            // What is there in place of others is read when it is known where this ends: the writer goes on meanwhile.
+            // Sheets that others have put are read once it is known where this ends, because the writer goes on
+            // meanwhile.
             taken.extend(self.put_free(&numbers, sheet, &mut ahead)?);
             if !ahead.is_empty() {
                 break;
@@ -179,7 +181,7 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts sheets with these numbers, and reads what is there in place of others.
+    /// Puts sheets with these numbers, and reads the sheets that are there in place of others.
     fn put_at(&self, numbers: &[u64], sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let mut ahead = BTreeMap::new();
         let taken = self.put_free(numbers, sheet, &mut ahead)?;
@@ -187,7 +189,8 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts sheets with these numbers where they are free, and adds them. Returns those whose number is taken.
+    /// Puts sheets with those of these numbers that are free, and adds them to `ahead`. Returns the sheets whose
+    /// numbers are taken.
     fn put_free(
         &self,
         numbers: &[u64],
@@ -210,14 +213,14 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Adds the sheets that are there in place of some, or are the same.
+    /// Adds the sheets that are there in place of the given ones. They may also be the given ones themselves.
     fn read_taken(&self, taken: Vec<(u64, Vec<u8>)>, ahead: &mut BTreeMap<u64, Ahead>) -> io::Result<()> {
         let numbers: Vec<u64> = taken.iter().map(|(number, _)| *number).collect();
         let mut found = self.get_each(&numbers)?;
         for (number, bytes) in taken {
             let found = match found.remove(&number) {
                 Some(read) => Ahead { is_own: *read.bytes == bytes, read },
-                // An old answer may not have it yet, or it was removed since: then the number is free.
+                // An old answer may lack it, or it was removed since: then the number is free.
                 None => match self.put(number, &bytes)? {
                     Put::Own => Ahead { read: read_as(number, bytes)?, is_own: true },
                     Put::Taken(found) => Ahead { read: read_as(number, found)?, is_own: false },
@@ -229,7 +232,7 @@ impl Journal {
     }
 }
 
-/// The error about a store that puts objects over others.
+/// The error for a store that puts objects over others.
 fn ignores_conditions(what: &str) -> io::Error {
     let why = "the store, or a proxy before it, ignores the condition If-None-Match of a put, so it cannot keep two writers apart; use \
                one that keeps it";

@@ -1,4 +1,4 @@
-//! What a row has for a field of an index. It does not know where that is from.
+//! What a row has for a field of an index. It does not know where the value comes from.
 
 use crate::value::FieldValue;
 

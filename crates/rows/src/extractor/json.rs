@@ -1,4 +1,4 @@
-//! A field of a JSON value by its path. The parts of the value beside the path are passed over without being kept; it
+//! Finds the field of a JSON value at a path. The other parts of the value are passed over without being kept. It
 //! does not know where the value comes from.
 //!
 //! ```text
@@ -22,7 +22,7 @@ pub struct Path {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// The member of an object; if several have this name, the last one.
+    /// The member of an object. If several members have this name, the last one counts.
     Member(String),
     /// An element of an array, from 0.
     Element(usize),
@@ -30,7 +30,7 @@ enum Step {
     Each,
 }
 
-/// A path with more steps would lead deeper than JSON is read.
+/// The most steps of a path. A path with more steps would lead deeper than JSON is read.
 const MAX_STEPS: usize = 100;
 
 impl Path {
@@ -39,7 +39,7 @@ impl Path {
         self.steps.contains(&Step::Each)
     }
 
-    /// Appends what the JSON value `bytes` has on this path.
+    /// Appends the values of the JSON value `bytes` on this path.
     pub fn find<'r>(&self, bytes: &[u8], kind: Kind, found: &mut Vec<Found<'r>>) {
         let start = found.len();
         let mut json = serde_json::Deserializer::from_slice(bytes);
@@ -51,7 +51,7 @@ impl Path {
     }
 }
 
-/// Reads a value of which the field is `steps` below.
+/// Reads a value. The field lies `steps` below it.
 struct Finder<'p, 'f, 'r> {
     steps: &'p [Step],
     kind: Kind,
@@ -59,7 +59,8 @@ struct Finder<'p, 'f, 'r> {
 }
 
 impl Finder<'_, '_, '_> {
-    /// Takes a value that is neither an object nor an array. If it lies above the field, the field is missing.
+    /// Takes a value that is neither an object nor an array. If the field would lie below this value, the field is
+    /// missing.
     fn take(self, value: FieldValue<'static>) {
         if self.steps.is_empty() {
             self.found.push(Ok(value));

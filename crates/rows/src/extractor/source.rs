@@ -21,7 +21,7 @@ use crate::value::FieldValue;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// The most column groups that a source can name; more than any table has.
+/// The most column groups that a source can name. No table has so many.
 const MAX_GROUPS: usize = 1 << 16;
 
 /// Where a field comes from.
@@ -31,14 +31,14 @@ pub struct Source {
     place: Place,
 }
 
-/// What of a row is looked at.
+/// The part of a row that a source looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
     Key,
     Part(usize),
 }
 
-/// Where in it the field is.
+/// Where the field is in that part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Bytes {
@@ -52,7 +52,7 @@ enum Place {
         number: Number,
     },
     Json(Path),
-    /// The number of the rest is that of the fields of the declaration.
+    /// `rest` are the bytes after the fields. They have the number that follows the fields of the declaration.
     Tuple {
         declaration: Declaration,
         rest: Option<Kind>,
@@ -60,30 +60,30 @@ enum Place {
     },
 }
 
-/// How pieces between separators are written.
+/// How the pieces between separators are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SplitForm {
     /// `\t`, `\n`, `\r` and `\\` in a piece stand for one byte.
     escaped: bool,
-    /// No bytes are no piece, where otherwise they are an empty one, and a zero byte at the start is no part of the
-    /// first.
+    /// If set, a zero byte at the start is a mark and belongs to no piece, and no bytes mean no piece. If not set,
+    /// no bytes mean one empty piece.
     marked: bool,
 }
 
 /// How bytes are read as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
-    /// As they are.
+    /// The bytes as they are.
     Raw,
-    /// As a number with its low byte first.
+    /// A number, low byte first.
     LittleEndian,
-    /// As a number with its high byte first.
+    /// A number, high byte first.
     BigEndian,
-    /// As digits.
+    /// Digits.
     Text,
 }
 
-/// One of several, or each of them.
+/// One of several values, or each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     One(usize),
@@ -91,7 +91,7 @@ enum Number {
 }
 
 impl Source {
-    /// The column group that it is in; `None` for the key.
+    /// The column group that the field is in; `None` if it is in the key.
     pub fn group(&self) -> Option<usize> {
         match self.from {
             From::Key => None,
@@ -99,7 +99,7 @@ impl Source {
         }
     }
 
-    /// Whether a row may have several values.
+    /// Whether a row may have several values for the field.
     pub fn gives_many(&self) -> bool {
         match &self.place {
             Place::Split { number, .. } => *number == Number::Each,
@@ -108,7 +108,7 @@ impl Source {
         }
     }
 
-    /// The kind of a field that is declared without one.
+    /// The kind of the field if its declaration names none.
     pub fn default_kind(&self) -> Option<Kind> {
         match &self.place {
             Place::Bytes { start, end, reading: Reading::Raw } => {
@@ -122,7 +122,7 @@ impl Source {
         }
     }
 
-    /// Whether it can give values of `kind`; if not, why.
+    /// Checks whether it can give values of `kind`. If not, the error says why.
     pub fn check(&self, kind: Kind) -> Result<(), String> {
         let fits = |is_right: bool, what: &str| if is_right { Ok(()) } else { Err(format!("{what}, not {kind}")) };
         let is_string = matches!(kind, Kind::String | Kind::Bytes);
@@ -156,8 +156,8 @@ impl Source {
         }
     }
 
-    /// Appends the values that `bytes`, the key or the part that this source looks at, have for a field of `kind`.
-    /// Nothing appended is a field that is missing.
+    /// Appends the values of `bytes` for a field of `kind`. `bytes` is the key or the part that this source looks
+    /// at. If nothing is appended, the field is missing.
     pub fn find<'r>(&self, bytes: &'r [u8], kind: Kind, found: &mut Vec<Found<'r>>) {
         match &self.place {
             Place::Bytes { start, end, reading } => {
@@ -289,7 +289,7 @@ fn scan_tuple(text: &mut Scanner<'_>) -> Result<(Declaration, Option<Kind>), Bad
     Ok((Declaration::new(fields), None))
 }
 
-/// `0..4]`, `4..]`, `..4]` or `..]`; at least one byte.
+/// A range `0..4]`, `4..]`, `..4]` or `..]`, of at least one byte.
 fn scan_range(text: &mut Scanner<'_>) -> Result<(usize, Option<usize>), BadText> {
     let start = if text.takes("..") {
         0
@@ -327,7 +327,7 @@ impl Reading {
                 number[..bytes.len()].reverse();
             }
         }
-        // The bits of the 128 that are above the kind's own are 0.
+        // A number of 128 bits, in which all bits above the bits of the kind are 0.
         let bits = u128::from_le_bytes(number);
         Ok(match kind {
             Kind::F32 => FieldValue::F32(f32::from_bits(bits as u32)),
@@ -343,7 +343,7 @@ impl Reading {
 }
 
 impl SplitForm {
-    /// The bytes that have the pieces; `None` if the form marks them and they are missing.
+    /// The bytes that contain the pieces; `None` if the form is `marked` and there are no bytes.
     fn pieces(self, bytes: &[u8]) -> Option<&[u8]> {
         match bytes {
             [] if self.marked => None,
