@@ -1,10 +1,11 @@
-//! A page in memory and its pins. It does not know how the page is found, nor what its payload means.
+//! A page in memory and its pins. A frame does not know how the page is found, or what its payload means.
 //!
-//! The bytes were verified before the page was put into its frame and never change. [`PageRef`] is `Send + Sync`; while
-//! one lives the page is pinned: it cannot be evicted and counts against the budget.
+//! The bytes were verified before the page was put into its frame, and they never change. [`PageRef`] is `Send +
+//! Sync`. While a `PageRef` lives, its page is pinned: it cannot be evicted and counts against the budget.
 //!
-//! Frames are numbered and never freed while their `Frames` live, so that a reader without a lock may look at one that
-//! is just being emptied, or holds another page by now. Everything about a frame goes through one word:
+//! Frames are numbered and never freed while their `Frames` live. So a reader without a lock may look at a frame that
+//! is being emptied at that moment, or that holds another page by now. Everything about a frame goes through one
+//! word:
 //!
 //! ```text
 //! bit 31    LIVE      it holds a page
@@ -12,22 +13,23 @@
 //! 0..30     pins      references to it, and readers that are just comparing its name
 //! ```
 //!
-//! * A reader that looks for a page adds a pin and then reads the name. If both marks are there and the name is right,
-//!   the pin is a reference; otherwise it is taken away again, as any reference is. A pin keeps what it found from
-//!   changing.
-//! * A page goes when the word is changed to 0 in one step, which succeeds only once: the cache changes it from LIVE
-//!   and CACHED without pins, when it evicts the page or gives it up; the holder of the last pin changes it from LIVE
-//!   and that pin. So no page is left without an owner, and a thread that has given up its pin does not look at the
-//!   frame again: the frames may be gone with the page.
-//! * Looking adds to an empty frame's word too, so a page comes into a frame by adding LIVE and the first pin.
+//! * A reader that looks for a page adds a pin and then reads the name. If both marks are set and the name is right,
+//!   the pin is a reference. Otherwise the pin is taken away again, like any reference. While the pin is there, what
+//!   the reader found in the frame does not change.
+//! * A page goes when the word is changed to 0 in one step, which succeeds only once. The cache changes it from LIVE
+//!   and CACHED without pins, when it evicts the page or gives the page up. The holder of the last pin changes it
+//!   from LIVE and that pin. So no page is left without an owner. A thread that has given up its pin does not look at
+//!   the frame again, because the frames may be gone with the page.
+//! * A reader that looks at an empty frame also adds to its word. So a page comes into a frame by an addition of LIVE
+//!   and the first pin.
 //! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). The
-//!   thread that set the word to 0 takes the content out, after all holders of the page have released it (release,
-//!   acquire).
+//!   thread that set the word to 0 takes the content out. It does so after all holders of the page have released the
+//!   page (release, acquire).
 //!
-//! A frame is one line of memory, which has all that a reader needs to recognize a page and to reach its bytes. The
-//! rest of what belongs to a page lies apart: only nodes, and pages that come and go, touch it. A node remembers of
-//! each child the frame where it was last seen and where its bytes were, so that a reader can ask the memory for the
-//! frame and for the page at the same time.
+//! A frame is one cache line. It has all that a reader needs to recognize a page and to reach its bytes. The rest of
+//! what belongs to a page lies apart: only nodes, and pages that come and go, touch it. For each child, a node
+//! remembers two places where the child was last seen: its frame and its bytes. So a reader can prefetch the frame
+//! and the page at the same time.
 
 use crate::budget::Charge;
 use crate::cost::{cost_bytes, hint_bytes};
@@ -45,19 +47,19 @@ use std::ptr::NonNull;
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
 const PINS: u32 = CACHED - 1;
-/// The most references that are given out, so that leaked references never reach the two marks. The rest is for pins of
-/// readers that are being refused.
+/// The most references that are given out, so that leaked references never reach the two marks. The remaining pins
+/// are for readers that are being refused.
 const MAX_PINS: u32 = PINS / 2;
 
-/// The most uses that are counted from one look of the policy to the next: the policy does not distinguish more.
+/// The most uses that are counted between two looks of the policy, because the policy does not distinguish more.
 const MAX_USES: u8 = 3;
 
-/// What a reader needs of a page before it knows where in the page to look: the header, the heads of the keys and the
-/// offsets of the rows, and the prefix of the keys behind them. Those of 148 rows in 16 KiB take 946 bytes.
+/// What a reader needs of a page before it knows where in the page to look: the header, the heads of the keys, the
+/// offsets of the rows, and the prefix of the keys behind them. For 148 rows in 16 KiB, this takes 946 bytes.
 const FIRST_BYTES: usize = 960;
 
-/// A page in memory, header and payload. Cloning costs one atomic addition; it panics when half a billion references
-/// were leaked, which is the only way to have as many.
+/// A page in memory, header and payload. Cloning costs one atomic addition. It panics when the page has half a
+/// billion references, which can happen only if references were leaked.
 pub struct PageRef(NonNull<Frame>);
 
 // SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed
@@ -72,15 +74,16 @@ pub(crate) struct Frame {
     word: AtomicU32,
     /// Number of the next frame in the table's chain, 0 for none. Written under the lock of the chain's shard.
     next: AtomicU32,
-    /// The name of the page, slot and unit. It is read before the reader knows that it is this page.
+    /// The name of the page: slot and unit. A reader reads it before it knows that this is the page that it looks
+    /// for.
     slot: AtomicU32,
-    /// Where the policy has it. Under the lock of the shard.
+    /// The page's place in the policy. It is read and written under the lock of the shard.
     place: AtomicU32,
     unit: AtomicU64,
-    /// Own number; 0 of a frame that is alone.
+    /// The number of this frame. It is 0 for a frame that is alone.
     number: u32,
     uses: AtomicU8,
-    /// What readers need of a live frame's page. The offset of its address is that of the name.
+    /// What readers need of a live frame's page. The offset in its address is the offset in the name.
     face: UnsafeCell<Face>,
     /// The rest of what a live frame holds. It lives as long as the frame does.
     rest: NonNull<RestCell>,
@@ -95,7 +98,7 @@ unsafe impl Sync for Frame {}
 // SAFETY: as above; what they hold is Send.
 unsafe impl Send for Frame {}
 
-/// What readers need of a page: its bytes, and what shows that it is the page which its parent means.
+/// What readers need of a page: its bytes, and what shows that this page is the one that its parent means.
 #[derive(Clone, Copy)]
 struct Face {
     start: NonNull<u8>,
@@ -118,7 +121,7 @@ impl Face {
 type RestCell = UnsafeCell<Option<Rest>>;
 
 /// The rest of what a live frame holds. Fields drop in this order: the memory is freed before the budget is credited,
-/// and the frames go last.
+/// and the frames are dropped last.
 struct Rest {
     /// The bytes that the face points to.
     buffer: Buffer,
@@ -128,23 +131,24 @@ struct Rest {
     frames: Option<Arc<Frames>>,
 }
 
-/// Where children of a page were last seen, by their place modulo the length. Each is a [`Hint`] as a number.
+/// Where children of a page were last seen. Child `i` has the entry at `i` modulo the length. Each entry is a
+/// [`Hint`] as a number.
 struct Hints {
     cells: Box<[AtomicU64]>,
     charge: Charge,
 }
 
-/// Where a page was last seen: the number of its frame, 0 if it was not seen, and the block of memory in which its
-/// bytes began.
+/// Where a page was last seen: the number of its frame, which is 0 if the page was not seen, and the block of memory
+/// in which its bytes began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hint(u64);
 
 impl Hint {
-    /// Bits for the number of a frame: those of 1 TiB of pages of 4 KiB. The other bits are for the number of a block,
-    /// which is enough for addresses of 48 bits.
+    /// Bits for the number of a frame: enough for 1 TiB of pages of 4 KiB. The other bits are for the number of a
+    /// block, and are enough for addresses of 48 bits.
     const NUMBER_BITS: u32 = 28;
 
-    /// Where `page` is; the value for a page that was not seen if the numbers are too large.
+    /// Where `page` is. If the numbers are too large, the hint says that the page was not seen.
     fn of(page: &PageRef) -> Self {
         let (number, block) = (page.number(), (page.as_ptr().addr() / BLOCK_BYTES) as u64);
         let fits = number >> Self::NUMBER_BITS == 0 && block >> (u64::BITS - Self::NUMBER_BITS) == 0;
@@ -157,13 +161,13 @@ impl Hint {
         (self.0 & ((1 << Self::NUMBER_BITS) - 1)) as u32
     }
 
-    /// Asks the memory for the bytes of the page that a reader looks at first.
+    /// Prefetches the bytes of the page that a reader looks at first.
     #[inline]
     pub fn prefetch(self) {
         self.prefetch_bytes(FIRST_BYTES);
     }
 
-    /// Asks the memory for the first `bytes` bytes of the page.
+    /// Prefetches the first `bytes` bytes of the page.
     #[inline]
     pub fn prefetch_bytes(self, bytes: usize) {
         prefetch((self.0 >> Self::NUMBER_BITS) as usize * BLOCK_BYTES, bytes);
@@ -185,7 +189,7 @@ impl Frame {
         }
     }
 
-    /// Takes a name. The frame is not live.
+    /// Sets the name of the frame, which is not live.
     fn set_name(&self, key: PageKey) {
         self.slot.store(key.slot, Ordering::Relaxed);
         self.unit.store(key.unit, Ordering::Relaxed);
@@ -196,42 +200,42 @@ impl Frame {
         self.next.load(Ordering::Acquire)
     }
 
-    /// Under the lock of the chain's shard.
+    /// Sets the number of the next frame in the chain. The caller holds the lock of the chain's shard.
     pub fn set_next(&self, number: u32) {
         self.next.store(number, Ordering::Release);
     }
 
-    /// Where the policy has the page. Under the lock of the shard.
+    /// Where the policy has the page. The caller holds the lock of the shard.
     pub fn place(&self) -> u32 {
         self.place.load(Ordering::Relaxed)
     }
 
-    /// Under the lock of the shard.
+    /// Sets where the policy has the page. The caller holds the lock of the shard.
     pub fn set_place(&self, place: u32) {
         self.place.store(place, Ordering::Relaxed);
     }
 
-    /// Whether the frame has, or had, this name.
+    /// Whether the frame has this name, or had it before its page went.
     #[inline]
     pub fn is_named(&self, key: PageKey) -> bool {
         self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
     }
 
-    /// The name, of a page that the cache has. Under the lock of the shard.
+    /// The name of a page that the cache has. The caller holds the lock of the shard.
     pub fn key(&self) -> PageKey {
         PageKey { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
     }
 
-    /// A reference to the page, if the frame holds the one of this name and the cache has it.
+    /// A reference to the page, if the frame holds the page of this name and the cache has it.
     #[inline]
     pub fn find(&self, key: PageKey) -> Option<PageRef> {
         let word = self.word.fetch_add(1, Ordering::Acquire);
-        // Whatever the frame holds, this is a pin now, and dropping the reference removes it.
+        // Whatever the frame holds, this is a pin now. Dropping the reference removes the pin.
         let page = PageRef(NonNull::from(self));
         (word & (LIVE | CACHED) == LIVE | CACHED && word & PINS < MAX_PINS && self.is_named(key)).then_some(page)
     }
 
-    /// A reference to a page that the cache has. Under the lock of the shard.
+    /// A reference to a page that the cache has. The caller holds the lock of the shard.
     pub fn pin(&self) -> PageRef {
         let word = self.word.fetch_add(1, Ordering::Acquire);
         debug_assert!(word & (LIVE | CACHED) == LIVE | CACHED, "what is in the table is the cache's");
@@ -243,7 +247,7 @@ impl Frame {
         self.word.load(Ordering::Relaxed) & PINS == 0
     }
 
-    /// Counts a use of the page. Two at once may count as one: it is a hint.
+    /// Counts a use of the page. Two uses at the same time may count as one, because the count is only a hint.
     pub fn count_use(&self) {
         let uses = self.uses.load(Ordering::Relaxed);
         if uses < MAX_USES {
@@ -251,7 +255,7 @@ impl Frame {
         }
     }
 
-    /// The uses since they were last taken.
+    /// The uses since [`Frame::take_uses`] was last called.
     pub fn uses(&self) -> u8 {
         self.uses.load(Ordering::Relaxed)
     }
@@ -261,7 +265,7 @@ impl Frame {
         std::ptr::eq(self, page.0.as_ptr())
     }
 
-    /// Returns the uses since the last call, and forgets them.
+    /// Returns the uses since the last call, and resets the count.
     pub fn take_uses(&self) -> u8 {
         let uses = self.uses.load(Ordering::Relaxed);
         if uses > 0 {
@@ -270,14 +274,16 @@ impl Frame {
         uses
     }
 
-    /// Takes the page out if nothing refers to it; the caller drops what is returned. Under the lock of the shard.
+    /// Takes the page out if nothing refers to it. The caller drops what is returned. The caller holds the lock of
+    /// the shard.
     pub fn evict(&self) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // SAFETY: the word was set to 0 here, from live.
         Some(unsafe { self.empty() })
     }
 
-    /// The cache gives the page up: it goes now or, later, with its last reference. Under the lock of the shard.
+    /// Makes the cache give the page up: the page goes now or, later, with its last reference. The caller holds the
+    /// lock of the shard.
     pub fn forget(&self) -> Option<Evicted> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -290,7 +296,7 @@ impl Frame {
         }
     }
 
-    /// Takes out what the frame holds; it is used again once that is dropped.
+    /// Takes out what the frame holds. The frame is used again once that is dropped.
     ///
     /// # Safety
     ///
@@ -303,8 +309,8 @@ impl Frame {
     }
 }
 
-/// What was in a frame, on its way out. The frame is used again once this is dropped, and not before it has left its
-/// chain: the next page in it may come into a chain of another shard, under another lock.
+/// What was in a frame, on its way out. The frame is used again once this is dropped. This must not happen before the
+/// frame has left its chain: the next page in the frame may come into a chain of another shard, under another lock.
 pub(crate) struct Evicted {
     page: Rest,
     number: u32,
@@ -421,7 +427,7 @@ impl Frames {
 }
 
 impl PageRef {
-    /// A page that belongs to no cache and no budget; `buffer` holds a decoded page, as
+    /// A page that belongs to no cache and no budget. `buffer` holds a decoded page, as
     /// [`decode_page`](crate::page::decode_page) returns it.
     pub fn detached(buffer: Buffer, header: &PageHeader, at: Address) -> Self {
         let rest = NonNull::from(Box::leak(Box::new(RestCell::new(None))));
@@ -431,7 +437,7 @@ impl PageRef {
         unsafe { Self::begin(NonNull::from(frame), buffer, header, &at, Charge::none(), None) }
     }
 
-    /// A page of this name, whose memory is paid for by `charge`. The cache does not have it yet.
+    /// A page of this name, for whose memory `charge` pays. The cache does not have the page yet.
     pub(crate) fn charged(
         frames: &Arc<Frames>,
         key: PageKey,
@@ -502,7 +508,7 @@ impl PageRef {
         self.frame().number
     }
 
-    /// From now on the cache has the page: it is in the table. Under the lock of the shard.
+    /// Makes the cache have the page: from now on the page is in the table. The caller holds the lock of the shard.
     pub(crate) fn give_to_cache(&self) {
         self.frame().word.fetch_or(CACHED, Ordering::Release);
     }
@@ -522,14 +528,14 @@ impl PageRef {
         Address { offset, bytes: stored_bytes, crc }
     }
 
-    /// Whether this is the page that a parent means. It was verified for the address and kind it was read with; a
-    /// damaged parent may mean another.
+    /// Whether this is the page that a parent means. The page was verified for the address and kind with which it was
+    /// read, but a damaged parent may mean another page.
     #[inline]
     pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
         self.kind() == kind && self.address() == *at
     }
 
-    /// What the page costs the cache, in bytes: its buffer and what stands around it, without hints.
+    /// What the page costs the cache, in bytes: its buffer and the structures around it, without hints.
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(self.buffer_bytes())
     }
@@ -566,7 +572,7 @@ impl PageRef {
         Hint(self.hints().map_or(0, |hints| hints.cell(i).load(Ordering::Relaxed)))
     }
 
-    /// Asks the memory for what [`PageRef::prefetch_child`] reads.
+    /// Prefetches the hint that [`PageRef::prefetch_child`] reads.
     #[inline]
     pub fn prefetch_hint(&self, i: usize) {
         if let Some(hints) = self.rest().hints.get() {
@@ -574,7 +580,7 @@ impl PageRef {
         }
     }
 
-    /// Asks the memory for child `i` of the page and for its frame, if it is known where they were.
+    /// Prefetches child `i` of the page and its frame, if the hints say where they were.
     #[inline]
     pub fn prefetch_child(&self, i: usize) {
         let hint = self.hint(i);
@@ -585,7 +591,7 @@ impl PageRef {
         }
     }
 
-    /// As [`PageRef::prefetch_child`], of the page only what stands before its keys.
+    /// As [`PageRef::prefetch_child`], but prefetches only the part of the page before its keys.
     #[inline]
     pub fn prefetch_child_head(&self, i: usize) {
         let hint = self.hint(i);
@@ -603,8 +609,8 @@ impl PageRef {
         }
     }
 
-    /// The hints of the page, which are made when they are first wanted, if the cache keeps the page and has room for
-    /// them.
+    /// The hints of the page. They are made when they are first wanted, if the cache keeps the page and has room for
+    /// hints.
     #[inline]
     fn hints(&self) -> Option<&Hints> {
         let rest = self.rest();

@@ -1,6 +1,7 @@
-//! A number of bytes, the sum of what several holders have. It does not know what the bytes are for.
+//! A number of bytes that is the sum of what several holders have. It does not know what the bytes are for.
 //!
-//! Thread safe. Relaxed everywhere: it is looked at for metrics and as a measure, nothing is ordered by it.
+//! Thread safe. All accesses are relaxed, because the sum serves metrics and rough decisions, and orders no other
+//! memory access.
 
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ impl Gauge {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// One more, nothing yet.
+    /// A new holding that counts nothing yet.
     pub fn holding(self: &Arc<Self>) -> Holding {
         Holding { gauge: Arc::clone(self), bytes: 0 }
     }

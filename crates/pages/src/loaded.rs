@@ -1,13 +1,13 @@
-//! The pages that are in memory and nothing else: for callers that look at what is there, and for reads that may not
-//! wait. It knows no disk, and leaves no trace: nothing is noted, counted, pinned beyond the [`PageRef`] given, and
-//! finding a page does not count as a use of it.
+//! A source that gives only pages that are in memory. It is for callers that look at what is there, and for reads
+//! that may not wait. It knows no disk and leaves no trace: it notes and counts nothing, pins nothing but the
+//! [`PageRef`] that it gives, and does not count a found page as used.
 //!
 //! Thread safe.
 
 use crate::{PageAt, PageCache, PageRef, PageSource, Result, Stop};
 use os::sync::Arc;
 
-/// Never reads. A step that faults would fault each time: so steps over this source are run once, and not by
+/// Never reads. A step that faults would fault each time. So a step over this source is run once, and not by
 /// [`retry`](crate::retry()).
 pub struct Loaded {
     cache: Arc<PageCache>,

@@ -1,11 +1,12 @@
-//! Notes of what a session was asked for: which pages of which files, and how each was found. They do not know why the
-//! pages are read.
+//! Notes of what a session was asked for: which pages of which files, and how each page was found. The notes do not
+//! know why the pages are read.
 //!
-//! * A page counts once a step, however often the step runs again or asks for it; but one that the cache drops between
-//!   two runs is found first and read then, and was both.
-//! * A page that was brought for this reader is no hit when it is first given, be it steps later: it was read for that.
-//! * Pages, bytes and rounds read are those that the session itself counts.
-//! * What is noted is a few numbers for each file touched, the first [`MAX_VISITS`] visits, the pages of the step, and
+//! * A page counts once in a step, however often the step runs again or asks for the page. If the cache drops a page
+//!   between two runs, the page is first found and then read, and counts as both.
+//! * A page that was brought for this reader is no hit when it is first given, even if that is some steps later,
+//!   because it was read for that.
+//! * The pages, bytes and rounds read are the numbers that the session itself counts.
+//! * The notes have a few numbers for each file touched, the first [`MAX_VISITS`] visits, the pages of the step, and
 //!   up to 16,384 pages that were brought and not asked for since.
 
 use crate::page_read::PageRead;
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Visits noted one by one: enough for every page of a point read, and for the beginning of a long scan.
 pub const MAX_VISITS: usize = 1000;
 
-/// Pages read ahead that are remembered until they are used: 256 MiB of them. A page beyond that counts as a hit when
-/// it is used.
+/// How many pages that were read ahead are remembered until they are used: 256 MiB of pages. A further page counts as
+/// a hit when it is used.
 const MAX_UNUSED: usize = 16 << 10;
 
 /// How a page was found.
@@ -67,13 +68,13 @@ pub struct Visit {
 pub struct Touched {
     /// Found in memory, once a step.
     pub hits: u64,
-    /// Read because a step could not go on without.
+    /// Read because a step could not go on without the page.
     pub faults: u64,
     /// Read before a step needed them.
     pub ahead: u64,
     /// Missing, and brought by another reader meanwhile.
     pub shared: u64,
-    /// Stored bytes of the pages read, in both ways.
+    /// Stored bytes of the pages that count as faults or as read ahead.
     pub read_bytes: u64,
 }
 
@@ -101,7 +102,7 @@ impl FileNotes {
 /// What was noted.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// In the order in which they were first asked for a page.
+    /// In the order in which the files were first asked for a page.
     files: Vec<FileNotes>,
     visits: Vec<Visit>,
     visits_left_out: u64,
@@ -204,7 +205,7 @@ impl Notebook {
         }
     }
 
-    /// A round is over: what was missing and not read was brought by another reader.
+    /// Notes that a round is over. A page that was missing and was not read was brought by another reader.
     pub fn end_round(&mut self) {
         for page in std::mem::take(&mut self.missing) {
             self.touched(page.0, page.2).shared += 1;

@@ -114,13 +114,13 @@ impl Numbered {
     }
 }
 
-/// Bytes that compress well, and differ from page to page in more than their number.
+/// Bytes that compress well. They differ from page to page in more than their number.
 fn payload(number: usize, bytes: usize) -> Vec<u8> {
     let word = SplitMix(number as u64).next().to_le_bytes();
     word.iter().copied().cycle().take(bytes).collect()
 }
 
-/// The structure of numbered pages is their bytes: all are right.
+/// Accepts every page: the numbered pages have no structure to check.
 pub fn accept(_: PageKind, _: &[u8]) -> Result<(), String> {
     Ok(())
 }
@@ -206,7 +206,7 @@ impl File for Watched<dyn File> {
     }
 }
 
-/// Threads wait at it until it is opened.
+/// A gate at which threads wait until it is opened.
 #[derive(Default)]
 pub struct Gate {
     open: Mutex<bool>,

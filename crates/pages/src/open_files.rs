@@ -1,18 +1,19 @@
-//! A bounded number of open files: those that are kept, those that are being read and those that are being opened,
-//! together. Opening one more closes the coldest file that is not being read, or waits until a reader gives one back.
-//! It does not know what is read from them.
+//! A bounded number of open files. The bound counts files that are kept open, files that are being read and files
+//! that are being opened. To open one more, the pool closes the coldest file that is not being read, or waits until a
+//! reader gives a file back. The pool does not know what is read from the files.
 //!
-//! * Every open file has a place, from before it is opened until after it is closed, and the pool has `limit` places.
+//! * Every open file has a place, from before the file is opened until after it is closed. The pool has `limit`
+//!   places.
 //! * A reader of a file holds a reference to it, and calls [`OpenFiles::given_back`] after dropping the reference. A
-//!   file that is taken out of its handle gets no new readers; it is closed once only the pool refers to it.
-//! * A thread that gets no place stands in line. The first in line takes out the coldest file if all files are being
-//!   read. New readers of that file then stand in line, too, so a file that always has a reader does not keep the
-//!   others out for ever.
-//! * A thread that waits holds no open file of any pool, so all waiting is for reads of the disk, which end.
+//!   file that is taken out of its handle gets no new readers. It is closed once only the pool refers to it.
+//! * A thread that gets no place stands in line. If all files are being read, the first thread in line takes out the
+//!   coldest file. New readers of that file then stand in line, too. So a file that always has a reader does not keep
+//!   the other files out for ever.
+//! * A thread that waits holds no open file of any pool. So all waiting is for reads of the disk, and these end.
 //!
-//! A reader that gives a file back and a thread that begins to wait must not miss each other: the reader drops its
-//! reference and then looks for watchers, the thread counts as a watcher and then looks at references, each with a
-//! fence between the two.
+//! A reader that gives a file back and a thread that begins to wait must not miss each other. The reader drops its
+//! reference and then looks for watchers. The thread counts itself as a watcher and then looks at references. Each
+//! has a fence between its two actions.
 //!
 //! Locks are taken in the order ring, handle. Files are opened and closed outside both, so that a slow open does not
 //! delay a reader whose file is open.
@@ -26,7 +27,7 @@ use std::io;
 /// One file's place in the pool.
 #[derive(Default)]
 pub(crate) struct FileHandle {
-    /// There if and only if the handle is in the ring.
+    /// The file is there if and only if the handle is in the ring.
     file: RwLock<Option<Arc<dyn File>>>,
     /// Whether the file was read since the hand came by.
     touched: AtomicBool,
@@ -41,7 +42,8 @@ impl FileHandle {
         Some(Arc::clone(file))
     }
 
-    /// Takes out the file if it is not being read: a new reader has to read the handle first.
+    /// Takes out the file if it is not being read. A new reader has to read the handle first, so none comes
+    /// meanwhile.
     fn take_unused(&self) -> Option<Arc<dyn File>> {
         self.file.write().take_if(|file| is_unused(file))
     }
@@ -56,8 +58,8 @@ fn is_unused(file: &Arc<dyn File>) -> bool {
 pub(crate) struct OpenFiles {
     limit: usize,
     ring: Mutex<FileRing>,
-    /// How many wait for a file to be given back: threads in line, and files that leave. It changes only under the lock
-    /// of the ring.
+    /// How many wait for a file to be given back: threads in line, and files that leave. The count changes only under
+    /// the lock of the ring.
     watchers: AtomicUsize,
 }
 
@@ -67,9 +69,9 @@ struct FileRing {
     places: usize,
     open: Vec<Arc<FileHandle>>,
     hand: usize,
-    /// Out of their handles; closed when they are no longer read.
+    /// Files that were taken out of their handles. They are closed when they are no longer read.
     leaving: Vec<Arc<dyn File>>,
-    /// How many are being closed, whose places are free soon.
+    /// How many files are being closed. Their places are free soon.
     closing: usize,
     line: VecDeque<Arc<FileWaiter>>,
 }
@@ -80,7 +82,7 @@ struct FileWaiter {
     changed: Condvar,
 }
 
-/// A place for a file that is not open yet; given back when dropped.
+/// A place for a file that is not open yet. It is given back when dropped.
 struct FilePlace<'p>(&'p OpenFiles);
 
 impl Drop for FilePlace<'_> {
@@ -98,13 +100,13 @@ enum FoundFile<'p> {
 }
 
 impl OpenFiles {
-    /// A pool with at most `limit` files open, and at least one.
+    /// A pool with at most `limit` files open (one, if `limit` is 0).
     pub fn new(limit: usize) -> Self {
         Self { limit: limit.max(1), ring: Mutex::default(), watchers: AtomicUsize::new(0) }
     }
 
-    /// The open file of `handle`, opened by `open` if it is not; waits until a place for it is free. The caller calls
-    /// [`OpenFiles::given_back`] once it has dropped it, and has no other file open.
+    /// The open file of `handle`. If it is not open, this waits until a place is free and opens the file by `open`.
+    /// The caller has no other file open, and calls [`OpenFiles::given_back`] once it has dropped the file.
     ///
     /// # Errors
     ///
@@ -180,7 +182,7 @@ impl OpenFiles {
             FoundFile::Open(file) => return Ok(file),
             FoundFile::Place(place) => place,
         };
-        // It is declared after its place, so it is closed before the place is free.
+        // The file is declared after its place, so it is closed before the place is free.
         let opened = open()?;
         let mut ring = self.ring.lock();
         let mut file = handle.file.write();
@@ -189,7 +191,7 @@ impl OpenFiles {
         }
         *file = Some(Arc::clone(&opened));
         drop(file);
-        // The place is the file's from now on.
+        // From now on the place belongs to the file.
         std::mem::forget(place);
         ring.open.push(Arc::clone(handle));
         for waiter in ring.line.iter().filter(|waiter| Arc::ptr_eq(&waiter.handle, handle)) {
@@ -245,7 +247,7 @@ impl OpenFiles {
         place
     }
 
-    /// Closes files that leave and are not read any more, and lets the first in line look again.
+    /// Closes files that leave and are not read any more, and makes the first thread in line look again.
     #[cold]
     fn close_unused(&self) {
         let mut ring = self.ring.lock();
@@ -265,7 +267,7 @@ impl OpenFiles {
         ring.wake_first();
     }
 
-    /// Counts the watchers; the references to files are read after this count.
+    /// Updates the count of watchers. References to files are read after this update.
     fn watch(&self, ring: &FileRing) {
         self.watchers.store(ring.line.len() + ring.leaving.len(), Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -273,7 +275,7 @@ impl OpenFiles {
 }
 
 impl FileRing {
-    /// A place, if one exists: a free one, or that of a file that is taken out and is to be closed.
+    /// A place, if one exists. It is a free place, or the place of a file that is taken out here and is to be closed.
     fn make_place(&mut self, limit: usize) -> Option<Option<Arc<dyn File>>> {
         if self.places < limit {
             self.places += 1;
@@ -283,8 +285,8 @@ impl FileRing {
         left.or_else(|| self.take_coldest()).map(Some)
     }
 
-    /// Takes out a file that is not being read, and that was not read since the hand last passed. The first lap of the
-    /// hand clears every mark that is not set again meanwhile; after the second the mark no longer protects.
+    /// Takes out a file that is not being read and was not read since the hand last passed. The first lap of the hand
+    /// clears every mark that is not set again meanwhile. After the second lap, marks no longer protect files.
     fn take_coldest(&mut self) -> Option<Arc<dyn File>> {
         let lap = self.open.len();
         for step in 0..3 * lap {
@@ -302,7 +304,7 @@ impl FileRing {
         None
     }
 
-    /// Takes the file at the hand out of its handle, so that it gets no readers after those that it has.
+    /// Takes the file at the hand out of its handle. The file keeps its readers and gets no new ones.
     fn retire_coldest(&mut self) {
         if !self.open.is_empty() {
             self.hand %= self.open.len();

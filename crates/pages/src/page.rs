@@ -1,16 +1,17 @@
-//! What every page starts with, and how it is stored and checked. Knows nothing of what a payload means, of files
-//! beyond their id, or of the memory a page is read into.
+//! What every page starts with, and how a page is stored and checked. This module does not know what a payload means,
+//! which memory a page is read into, or anything about files but their ids.
 //!
 //! ```text
 //!  0        1        2        3        4               8               12              16
 //!  | kind   | codec  | level  | zero   | memory bytes  | stored bytes  | zero          | payload …
 //! ```
 //!
-//! * memory bytes: header and payload once decoded; stored bytes: header and payload as they lie, without padding.
-//! * With a codec the payload is stored compressed; the header never is. What is compressed has at least a
+//! * memory bytes: the length of header and payload once decoded. stored bytes: their length as stored, without
+//!   padding.
+//! * With a codec the payload is stored compressed; the header never is. A compressed payload has at least a
 //!   [255th](MOST_UNPACKED) of its length in memory.
 //! * Padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].
-//! * The checksum is seeded with file id and offset: the right bytes in the wrong place do not verify.
+//! * The checksum is seeded with file id and offset, so the right bytes in the wrong place do not verify.
 
 mod compression;
 mod packer;
@@ -26,15 +27,16 @@ pub use unpacker::Unpacker;
 /// Length of the header of every page.
 pub const HEADER_BYTES: usize = 16;
 
-/// A page in memory is never larger than this (a value chunk of 1 MiB, a page of one maximal row).
+/// The largest page in memory. It is large enough for a value chunk of 1 MiB and for a page of one row of maximal
+/// length.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// A compressed page takes at most this many bytes of memory for each stored byte. LZ4 cannot exceed it, because a byte
-/// adds at most 255 to the length of a match. zstd can; a page for which it would is stored as LZ4. So the stored bytes
-/// of a value bound the memory for it.
+/// A compressed page takes at most this many bytes of memory for each stored byte. LZ4 cannot exceed this, because a
+/// byte adds at most 255 to the length of a match. zstd can exceed it; a page for which zstd would do so is stored as
+/// LZ4. So the stored bytes of a value bound the memory for the value.
 pub const MOST_UNPACKED: u64 = 255;
 
-/// What a page is for. The numbers are part of the file format; 0 is none of them, so that zeros are no page.
+/// What a page is for. The numbers are part of the file format. 0 is no kind, so that a block of zeros is no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PageKind {
@@ -134,10 +136,11 @@ impl Codec {
 /// What the length of a stored page is rounded up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// [`os::BLOCK_BYTES`]: the page is read and used where it lies, without a copy. A compressed page, and a page at
-    /// an offset between blocks, are packed tight nevertheless.
+    /// [`os::BLOCK_BYTES`]: the page is read and used where it lies, without a copy. A compressed page, and a page
+    /// whose offset is no multiple of a block, are packed tight nevertheless.
     Block,
-    /// [`PACK_BYTES`]: no room lost, but the page is copied out of the blocks it shares.
+    /// [`PACK_BYTES`]: no space in the file is lost, but the page is copied out of the blocks that it shares with
+    /// others.
     Tight,
 }
 
@@ -162,7 +165,7 @@ pub struct PageHeader {
     pub level: u8,
     /// Header and payload once decoded.
     pub memory_bytes: u32,
-    /// Header and payload as they lie, without padding.
+    /// Length of header and payload as stored, without padding.
     pub stored_bytes: u32,
 }
 
@@ -210,11 +213,11 @@ impl PageHeader {
     }
 }
 
-/// Turns a page in memory into the bytes to write at `offset`, and says where its parent finds it.
+/// Turns a page in memory into the bytes to write at `offset`, and returns the address for the page's parent.
 ///
 /// `page` comes as [`HEADER_BYTES`] reserved bytes and the payload, and leaves as the stored bytes with padding.
-/// `header` is kind and level. It is [`pack_page`] followed by [`seal_page`]; a writer that aligns plain pages only
-/// calls these two, for it chooses the offset when it knows whether the page shrank.
+/// `header` is kind and level. This function is [`pack_page`] followed by [`seal_page`]. A writer that aligns only
+/// plain pages calls these two itself, because it chooses the offset when it knows whether the page shrank.
 ///
 /// # Panics
 ///
@@ -232,11 +235,11 @@ pub fn encode_page(
     seal_page(page, packing, file_id, offset)
 }
 
-/// Writes the header, and has `packer` compress the payload if that is asked for and saves enough; returns the codec of
-/// the page.
+/// Writes the header. If compression is asked for and saves enough, `packer` compresses the payload. Returns the
+/// codec of the page.
 ///
-/// A compressed page is kept if it takes at least an eighth less of the file than the plain one: less than that does
-/// not pay for unpacking it on every read. Panics as [`encode_page`] does.
+/// A compressed page is kept if it takes at least an eighth less of the file than the plain page. A smaller saving is
+/// not worth unpacking the page on every read. Panics as [`encode_page`] does.
 pub fn pack_page(
     page: &mut Vec<u8>,
     (kind, level): (PageKind, u8),
@@ -247,13 +250,14 @@ pub fn pack_page(
     let memory_bytes = page.len();
     assert!((HEADER_BYTES..=MAX_PAGE_BYTES).contains(&memory_bytes), "a page of {memory_bytes} bytes");
     let codec = compress(page, compression, packing, packer);
-    // Both lengths are at most MAX_PAGE_BYTES, for a compressed page is kept only when it is shorter.
+    // Both lengths are at most MAX_PAGE_BYTES, because a compressed page is kept only when it is shorter.
     let header = PageHeader { kind, codec, level, memory_bytes: memory_bytes as u32, stored_bytes: page.len() as u32 };
     page[..HEADER_BYTES].copy_from_slice(&header.encode());
     codec
 }
 
-/// Compresses the payload in place, through the end of the same vector, if that is asked for and saves enough.
+/// Compresses the payload in place, if that is asked for and saves enough. The end of the same vector serves as
+/// scratch memory.
 fn compress(page: &mut Vec<u8>, compression: Compression, packing: Packing, packer: &mut Packer) -> Codec {
     let memory_bytes = page.len();
     let (codec, packed_bytes) = match compression {
@@ -284,7 +288,7 @@ fn is_too_dense(memory_bytes: usize, stored_bytes: usize) -> bool {
     memory_bytes as u64 > stored_bytes as u64 * MOST_UNPACKED
 }
 
-/// Pads a packed page and computes its checksum for its place. Panics as [`encode_page`] does.
+/// Pads a packed page and computes its checksum for the place where it will lie. Panics as [`encode_page`] does.
 pub fn seal_page(page: &mut Vec<u8>, packing: Packing, file_id: u64, offset: u64) -> Address {
     assert!(offset.is_multiple_of(PACK_BYTES), "a page at offset {offset}");
     let header = PageHeader::decode(page).expect("the caller packed this page");
@@ -307,8 +311,8 @@ pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
     sum.finalize() as u32
 }
 
-/// Checks the `stored` bytes of a page and copies or unpacks them into memory of their own, which `memory` gives for a
-/// number of bytes.
+/// Checks the `stored` bytes of a page, and copies or unpacks them into memory of their own. `memory` gives this
+/// memory for a number of bytes.
 ///
 /// # Errors
 ///
@@ -332,7 +336,7 @@ pub fn decode_page(
     Ok((buffer, header))
 }
 
-/// Copies the header and has `payload_of` unpack what follows it, which must fill `buffer`.
+/// Copies the header, and calls `payload_of` to unpack the payload. The payload must fill `buffer`.
 fn unpack(
     stored: &[u8],
     buffer: &mut [u8],
@@ -348,7 +352,8 @@ fn unpack(
     }
 }
 
-/// As [`decode_page`] for a page that has a buffer of its own: a plain page is used in its buffer, without a copy.
+/// As [`decode_page`], for a page that has a buffer of its own: if the page is plain, it is used in this buffer,
+/// without a copy.
 ///
 /// # Errors
 ///
@@ -369,7 +374,7 @@ pub fn adopt_page(
     }
 }
 
-/// Whether an address can be one: checked before a byte is read, for it came from disk too.
+/// Whether an address can be valid. This is checked before a byte is read, because the address came from disk, too.
 pub(crate) fn verify_address(at: &Address) -> Result<(), String> {
     let packed = at.offset.is_multiple_of(PACK_BYTES) && u64::from(at.bytes).is_multiple_of(PACK_BYTES);
     let in_bounds = (1..=MAX_PAGE_BYTES).contains(&(at.bytes as usize));
@@ -377,7 +382,7 @@ pub(crate) fn verify_address(at: &Address) -> Result<(), String> {
     if packed && in_bounds && ends { Ok(()) } else { Err(format!("its parent gives it {} bytes", at.bytes)) }
 }
 
-/// Checksum, then header, then lengths.
+/// Checks the checksum, then the header, then the lengths.
 fn verify(stored: &[u8], kind: PageKind, at: &Address, file_id: u64) -> Result<PageHeader, String> {
     if stored.len() != at.bytes as usize {
         return Err(format!("{} bytes of {}", stored.len(), at.bytes));

@@ -17,8 +17,9 @@ impl PageKey {
         Self { slot, unit: at.offset / PACK_BYTES }
     }
 
-    /// A hash whose every bit depends on every bit of the key: the halves of a 128-bit product, folded. The constants
-    /// are digits of pi and e; an attacker chooses neither slots nor offsets.
+    /// A hash whose every bit depends on every bit of the key: the two halves of a 128-bit product are folded into
+    /// one. The constants are digits of pi and e. They need not be secret, because an attacker chooses neither slots
+    /// nor offsets.
     #[inline]
     pub fn hash(self) -> u64 {
         let unit = u128::from(self.unit ^ 0x243F_6A88_85A3_08D3);

@@ -1,8 +1,9 @@
-//! Which pages stay in memory and which go. It knows no pages, only what their owner calls them; it takes no lock,
-//! reads no clock and no memory of a page.
+//! Which pages stay in memory and which go. The policy knows no pages, only what their owner calls them. It takes no
+//! lock, and reads neither a clock nor the bytes of a page.
 //!
-//! It is of the family of S3-FIFO (Yang and others, SOSP 2023): some lines of pages, and a hit moves nothing. The owner
-//! counts the uses of a page, up to three, and gives the count away when the policy looks at the page.
+//! It is of the family of S3-FIFO (Yang and others, SOSP 2023): pages stand in several lines, and a hit moves
+//! nothing. The owner counts the uses of a page, up to three. It hands the count over when the policy looks at the
+//! page.
 //!
 //! ```text
 //!   data  ──> newcomers ──used twice─────────────────> proven ──unused──> gone
@@ -16,23 +17,26 @@
 //! ```
 //!
 //! * A page is a *newcomer* when it was admitted recently, and *proven* when it was used again since (decision 18). A
-//!   *kept* page belongs to a table that is to stay in memory: it is evicted only if no other page can be. The owner
-//!   keeps pages up to a share of the cache.
-//! * A page is looked at when it is the oldest of its line, so each look moves a page to the end of a line or ends the
-//!   search. [`Policy::evict`] looks at no more pages than its caller allows; if none of them deserves to go, it takes
-//!   the one that comes nearest to that. `None` means that all of them were pinned.
-//! * A pinned page is passed over and keeps its standing; the search goes on in another line, so that pins in one do
-//!   not hide what could go in the others.
-//! * A scan of any length stays among the newcomers, and so pushes out newcomers only. Its nodes are used often, but
-//!   all at once: what counts is whether a node is used after it has stayed for a while.
-//! * Index pages wait in lines of their own, with a larger share: one of them serves a hundred data pages, so it has to
-//!   wait longer for its next use than one of these. Those that are not used go.
-//! * Data read ahead waits in a line of its own for its use, however many others are missed meanwhile; then it goes
-//!   before any other. It is not remembered, and one that is read ahead again proves nothing. Nodes read ahead are
-//!   newcomers, which go when they come to be looked at without a use.
-//! * Memory: a node of 20 bytes and what the owner calls a page, 24 for a `u32`, of which a fifth at most is spare; and
-//!   8 bytes to remember a page that went, for as many pages as are resident, with a quarter to spare: 40 bytes a page
-//!   at worst. It grows in steps, and is given back when the policy is dropped.
+//!   *kept* page belongs to a table that is to stay in memory, and is evicted only if no other page can be. The owner
+//!   limits the kept pages to a share of the cache.
+//! * A page is looked at when it is the oldest of its line. So each look moves a page to the end of a line or ends
+//!   the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of them deserves to go, it
+//!   takes the page that comes nearest to that. `None` means that all of them were pinned.
+//! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages in
+//!   one line do not hide pages of other lines that could go.
+//! * The pages of a scan of any length stay among the newcomers, and so push out only newcomers. The nodes that a
+//!   scan uses are used often, but all at once. What counts is whether a node is used after it has stayed for a
+//!   while.
+//! * Index pages wait in lines of their own, which have a larger share. One index page serves a hundred data pages,
+//!   so its next use comes later than the next use of a data page. Index pages that are not used go.
+//! * Data pages that were read ahead wait for their use in a line of their own, however many other pages are missed
+//!   meanwhile. After their use they go before any other page. They are not remembered, and reading such a page ahead
+//!   again proves nothing. Nodes that were read ahead are newcomers, which go if they are unused when they are looked
+//!   at.
+//! * Memory: for each page, a node of 20 bytes plus the owner's name for the page, together 24 for a `u32`, of which
+//!   at most a fifth is spare. And 8 bytes to remember each page that went, for as many pages as are resident, with a
+//!   quarter to spare. This makes 40 bytes a page at worst. It grows in steps, and is given back when the policy is
+//!   dropped.
 //!
 //! Not thread safe: the cache has a lock around it.
 
@@ -49,12 +53,13 @@ pub enum Class {
     Data,
 }
 
-/// What the owner says of a page that is looked at.
+/// What the owner answers about a page that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// It cannot go. Its uses are not taken back.
+    /// The page cannot go. The owner keeps the count of its uses.
     Pinned,
-    /// How often it was found in memory since the last look, 3 for more; the owner's count is now 0.
+    /// How often the page was found in memory since the last look; 3 stands for 3 or more. The owner's count is now
+    /// 0.
     Times(u8),
 }
 
@@ -67,7 +72,7 @@ pub struct PolicyPlace(pub(crate) u32);
 pub struct PolicyCounts {
     /// Pages that came in.
     pub admitted: u64,
-    /// How many of them were remembered.
+    /// How many of the admitted pages were remembered.
     pub remembered: u64,
     /// Newcomers that became proven by their uses.
     pub promoted: u64,
@@ -79,14 +84,15 @@ pub struct PolicyCounts {
     pub pinned: u64,
 }
 
-/// What can be set otherwise to see what it does.
+/// What can be changed in order to see its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Share of all bytes, in hundredths, above which data pages that were read ahead go first.
+    /// If data pages that were read ahead take more than this percentage of all bytes, they go first.
     pub ahead_percent: u64,
-    /// The percentage of data newcomers, next.
+    /// The same percentage for data newcomers, which go next.
     pub data_percent: u64,
-    /// The percentage of index newcomers and of index pages that have stayed for a while, each with a half of it.
+    /// The same percentage for index pages: half of it for index newcomers, and half for index pages that have stayed
+    /// for a while.
     pub index_percent: u64,
     /// Uses that prove a data newcomer.
     pub data_uses: u8,
@@ -95,16 +101,16 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// What the cache uses. A scan reads ahead an eighth of the cache at most. The proven pages have no part of what is
-    /// shared out here: the 60 % that are left are theirs while scans go on. Otherwise found by
-    /// `larch bench cache-trace`.
+    /// What the cache uses. A scan reads ahead at most an eighth of the cache. The proven pages have no percentage
+    /// here: while scans go on, the remaining 60 % are theirs. The other numbers were found by `larch bench
+    /// cache-trace`.
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
 /// Which pages stay and which go. `T` is what the owner calls a page.
 pub struct Policy<T> {
     nodes: Vec<PolicyNode<T>>,
-    /// The first of the places that are free, which follow each other by `newer`.
+    /// The first free place. Free places are linked by `newer`.
     free: u32,
     lines: [PolicyLine; LINES],
     pages: usize,
@@ -128,12 +134,12 @@ struct PolicyNode<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Read ahead: its first use is the one it was read for.
+    /// Read ahead. Its first use is the use for which it was read.
     Ahead,
-    /// A newcomer; its uses may all be those of one step.
+    /// A newcomer. Its uses may all belong to one step.
     Asked,
-    /// An index page that has stayed for a while: its uses are of a later step. A data page read ahead that was not
-    /// used yet when it was looked at.
+    /// An index page that has stayed for a while, so that its uses belong to a later step. Or a data page that was
+    /// read ahead and was unused when it was looked at.
     Stayed,
     Proven,
     /// The owner wants it to stay.
@@ -158,18 +164,18 @@ const AHEAD: usize = 1;
 const INDEX_NEWCOMERS: usize = 2;
 const INDEX_STAYED: usize = 3;
 const PROVEN: usize = 4;
-/// Lines that give pages as long as any are not kept ones.
+/// The number of lines of pages that are not kept. They give pages as long as they have any.
 const OPEN_LINES: usize = 5;
 const KEPT_DATA: usize = 5;
 const KEPT_INDEX: usize = 6;
 const LINES: usize = 7;
 
-/// While pages that were read ahead are within their share, one look in this many is at them, so that those of a scan
-/// that is over make room.
+/// While pages that were read ahead are within their share, one look in this many is at such a page. So the pages of
+/// a scan that is over make room.
 const AHEAD_LOOKS: u64 = 16;
 
-/// While data and index pages both have more than their shares, one look in this many is at an index page. So nodes go
-/// that are not used, but slowly: in a cache that is being filled most of them had no time to be.
+/// While data and index pages both exceed their shares, one look in this many is at an index page. So unused nodes
+/// go, but slowly: in a cache that is being filled, most nodes had no time to be used.
 const INDEX_LOOKS: u64 = 8;
 
 /// No place.
@@ -190,8 +196,8 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// A page came in. `key` is a hash of what it is, by which it is remembered once it went. `asked`: a step needs it;
-    /// otherwise it was read ahead.
+    /// Notes that a page came in. `key` is a hash by which the page is remembered once it went. `asked` is true if a
+    /// step needs the page, and false if it was read ahead.
     ///
     /// # Panics
     ///
@@ -215,7 +221,8 @@ impl<T: Copy> Policy<T> {
         PolicyPlace(place)
     }
 
-    /// A page has proven itself where the policy did not see it: it stays as one that has `chances` chances.
+    /// Notes that a page has proven itself where the policy did not see it. It stays as a page that has `chances`
+    /// chances.
     pub fn prove(&mut self, place: PolicyPlace, chances: u8) {
         if self.is_kept(place) {
             return;
@@ -228,12 +235,12 @@ impl<T: Copy> Policy<T> {
         self.push(place.0);
     }
 
-    /// A page stays from now on for as long as others can go. How many of them are kept is for the owner to bound.
+    /// Keeps a page from now on, as long as other pages can go. The owner has to bound how many pages are kept.
     pub fn keep(&mut self, place: PolicyPlace) {
         self.change_standing(place.0, Standing::Kept);
     }
 
-    /// A page that is kept is a proven one from now on.
+    /// Makes a kept page a proven page.
     pub fn keep_no_more(&mut self, place: PolicyPlace) {
         if self.is_kept(place) {
             self.change_standing(place.0, Standing::Proven);
@@ -281,17 +288,17 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// A page is gone for a reason of the owner's. It is not remembered.
+    /// Notes that a page went for a reason of its owner. The page is not remembered.
     pub fn remove(&mut self, place: PolicyPlace) {
         self.take_out(place.0);
     }
 
-    /// The page that goes next and its bytes; the policy forgets it. Looks at no more than `look` pages; `uses` says
-    /// what each has seen. `None` if they all were pinned, or the policy has none.
+    /// The page that goes next, and its bytes. The policy forgets the page. It looks at no more than `look` pages;
+    /// `uses` tells the uses of each. `None` if all of them were pinned, or if the policy has no pages.
     pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;
-        // Enough to walk each line to its end in turns, which shows every page.
+        // Enough looks to walk each line to its end in turns, so that every page is seen.
         for _ in 0..look.min(LINES * self.pages) {
             let place = self.lines[self.next_line(pinned)?].oldest;
             self.counts.looks += 1;
@@ -328,11 +335,11 @@ impl<T: Copy> Policy<T> {
         let stays = |standing, chances| EvictionVerdict::Stays { standing, chances };
         let goes = |remembered| EvictionVerdict::Goes { remembered };
         match (node.class, node.standing) {
-            // Nothing else is left.
+            // A kept page goes only when no other page is left.
             (_, Standing::Kept) => goes(false),
             (Class::Data, Standing::Asked) if times >= self.tuning.data_uses => stays(Standing::Proven, 0),
             (Class::Data, Standing::Asked) => goes(true),
-            // The first use is the one that it was read for.
+            // The first use is the use for which the page was read.
             (Class::Data, Standing::Ahead | Standing::Stayed) if times > self.tuning.data_uses => {
                 stays(Standing::Proven, 0)
             }
@@ -349,7 +356,7 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// The line that gives a page next; the one after it for each pinned page met.
+    /// The line that gives a page next. For each pinned page that was met, it is one line further.
     fn next_line(&self, pinned: usize) -> Option<usize> {
         let all_bytes = self.bytes() - self.kept_bytes();
         let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;
@@ -413,7 +420,7 @@ impl<T: Copy> Policy<T> {
         let places = self.nodes.len();
         assert!(places < NONE as usize, "four billion pages are resident");
         if places == self.nodes.capacity() {
-            // By a quarter: doubling would leave half of it unused.
+            // Grow by a quarter: doubling would leave half of the memory unused.
             self.nodes.reserve_exact((places / 4).max(16));
         }
         self.nodes.push(node);

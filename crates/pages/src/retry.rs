@@ -1,15 +1,15 @@
-//! The fault loop: run a step, fetch what it missed, run it again, by a thread that waits or by a future; and steps
-//! made of several, which fault together.
+//! The fault loop: run a step, fetch what it missed, run it again. A thread that waits or a future runs the loop.
+//! This module also has composite steps, whose parts fault together.
 
 use crate::{PageSource, Result, Session, Stop};
 use std::future::poll_fn;
 
-/// Runs `step` until it no longer faults; every round brings all pages the last run noted. Pages fetched stay pinned
-/// until the step is done, so that each run gets further.
+/// Runs `step` until it no longer faults. Every round brings all pages that the last run noted. Fetched pages stay
+/// pinned until the step is done, so that each run gets further.
 ///
 /// # Errors
 ///
-/// The error of `step`, or of [`PageSource::fetch`]. The source is released then, too.
+/// The error of `step`, or of [`PageSource::fetch`]. The source is released in this case, too.
 pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Result<T, Stop>) -> Result<T> {
     let outcome = loop {
         match step() {
@@ -26,7 +26,8 @@ pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Re
     outcome
 }
 
-/// As [`retry`], but no thread waits for pages. A caller that drops this half done releases or drops the session.
+/// As [`retry`], but no thread waits for pages. A caller that drops this future before its end then releases or drops
+/// the session.
 ///
 /// # Errors
 ///
@@ -47,8 +48,8 @@ pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session
     outcome
 }
 
-/// A composite step: runs a step for each of `parts` before it answers a fault, so that all of them fault together.
-/// The caller says each time which parts are left to do.
+/// A composite step: it runs a step for each of `parts` before it answers a fault, so that all of them fault
+/// together. For each run, the caller says which parts are left to do.
 ///
 /// # Errors
 ///

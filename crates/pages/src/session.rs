@@ -1,18 +1,21 @@
-//! One reader of pages over the cache: its pins, hits and misses. It does not know what is read, nor how the cache
-//! chooses which pages stay.
+//! One reader of pages over the cache: its pins, hits and misses. A session does not know what is read, or how the
+//! cache chooses which pages stay.
 //!
 //! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the cache
-//!   keeps it or not: so each run of a step gets further than the one before. But while a future waits, other sessions
-//!   that find no room may take its pins away, see `cache/parked.rs`; then its step begins anew when it is polled.
-//! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
-//!   the next run of the step, it faults there and is pinned then.
-//! * A hit takes no lock and allocates nothing. What a session needs for misses it makes at the first one, so that a
-//!   read that finds everything in memory opens a session for a few stores.
-//! * What is being read lands by itself, in the cache or in its flight. A session that goes away waits for nothing.
-//! * Where reads are made by others, what is asked for ahead is begun when the step is done, and waited for only when
-//!   it is needed; where they are made on this thread, with the next fault.
-//! * A thread that has two sessions releases one before it fetches in the other: the first may have the only right to
-//!   overdraw, for which the second would wait.
+//!   keeps the page or not. So each run of a step gets further than the run before. There is one exception: while a
+//!   future waits, other sessions that find no room may take its pins away, see `cache/parked.rs`. Then its step
+//!   begins anew when the future is polled.
+//! * The session does not pin a page that it finds in the cache. Only the returned [`PageRef`] pins the page. If the
+//!   page is evicted before the next run of the step, that run faults on it, and then the page is pinned.
+//! * A hit takes no lock and allocates nothing. A session makes what it needs for misses at the first miss. So
+//!   opening a session for a read that finds everything in memory costs only a few stores.
+//! * Pages that are being read land without the session, in the cache or in their flights. A session that goes away
+//!   waits for nothing.
+//! * What is asked for ahead is read in one of two ways. Where others make the reads, they begin when the step is
+//!   done, and the session waits for a page only when it is needed. Where this thread makes the reads, it makes them
+//!   with the next fault.
+//! * A thread that has two sessions releases one session before it fetches in the other. Otherwise the first may have
+//!   the only right to overdraw, and the second would wait for it.
 //!
 //! One reader: `Send`, not `Sync`.
 
@@ -46,17 +49,17 @@ use std::task::{Context, Poll};
 /// Whether a reader waits for pages that are not in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waits {
-    /// It does: a page that a step misses is noted for the next round. The default.
+    /// The reader waits: a page that a step misses is noted for the next round. The default.
     #[default]
     Now,
-    /// It does not, but will later: a miss is not noted, and what is asked for ahead is.
+    /// The reader does not wait, but will later: a miss is not noted, but what is asked for ahead is noted.
     Later,
-    /// It does not: nothing is noted.
+    /// The reader does not wait, and nothing is noted.
     Never,
 }
 
-/// A session that passes pages through keeps those it read ahead for later steps itself, this many bytes at most and at
-/// most a sixteenth of the budget, unless the caller says otherwise.
+/// A session that passes pages through keeps the pages that it read ahead for later steps itself. Unless the caller
+/// says otherwise, these take at most this many bytes and at most a sixteenth of the budget.
 const MAX_AHEAD_BYTES: u64 = 1 << 20;
 
 /// One reader of pages.
@@ -93,40 +96,41 @@ impl Session {
         }
     }
 
-    /// What the step in progress asked for and got.
+    /// The state of the step in progress: what it asked for and got.
     fn step(&self) -> RefMut<'_, StepState> {
         RefMut::map(self.step.borrow_mut(), |step| &mut **step.get_or_insert_default())
     }
 
-    /// What the step got of the page, if anything was asked for since the session was opened.
+    /// As [`Session::step`], if anything was asked for since the session was opened.
     #[inline]
     fn of_step(&self, get: impl FnOnce(&mut StepState) -> Option<PageRef>) -> Option<PageRef> {
         let step = &mut *self.step.borrow_mut();
         step.as_mut().filter(|step| step.has_pages()).and_then(|step| get(step))
     }
 
-    /// Lets a session that passes pages through keep `bytes` of those it read ahead.
+    /// Sets how many bytes of pages that it read ahead a session keeps if it passes pages through.
     pub fn with_ahead_bytes(mut self, bytes: u64) -> Self {
         self.ahead_bytes = bytes;
         self
     }
 
-    /// Lets a session that passes pages through read them into memory of its own. It never waits for room in the cache
-    /// then, and takes none from other sessions; what it reads it shares with none.
+    /// Makes a session that passes pages through read them into memory of its own. Then it never waits for room in
+    /// the cache, and takes no room from other sessions. It does not share the pages that it reads.
     pub fn with_own_memory(mut self, memory: &OwnMemory) -> Self {
         assert!(self.admit == Admit::Pass, "the cache cannot keep what it does not pay for");
         self.own_memory = Some(memory.clone());
         self
     }
 
-    /// Whether [`Session::poll_fetch`] reads a page on the calling thread, which waits for the disk, if the step misses
-    /// only that page and no other future of the cache waits. Otherwise others read it, as without this call.
+    /// Sets whether [`Session::poll_fetch`] reads a page on the calling thread, which then waits for the disk. It
+    /// does so only if the step misses a single page and no other future of the cache waits. Otherwise others read
+    /// the page, as without this call.
     pub fn with_reads_in_poll(mut self, in_poll: bool) -> Self {
         self.reads_in_poll = in_poll;
         self
     }
 
-    /// Lets a session that was asked for nothing yet take notes of what it is asked for.
+    /// Makes a session take notes of what it is asked for. It must not have been asked for anything yet.
     pub fn with_notes(mut self) -> Self {
         self.notebook = Some(Box::default());
         self
@@ -137,7 +141,7 @@ impl Session {
         self.notebook.as_ref().map(|notebook| Ref::map(notebook.borrow(), Notebook::notes))
     }
 
-    /// Says whether the reader waits for pages that are not in memory, from the next call on.
+    /// Sets whether the reader waits for pages that are not in memory, from the next call on.
     #[inline]
     pub fn set_waits(&self, waits: Waits) {
         self.waits.set(waits);
@@ -160,7 +164,8 @@ impl Session {
         self.step.borrow().as_ref().map_or(0, |step| step.rounds)
     }
 
-    /// Pages this session read from disk; not those it waited for while another session read them.
+    /// Pages that this session read from disk. Pages that another session read while this session waited do not
+    /// count.
     pub fn page_reads(&self) -> u64 {
         self.step.borrow().as_ref().map_or(0, |step| step.reads.iter().sum())
     }
@@ -170,12 +175,12 @@ impl Session {
         self.step.borrow().as_ref().map_or(0, |step| step.reads[kind.index()])
     }
 
-    /// As [`PageSource::fetch`], for a caller that does not wait: while pages are on their way the answer is
-    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once it is ready the step
-    /// is to be run again; it may miss what it had before, if others took that away meanwhile. A session dropped
-    /// meanwhile leaves nothing behind.
+    /// As [`PageSource::fetch`], for a caller that does not wait. While pages are on their way the answer is
+    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once the answer is ready,
+    /// the step is to be run again. It may miss pages that it had before, if other sessions took them away meanwhile.
+    /// A session that is dropped meanwhile leaves nothing behind.
     ///
-    /// A step is waited for by tasks or by threads, not by both.
+    /// A step is waited for either by tasks or by threads, not by both.
     ///
     /// # Errors
     ///
@@ -199,8 +204,8 @@ impl Session {
             return Poll::Ready(self.end(step, round));
         }
         step.park(&self.cache, Some(round));
-        // What landed just before the session parked woke the tasks in the queue when they could not take its pages
-        // yet.
+        // A page that landed just before the session parked woke the queueing tasks too early: they could not take
+        // the session's pages yet.
         if !arrivals.are_all_here() {
             return Poll::Pending;
         }
@@ -210,10 +215,10 @@ impl Session {
         }
     }
 
-    /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may
-    /// have to wait for room first. If it `waits_for_all`, pages that are not needed are waited for, too.
+    /// Begins a round for what was asked for since the last round, if anything was. A task, whose context is given,
+    /// may have to wait for room first. If the task `waits_for_all`, it also waits for pages that are not needed.
     fn begin(&self, step: &mut StepState, context: Option<&Context<'_>>, waits_for_all: bool) -> BegunRound {
-        // First: what has landed since it was asked for is asked for no more.
+        // First take in what has landed, so that it is not asked for again.
         step.read_ahead.gather();
         let requests = step.take_requests();
         if requests.is_empty() {
@@ -269,24 +274,24 @@ impl Session {
         BegunRound::Round(round)
     }
 
-    /// Whether a fetch waits for the pages that were asked for ahead, too: a precharge wants them in memory when it is
-    /// done.
+    /// Whether a fetch also waits for the pages that were asked for ahead. A precharge wants these pages in memory
+    /// when it is done.
     fn waits_for_all(&self) -> bool {
         self.reason == Reason::Precharge
     }
 
-    /// Begins to read what is wanted soon, where others do it: nothing is needed, so nothing is waited for.
+    /// Begins to read what is wanted soon, if others make the reads. Nothing is needed, so this waits for nothing.
     fn begin_ahead(&self, step: &mut StepState) {
         if step.read_ahead.first_hint().is_some_and(|request| request.file.reads().overlap()) {
             self.begin(step, None, false);
         }
     }
 
-    /// Ends a round, all needed pages of which have arrived.
+    /// Ends a round whose needed pages have all arrived.
     fn end(&self, step: &mut StepState, round: Round) -> Result<()> {
         let was_short = round.was_short;
         let (needed, error) = round.gather();
-        // A session with the turn keeps nothing for later, because others may queue for memory.
+        // A session that has the turn keeps nothing for later, because other sessions may queue for memory.
         let room_bytes = step.turn.is_none().then_some(self.ahead_bytes);
         step.read_ahead.end_round(&needed, was_short, self.admit, room_bytes);
         step.pins.extend(needed);
@@ -320,7 +325,8 @@ impl Session {
         Some(page)
     }
 
-    /// Notes an access in the trace of the cache, if the cache keeps pages of this kind: others change nothing in it.
+    /// Notes an access in the trace of the cache, if the cache keeps pages of this kind. Accesses of other pages
+    /// change nothing in the cache.
     fn trace(&self, how: How, key: PageKey, at: &Address, kind: PageKind) {
         if self.admit.admits(kind) {
             self.cache.trace().note(self.reason, how, key, at, kind);
@@ -363,7 +369,7 @@ impl Session {
         Stop::Fault
     }
 
-    /// The page, if it is in memory. A page read ahead stays where it is, for the step that needs it.
+    /// The page, if it is in memory. A page that was read ahead stays where it is, for the step that needs it.
     #[inline]
     fn look(&self, at: &PageAt<'_>) -> Option<PageRef> {
         let key = at.key();
@@ -431,7 +437,7 @@ impl PageSource for Session {
     }
 
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool {
-        // Where this thread made the read, the step that asks would wait for it.
+        // If this thread made the read, the step that asks would wait for it.
         self.admit.admits(at.kind)
             && at.file.reads().overlap()
             && self.cache.has_spare(at.address.memory_bytes())
@@ -457,7 +463,7 @@ impl PageSource for Session {
         self.step.borrow_mut().as_mut().is_some_and(|step| !step.read.is_empty() && step.read.remove(&at.key()))
     }
 
-    /// Begins to read what was asked for ahead, unless the reader does not wait: then a later release does.
+    /// Begins to read what was asked for ahead. If the reader does not wait now, a later release begins these reads.
     fn release(&self) {
         let step = &mut *self.step.borrow_mut();
         self.end_step(step.as_deref_mut());
@@ -494,13 +500,13 @@ impl Session {
         }
     }
 
-    /// Forgets what the step asked for, and gives back what it fetched and what it holds of the cache.
+    /// Forgets what the step asked for. Gives back the pages that it fetched and what it holds of the cache.
     #[inline(never)]
     fn clear_step(&self, step: &mut StepState) {
         step.needed.clear();
         step.held_up.clear();
         step.read.clear();
-        // A round that was not waited for lands without us.
+        // A round for which the session did not wait lands without the session.
         let had_round = matches!(step.unpark(&self.cache), Unparked::Whole(Some(_)));
         if let Some(waiter) = step.waiter.take() {
             self.cache.budget().leave_queue(waiter);
@@ -508,7 +514,8 @@ impl Session {
         step.losses = 0;
         let had_pins = !step.pins.is_empty() || had_round;
         step.pins.clear();
-        // The pages beyond the budget are gone with the pins, before the next step may exceed it.
+        // The pages beyond the budget went with the pins. So they are gone before the next step may exceed the
+        // budget.
         let had_turn = step.turn.take().is_some();
         if had_pins && !had_turn {
             self.cache.budget().room_appeared();

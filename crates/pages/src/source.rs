@@ -1,4 +1,4 @@
-//! The page protocol: readers ask, the source answers from memory or notes what is missing. Nothing here blocks.
+//! The page protocol: readers ask, and the source answers from memory or notes what is missing. Nothing here blocks.
 
 use crate::page::verify_address;
 use crate::page_key::PageKey;
@@ -14,10 +14,10 @@ pub struct PageAt<'a> {
     pub address: Address,
     /// What the page is for.
     pub kind: PageKind,
-    /// The page's parent and the number of the page among the parent's children, if the caller has the parent at hand.
-    /// A source may know from there where the page is in memory.
+    /// The page's parent and the number of the page among the parent's children, if the caller has the parent at
+    /// hand. From the parent, a source may know where the page is in memory.
     pub parent: Option<(&'a PageRef, usize)>,
-    /// Whether the memory was asked for the page already, see [`PageRef::prefetch_child`].
+    /// Whether the page was already prefetched, see [`PageRef::prefetch_child`].
     pub prefetched: bool,
 }
 
@@ -28,7 +28,7 @@ impl<'a> PageAt<'a> {
         Self { parent: Some((parent, i)), ..self }
     }
 
-    /// The same page, for which the memory was asked already.
+    /// The same page, marked as already prefetched.
     #[inline]
     pub fn prefetched(self) -> Self {
         Self { prefetched: true, ..self }
@@ -56,7 +56,7 @@ impl<'a> PageAt<'a> {
         page.is(&self.address, self.kind)
     }
 
-    /// The error for a page that was found under this name and is another one.
+    /// The error for the case that a page was found under this name but is not the page asked for.
     pub(crate) fn is_another(&self, page: &PageRef) -> Error {
         let Self { address, kind, .. } = self;
         self.corrupt(format!("asked for as a {} page at {address:?}, read before as {page:?}", kind.name()))
@@ -88,32 +88,32 @@ pub trait PageSource {
     /// invalid or another page lies there.
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop>;
 
-    /// The page at `at` if it is in memory, for a step that can go on without it. Notes nothing and never fails: a page
-    /// of another kind, or with another checksum, is not the page. A step that peeks may find less when it runs again,
-    /// because nothing is pinned.
+    /// The page at `at` if it is in memory, for a step that can go on without it. It notes nothing and never fails.
+    /// If a page of another kind or with another checksum is found, the answer is `None`. Nothing is pinned, so a
+    /// step that peeks may find less when it runs again.
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// As [`PageSource::peek`], for a step that looks at what the page leads to before it needs the page: the cache
+    /// As [`PageSource::peek`], for a step that looks at what the page leads to before it needs the page. The cache
     /// does not count this as a use of the page.
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// Asks for a page that a later step will need. It is read in the same round as the faults, and no step waits for
-    /// it.
+    /// Asks for a page that a later step will need. The page is read in the same round as the faults, and no step
+    /// waits for it.
     ///
-    /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is
-    /// invalid. Duplicates are not looked for: a page that is asked for twice before a round may be noted twice, and is
-    /// read once. A page that is noted may not be read: a source forgets the oldest of many hints, and where it has no
-    /// room for all it leaves out those asked for last. So a caller that repeats until nothing is noted any more may
-    /// never end.
+    /// `true` if the page was noted; `false` if it is in memory or on its way there already, or if the address is
+    /// invalid. The source does not look for duplicates: a page that is asked for twice before a round may be noted
+    /// twice, and is read once. A page that was noted may never be read. A source forgets the oldest hints if there
+    /// are many, and leaves out the pages that were asked for last if it has no room for all. So a caller that
+    /// repeats until nothing is noted any more may never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
-    /// As [`PageSource::ahead`], for a page that spares work and no reads, so that it is not worth the memory of
-    /// another page: it is noted only if the source would keep it in memory that nothing uses, and others would read it
-    /// meanwhile.
+    /// As [`PageSource::ahead`], for a page that saves work but no reads, so that it is not worth the memory of
+    /// another page. The page is noted only if the source would keep it in memory that nothing uses, and if others
+    /// would read it meanwhile.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
 
-    /// Memory for pages that were asked for ahead and not needed yet, in bytes: a caller that asks for no more gets
-    /// them all. 0 if the source does not read ahead.
+    /// Memory for pages that were asked for ahead and not needed yet, in bytes. A caller that asks for no more than
+    /// this gets all these pages. 0 if the source does not read ahead.
     fn ahead_bytes(&self) -> u64;
 
     /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
@@ -121,7 +121,7 @@ pub trait PageSource {
     /// # Errors
     ///
     /// [`Error::Io`] or [`Error::Corrupt`] for the first page that the step needs and that could not be read. The
-    /// others are pinned all the same.
+    /// other pages are pinned all the same.
     fn fetch(&self) -> Result<()>;
 
     /// Whether the page at `at` was read from disk for this step: `true` once for each read of a page that the step
@@ -132,8 +132,8 @@ pub trait PageSource {
     fn release(&self);
 }
 
-/// Within an `impl PageSource`: these verbs are passed on to the source in a field.
-/// `pass_on!(source: peek, glance, release)`. The verbs are named one by one, so that none is passed on by mistake.
+/// For use within an `impl PageSource`: passes the named verbs on to the source in a field. `pass_on!(source: peek,
+/// glance, release)`. The verbs are named one by one, so that none is passed on by mistake.
 #[macro_export]
 macro_rules! pass_on {
     ($source:ident: $($verb:ident),+) => { $($crate::pass_on!(@$verb $source);)+ };

@@ -1,10 +1,11 @@
-//! Which pages sessions ask a cache for, one after the other, so that other policies can be tried on them. It does not
-//! know what the accesses are used for.
+//! Which pages sessions ask a cache for, one after the other, so that other policies can be tried on these accesses.
+//! The trace does not know why the accesses are made.
 //!
-//! * While the trace is off, which it is unless it was started, an access costs a load of one flag. While it is on,
+//! * The trace is off unless it was started. While it is off, an access costs a load of one flag. While it is on,
 //!   each access takes a lock.
-//! * Only accesses of pages that the cache keeps are noted, because others change nothing in it.
-//! * A step that runs again after a fault asks again for the nodes above, and that is noted again.
+//! * Only accesses of pages that the cache keeps are noted, because other accesses change nothing in the cache.
+//! * A step that runs again after a fault asks for the nodes above the missing page again. These accesses are noted
+//!   again.
 //!
 //! Thread safe.
 
@@ -49,7 +50,7 @@ pub struct TracedAccess {
     pub reason: Reason,
 }
 
-/// Takes down accesses while it is on.
+/// Records accesses while it is on.
 #[derive(Default)]
 pub struct Trace {
     is_on: AtomicBool,
@@ -63,13 +64,13 @@ struct TakenAccesses {
 }
 
 impl Trace {
-    /// Takes down the accesses from now on, `most` of them. Those taken down before are forgotten.
+    /// Records accesses from now on, at most `most` of them. Earlier records are forgotten.
     pub fn start(&self, most: usize) {
         *self.taken.lock() = TakenAccesses { accesses: Vec::new(), most };
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// Ends it: the accesses since [`Trace::start`], in the order in which threads noted them.
+    /// Ends the recording. Returns the accesses since [`Trace::start`], in the order in which threads noted them.
     pub fn finish(&self) -> Vec<TracedAccess> {
         self.is_on.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.taken.lock()).accesses
@@ -94,7 +95,7 @@ impl Trace {
     #[cold]
     fn take_down(&self, access: TracedAccess) {
         let mut taken = self.taken.lock();
-        // A thread that saw the flag before the end comes here after it.
+        // A thread that saw the flag before the end of the recording may come here after the end.
         if taken.accesses.len() < taken.most {
             taken.accesses.push(access);
         }

@@ -1,9 +1,8 @@
 //! A page on its way into memory: it is read once, and any number of sessions may await it. A flight does not know
 //! the cache's table, or which session reads.
 //!
-//! * [`Arrivals`] is one object for all flights that a session awaits. A flight lands exactly once, and the last of
-//!   the awaited flights wakes the session once. If a session goes away earlier, only a count is left behind.
-//!
+//! A flight lands exactly once. A session that awaits several flights has one [`Arrivals`] for all of them, and the
+//! last flight wakes the session once. If a session goes away earlier, only a count is left behind.
 //! Thread safe. The lock of arrivals is taken while the lock of a flight is held, never the other way round. No
 //! thread or task is woken while either lock is held.
 

@@ -1,21 +1,21 @@
-//! What a caller chooses: whether pages are compressed, and how. It does not compress.
+//! What a caller chooses: whether pages are compressed, and how. This module does not compress.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Whether pages are compressed. Each page says for itself how it is stored, so the choice binds new pages alone.
+/// Whether pages are compressed. Each page says for itself how it is stored, so the choice affects only new pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Compression {
     /// Pages are used as they lie.
     #[default]
     None,
-    /// LZ4, kept for the pages it makes an eighth smaller.
+    /// LZ4. A compressed page is kept if it is an eighth smaller.
     Lz4,
-    /// zstd, kept for the pages it makes an eighth smaller. Files are smaller than with LZ4, and reading a page takes
-    /// several times as long: for data that lies far away or is seldom read.
+    /// zstd. A compressed page is kept if it is an eighth smaller. Files are smaller than with LZ4, but reading a
+    /// page takes several times as long. This is for data that lies far away or is seldom read.
     Zstd {
-        /// How long to look for what repeats, [1 to 19](Compression::ZSTD_LEVELS). It costs those who write; pages of
-        /// all levels are read alike.
+        /// How much time zstd spends to find repetitions, [1 to 19](Compression::ZSTD_LEVELS). The level costs time
+        /// only when pages are written. Pages of all levels are read alike.
         level: u8,
     },
 }
@@ -24,7 +24,7 @@ impl Compression {
     /// zstd at its usual level.
     pub const ZSTD: Self = Self::Zstd { level: 3 };
 
-    /// Levels of zstd. Zstd has three more, whose gain on pages is nothing and whose memory is a multiple.
+    /// Levels of zstd. zstd has three more levels, which save nothing on pages and take several times the memory.
     pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=19;
 
     /// Whether zstd has the level.

@@ -1,9 +1,9 @@
-//! Unpacks the payloads of compressed pages. It knows nothing of a page but its payload.
+//! Unpacks the payloads of compressed pages. It knows nothing about a page but its payload.
 //!
-//! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals, of the same size whatever the page
-//! says of itself. A thread takes a context for one page and gives it back, so contexts are as many as the threads that
-//! ever unpacked at the same moment. Idle contexts are kept for the next pages: one always, and more up to a limit. The
-//! unpacker frees them when it is dropped. Output goes into memory of the caller's and nowhere else. LZ4 has no
+//! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals. The size is the same, whatever the
+//! page's header says. A thread takes a context for one page and gives it back. So there are as many contexts as
+//! threads that ever unpacked at the same moment. Idle contexts are kept for the next pages: always one, and more up
+//! to a limit. The unpacker frees them when it is dropped. Output goes only into memory of the caller. LZ4 has no
 //! context.
 //!
 //! Thread safe. The lock is held while a context is taken off a list or put on it.
@@ -18,19 +18,19 @@ use zstd_safe::DCtx;
 pub struct Unpacker {
     /// Contexts that no thread uses.
     idle: Mutex<Vec<DCtx<'static>>>,
-    /// What `idle` may take if it is more than one context.
+    /// The most bytes that `idle` may take, unless it is one context only.
     most_idle_bytes: AtomicU64,
     /// All contexts, used or not.
     bytes: AtomicU64,
 }
 
 impl Unpacker {
-    /// One that keeps at most `most_idle_bytes` of idle contexts, but at least one context.
+    /// An unpacker that keeps at most `most_idle_bytes` of idle contexts, but at least one context.
     pub fn new(most_idle_bytes: u64) -> Self {
         Self { most_idle_bytes: AtomicU64::new(most_idle_bytes), ..Self::default() }
     }
 
-    /// Changes what it keeps, and frees what is more than that.
+    /// Changes how many bytes of idle contexts it keeps, and frees contexts beyond that.
     pub fn set_most_idle_bytes(&self, bytes: u64) {
         self.most_idle_bytes.store(bytes, Ordering::Relaxed);
         let mut excess = Vec::new();

@@ -1,13 +1,15 @@
-//! Which pages went lately, by a hash of 32 bits. It may forget a page early, and takes another for it now and then.
+//! Which pages went lately, each known by a hash of 32 bits. The ghost may forget a page early, and now and then it
+//! mistakes one page for another.
 //!
-//! Buckets of eight, a cache line each; a page that went takes the place of the oldest in its bucket. An entry is the
-//! number of the departure and the hash, of which the high bits choose the bucket:
+//! Entries are in buckets of eight, and each bucket is a cache line. A page that went replaces the oldest entry in
+//! its bucket. An entry is the number of the departure and the hash. The high bits of the hash choose the bucket:
 //!
 //! ```text
 //!   departure  u32 | hash  u32
 //! ```
 //!
-//! Two pages are mixed up if their 32 bits are alike: beside a million pages one ask in four thousand is mistaken.
+//! Two pages are mixed up if their 32-bit hashes are equal. With a million remembered pages, one question in four
+//! thousand gets a wrong answer.
 
 /// Entries of a bucket.
 const BUCKET: usize = 8;
@@ -22,24 +24,24 @@ pub(super) struct Ghost {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct GhostEntry {
-    /// 0: none.
+    /// The number of the departure. 0 means that the entry is free.
     departure: u32,
     hash: u32,
 }
 
 impl Ghost {
-    /// A page went while `pages` are resident.
+    /// Notes that a page went while `pages` pages are resident.
     pub fn remember(&mut self, hash: u32, pages: usize) {
         if pages > self.buckets.len() * BUCKET {
             self.grow(pages);
         }
-        // 0 is no departure; the entries of 2^32 departures ago are long replaced.
+        // 0 is not used as a departure. The entries of 2^32 departures ago were replaced long ago.
         self.departures = self.departures.checked_add(1).unwrap_or(1);
         let entry = GhostEntry { departure: self.departures, hash };
         self.insert(entry);
     }
 
-    /// Whether the page is among the last that went, as many as `pages`; it no longer is.
+    /// Whether the page is among the last `pages` pages that went. If it is, it is forgotten.
     pub fn take(&mut self, hash: u32, pages: usize) -> bool {
         if self.buckets.is_empty() {
             return false;
@@ -54,7 +56,7 @@ impl Ghost {
         self.buckets.capacity() * size_of::<[GhostEntry; BUCKET]>()
     }
 
-    /// Room for `pages` and a quarter more. Every entry finds its new bucket by its hash.
+    /// Makes room for `pages` entries and a quarter more. Every entry finds its new bucket by its hash.
     fn grow(&mut self, pages: usize) {
         let buckets = (pages + pages / 4).div_ceil(BUCKET);
         let before = std::mem::replace(&mut self.buckets, vec![[GhostEntry::default(); BUCKET]; buckets]);
@@ -66,8 +68,8 @@ impl Ghost {
     fn insert(&mut self, entry: GhostEntry) {
         let now = self.departures;
         let bucket = self.bucket(entry.hash);
-        // The best place is the one that has the page already, so that no page is remembered twice; then a free place,
-        // then the oldest page.
+        // The best place already has the page, so that no page is remembered twice. The next best place is free.
+        // Otherwise the place of the oldest page is taken.
         let age = |known: &GhostEntry| match known.departure {
             0 => 1 << 32,
             _ if known.hash == entry.hash => u64::MAX,

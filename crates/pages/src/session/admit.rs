@@ -1,5 +1,5 @@
-//! Which of the pages that a session reads the cache keeps: taking a page that was read into the cache is *admission*.
-//! It does not know how the cache chooses among them.
+//! Which of the pages that a session reads the cache keeps. *Admission* means that the cache takes in a page that was
+//! read. This module does not know how the cache chooses which admitted pages stay.
 
 use crate::PageKind;
 
@@ -12,7 +12,8 @@ pub enum Admit {
     /// Admits pages that lead to rows: index nodes, filters and range erases. The others pass through as with
     /// [`Admit::Pass`].
     Nodes,
-    /// It does not: pages pass through the session's pins. Pages that are in memory are used, and no warmer for it.
+    /// The cache admits no page: pages pass through the session's pins. Pages that are in memory are used, but this
+    /// does not count as a use.
     Pass,
 }
 

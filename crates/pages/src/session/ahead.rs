@@ -1,11 +1,12 @@
 //! What a session asked for before a step needed it: the hints of the next round, the pages that are being read, and
-//! the pages that came and that the cache does not keep. It does not know how pages are read.
+//! the pages that came and are not kept by the cache. This module does not know how pages are read.
 //!
-//! * What was asked for first is needed first: if not all have room, what was asked for last is not read.
-//! * Index nodes stay for later steps, because they lead to many pages. Nodes that no step looked at for a whole round
-//!   make room first.
-//! * Other pages go only when the reader seems to have gone elsewhere: it took none of them while hints were turned
-//!   away for [`GIVEN_UP_ROUNDS`] rounds.
+//! * What was asked for first is needed first. So if not all pages have room, the pages that were asked for last are
+//!   not read.
+//! * Index nodes stay for later steps, because they lead to many pages. If room is needed, nodes that no step looked
+//!   at for a whole round go first.
+//! * Other pages go only when the reader seems to have gone elsewhere. This is so when it took none of them during
+//!   [`GIVEN_UP_ROUNDS`] rounds that turned hints away.
 
 use super::admit::{Admit, is_node};
 use super::request::Request;
@@ -16,18 +17,19 @@ use crate::page_key::{KeyHash, PageKey};
 use os::sync::Arc;
 use std::collections::{HashMap, HashSet};
 
-/// Hints kept until the next round, each for a page of its own: twice as many as the pages of the longest readahead,
-/// 128 MiB of pages of 4 KiB. The oldest of more hints are forgotten: by then the reader is past them.
+/// How many hints are kept until the next round, each for a different page. It is twice the number of pages of the
+/// longest readahead, which is 128 MiB of pages of 4 KiB. If there are more hints, the oldest are forgotten, because
+/// the reader has passed their pages by then.
 pub const MAX_HINTS: usize = 1 << 16;
 
-/// Rounds that turn hints away, and between which no page was taken, after which the reader is held to have gone
-/// elsewhere: the trees of a step that fault one by one are fewer as a rule.
+/// How many rounds must turn hints away, with no page taken between them, until the reader counts as gone elsewhere.
+/// As a rule, the trees of a step that fault one by one are fewer than this.
 pub const GIVEN_UP_ROUNDS: u32 = 4;
 
 /// Hints, pages on their way, and pages that came.
 #[derive(Default)]
 pub(super) struct ReadAhead {
-    /// Hints since the last round, oldest first; some pages are in it more than once.
+    /// Hints since the last round, oldest first. Some pages may be in it more than once.
     hints: Vec<Request>,
     /// Pages on their way that the cache will not keep.
     in_flight: HashMap<PageKey, InFlight, KeyHash>,
@@ -37,21 +39,21 @@ pub(super) struct ReadAhead {
     clock: u64,
     /// The clock at the end of the last round.
     round_ended: u64,
-    /// Rounds that turned hints away since a page was taken.
+    /// Rounds that turned hints away since a page was last taken.
     rejected_rounds: u32,
 }
 
 /// A page kept for later steps.
 struct AheadPage {
-    /// When it was asked for or, once it was looked at, when that was last.
+    /// When the page was asked for. Once it was looked at, it is the time of the last look.
     time: u64,
-    /// It is a node, and a step has looked at it.
+    /// Whether the page is a node and a step has looked at it.
     was_looked_at: bool,
     page: PageRef,
 }
 
 impl ReadAhead {
-    /// Whether no page came and is kept, and none is on its way.
+    /// Whether no page was kept and none is on its way.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty() && self.in_flight.is_empty()
@@ -97,8 +99,8 @@ impl ReadAhead {
         requests.append(&mut self.hints);
     }
 
-    /// Leaves the newest [`MAX_HINTS`] pages hinted at, each once. The list has room for twice as many, so this comes
-    /// after as many hints as it keeps, and a hint takes constant time on the whole.
+    /// Leaves the newest [`MAX_HINTS`] hinted pages, each once. The list has room for twice as many, so this runs
+    /// once in at least as many hints as it keeps. So a hint takes constant time on average.
     fn forget_old_hints(&mut self) {
         let mut met = HashSet::with_hasher(KeyHash::default());
         let newest_first = self.hints.drain(..).rev().filter(|hint| met.insert(hint.key));
@@ -106,13 +108,13 @@ impl ReadAhead {
         self.hints.extend(newest.into_iter().rev());
     }
 
-    /// A page that came, left where it is.
+    /// A page that came. It is left where it is.
     #[inline]
     pub fn page(&self, key: PageKey) -> Option<&PageRef> {
         self.pages.get(&key).map(|ahead| &ahead.page)
     }
 
-    /// A node that came, which a step looks at now.
+    /// A node that came. A step looks at it now.
     #[inline]
     pub fn node(&mut self, key: PageKey) -> Option<PageRef> {
         let ahead = self.pages.get_mut(&key).filter(|ahead| is_node(ahead.page.kind()))?;
@@ -121,7 +123,7 @@ impl ReadAhead {
         Some(ahead.page.clone())
     }
 
-    /// A page for the step that needs it: a node stays for later steps, every other page leaves.
+    /// Returns a page to the step that needs it. A node stays for later steps; every other page leaves.
     #[inline]
     pub fn take(&mut self, key: PageKey) -> Option<PageRef> {
         if let Some(node) = self.node(key) {
@@ -174,8 +176,9 @@ impl ReadAhead {
         keep_landed(&mut self.pages, key, time, landing);
     }
 
-    /// A round that brought `needed` ends; it `was_short` of room for its hints. Keeps nodes that the cache does not
-    /// keep, in `room_bytes` with what is here already; without room, because others queue for memory, keeps nothing.
+    /// Ends a round that brought `needed`. `was_short` says whether it had too little room for its hints. Nodes that
+    /// the cache does not keep are kept here, if `room_bytes` has room for them beside what is here already. `None`
+    /// means that other sessions queue for memory; then nothing is kept.
     pub fn end_round(&mut self, needed: &[(PageKey, PageRef)], was_short: bool, admit: Admit, room_bytes: Option<u64>) {
         self.rejected_rounds = self.rejected_rounds.saturating_add(was_short.into());
         if !self.in_flight.is_empty() {
@@ -199,8 +202,8 @@ impl ReadAhead {
         }
     }
 
-    /// The part of the `most_bytes` for all that is kept here which those of `requests` get that are not needed. Makes
-    /// room for them, by the rules at the top of the file.
+    /// Makes room for the pages of `requests` that are not needed, by the rules at the top of the file. Returns how
+    /// many of the `most_bytes` for all pages kept here these pages may take.
     pub fn make_room(&mut self, requests: &[Request], admit: Admit, most_bytes: u64) -> u64 {
         let comes_here = |request: &&Request| !admit.admits(request.kind);
         let stays = |request: &&Request| comes_here(request) && (!request.needed || is_node(request.kind));
@@ -217,7 +220,8 @@ impl ReadAhead {
         most_bytes.saturating_sub(self.bytes()).saturating_sub(node_bytes)
     }
 
-    /// Evicts what exceeds `most_bytes`: first nodes that were looked at, then what was asked for last.
+    /// Evicts pages until at most `most_bytes` are left: first nodes that were looked at, then the pages that were
+    /// asked for last.
     fn limit(&mut self, most_bytes: u64) {
         self.evict(most_bytes, |ahead| {
             Some(if ahead.was_looked_at { (false, ahead.time) } else { (true, u64::MAX - ahead.time) })

@@ -5,15 +5,16 @@ use os::sync::Arc;
 
 /// A budget for pages that sessions read for themselves alone. Cloning shares it.
 ///
-/// Pages that are read ahead stay within it. Those that a step needs may exceed it, since a session that has no other
-/// session to wait for has to go on; so it is to have room for the pages of a step beside what is read ahead.
+/// Pages that are read ahead stay within the budget. Pages that a step needs may exceed it, because such a session
+/// has no other session to wait for and must go on. So the budget should have room for the pages of a step in
+/// addition to the pages that are read ahead.
 #[derive(Clone, Debug)]
 pub struct OwnMemory {
     budget: Arc<Budget>,
 }
 
 impl OwnMemory {
-    /// A budget of `bytes`, none of which is taken from the system before pages are read.
+    /// A budget of `bytes`. No memory is taken from the system before pages are read.
     pub fn new(bytes: u64) -> Self {
         Self { budget: Arc::new(Budget::new(bytes)) }
     }

@@ -1,4 +1,5 @@
-//! What a session leaves with the cache while its future waits, and gets back unless others took it.
+//! What a session leaves with the cache while its future waits. The session gets it back unless other sessions took
+//! it.
 
 use super::round::Round;
 use crate::budget::Turn;
@@ -7,7 +8,7 @@ use crate::page_key::PageKey;
 use crate::{PageCache, PageRef};
 use os::sync::{Arc, Mutex};
 
-/// What it leaves. Fields drop in this order: pages beyond the budget are gone before the turn.
+/// What a session leaves. Fields drop in this order: pages beyond the budget are gone before the turn.
 pub(super) struct Parcel {
     pub pins: Vec<(PageKey, PageRef)>,
     pub round: Option<Round>,
@@ -22,7 +23,7 @@ pub(super) struct Parked {
 
 /// How a parcel was found when its session went on.
 pub(super) enum Unparked {
-    /// It is as it was, or it was not parked; the round, if one was under way.
+    /// The parcel is as it was, or the session was not parked. The round is here if one was under way.
     Whole(Option<Round>),
     /// Others took it.
     Stripped,
@@ -31,7 +32,7 @@ pub(super) enum Unparked {
 struct SharedParcel(Mutex<Option<Parcel>>);
 
 impl Parked {
-    /// Leaves a parcel, if anything is in it; `losses` times the step lost one.
+    /// Leaves a parcel, if anything is in it. `losses` says how often the step lost a parcel.
     pub fn new(cache: &PageCache, parcel: Parcel, losses: u32) -> Option<Self> {
         if parcel.pins.is_empty() && parcel.round.is_none() && parcel.turn.is_none() {
             return None;

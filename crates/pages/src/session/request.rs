@@ -8,7 +8,7 @@ use os::sync::Arc;
 #[derive(Clone)]
 pub(super) struct Request {
     pub key: PageKey,
-    /// When, by the clock of the step.
+    /// When the page was asked for, by the clock of the step.
     pub time: u64,
     /// The step needs it; otherwise it is read ahead.
     pub needed: bool,

@@ -1,9 +1,9 @@
-//! One round of fetching: look, reserve, claim, begin to read; and, once all has landed, gather what came. It does not
-//! know the step it is for.
+//! One round of fetching: look, reserve, claim, begin to read, and, once all pages have landed, gather what came. A
+//! round does not know for which step it is.
 //!
-//! The order is what keeps sessions from waiting for each other in a circle. All waiting for memory is over before the
-//! first page is claimed; the thread that reads a page lands the claim, without its session; so every page that is
-//! waited for lands by itself.
+//! This order keeps sessions from waiting for each other in a circle. All waiting for memory is over before the first
+//! page is claimed. The thread that reads a page lands the claim, and does not need the session for this. So every
+//! page that a session waits for lands by itself.
 
 use super::admit::Admit;
 use super::own_memory::OwnMemory;
@@ -29,15 +29,15 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 pub(super) struct Manner<'c> {
     pub cache: &'c Arc<PageCache>,
     pub admit: Admit,
-    /// Pays for what is read in place of the cache.
+    /// Pays for what is read, in place of the cache.
     pub own_memory: Option<&'c OwnMemory>,
-    /// Which steps need the needed pages.
+    /// Which steps need the pages that are needed: steps of readers or of background work.
     pub demand: Demand,
-    /// Bytes for pages that are not needed and that the cache does not keep.
+    /// Bytes for pages that are neither needed nor kept by the cache.
     pub ahead_bytes: u64,
-    /// Pages that are not needed are waited for, too.
+    /// Whether pages that are not needed are waited for, too.
     pub waits_for_all: bool,
-    /// A single page is read by this thread.
+    /// Whether this thread reads the page itself if it is the only one.
     pub reads_here: bool,
 }
 
@@ -47,7 +47,8 @@ impl Manner<'_> {
         self.admit.admits(request.kind)
     }
 
-    /// Memory for the needed pages that are missing, and what pays for it. `None` as in [`Round::begin`].
+    /// Reserves memory for the needed pages that are missing, and tells what pays for it. `None` as in
+    /// [`Round::begin`].
     fn reserve(
         &self,
         bytes: u64,
@@ -72,7 +73,7 @@ impl Manner<'_> {
 
 /// A task that may have to wait for room.
 pub(super) struct RoomWaiter<'c, 't> {
-    /// What it queues under, its session's own.
+    /// The number under which the task queues. It belongs to its session.
     pub number: u64,
     pub context: &'c Context<'t>,
 }
@@ -86,12 +87,12 @@ pub(super) struct Round {
     here: Vec<(PageKey, PageRef)>,
     /// Needed pages on their way.
     awaited: Vec<Awaited>,
-    /// Pages on their way that are not needed and are waited for all the same.
+    /// Pages on their way that are not needed but are waited for.
     also: Vec<(Arc<Flight>, Arc<PagedFile>)>,
-    /// Pages read ahead that the cache does not keep, each with the time it was asked for, in the order of files and
-    /// offsets.
+    /// Pages that were read ahead and that the cache does not keep, in the order of files and offsets. Each has the
+    /// time at which it was asked for.
     pub ahead: Vec<(PageKey, InFlight)>,
-    /// There was no room for some of the pages that are not needed.
+    /// Whether some of the pages that are not needed found no room.
     pub was_short: bool,
     /// The pages that this round reads from disk, whether the reads succeed or not.
     pub reads: Vec<PageRead>,
@@ -100,7 +101,7 @@ pub(super) struct Round {
 /// A page that is not in memory and that no session reads.
 struct MissingPage<'r> {
     request: &'r Request,
-    /// Its memory, once it has some.
+    /// The charge for its memory, once the memory is reserved.
     charge: Option<Charge>,
 }
 
@@ -143,12 +144,13 @@ pub(super) struct InFlight {
 }
 
 impl Round {
-    /// Begins to bring `requests` (sorted, each page once) into memory; it brings those that are not needed if they
-    /// have room, in the order in which they were asked for. `in_flight` gives the read of a page that the session has
-    /// on its way. `turn` is the right to exceed the budget if the step has it already, or gets it here.
+    /// Begins to bring `requests` (sorted, each page once) into memory. Requests that are not needed are brought only
+    /// if they have room, in the order in which they were asked for. `in_flight` gives the read of a page that the
+    /// session already has on its way. `turn` is the right to exceed the budget, if the step has it already or gets
+    /// it here.
     ///
     /// With a `waiter` the answer may be `None`: no room is left, nothing was begun, and the task is woken when it is
-    /// worth trying again. Without one it waits for room.
+    /// worth trying again. Without a `waiter`, the call waits for room.
     pub fn begin(
         manner: &Manner<'_>,
         requests: &[Request],
@@ -186,8 +188,8 @@ impl Round {
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
         }
-        // A single page is here sooner when it is read without handing it over. It has mostly landed then, and is not
-        // awaited.
+        // A single page is here sooner if this thread reads it without handing it over. Then it has mostly landed
+        // already, and is not awaited.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
         if manner.reads_here && is_single && readings.len() == 1 {
             readings.drain(..).for_each(|reading| reading.make(manner.cache));
@@ -201,8 +203,8 @@ impl Round {
         Some(round)
     }
 
-    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`, unless others brought or
-    /// claimed it since the first look.
+    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`. It does not do so if
+    /// another session brought or claimed the page since the first look.
     fn claim(
         &mut self,
         manner: &Manner<'_>,
@@ -255,7 +257,7 @@ impl Round {
         }
     }
 
-    /// A page that is on its way already.
+    /// Awaits a needed page that is on its way already.
     fn expect(&mut self, manner: &Manner<'_>, request: &Request, flight: Arc<Flight>) {
         if request.needed {
             if flight.need(manner.demand) {
@@ -267,7 +269,7 @@ impl Round {
         }
     }
 
-    /// A page on its way that is not needed.
+    /// Notes a page on its way that is not needed, and awaits it if the round waits for such pages.
     fn await_ahead(&mut self, manner: &Manner<'_>, request: &Request, flight: &Arc<Flight>) {
         if manner.waits_for_all {
             self.also.push((Arc::clone(flight), Arc::clone(&request.file)));
@@ -280,7 +282,7 @@ impl Round {
         self.awaited.push(awaited);
     }
 
-    /// Charges for pages that are not needed, in the order they were asked for, while room is left.
+    /// Charges for pages that are not needed, in the order in which they were asked for, while room is left.
     fn reserve_ahead(&mut self, manner: &Manner<'_>, missing: &mut [MissingPage<'_>], is_overdrawn: bool) {
         let mut ahead: Vec<&mut MissingPage<'_>> = missing.iter_mut().filter(|page| !page.request.needed).collect();
         ahead.sort_unstable_by_key(|page| page.request.time);
@@ -302,14 +304,14 @@ impl Round {
         }
     }
 
-    /// Waits for all pages that are waited for to have arrived.
+    /// Waits until all pages that are waited for have arrived.
     pub fn wait(&self) {
         let files = || self.awaited.iter().map(|awaited| &awaited.file).chain(self.also.iter().map(|(_, file)| file));
         while !self.arrivals.are_all_here() && files().any(|file| file.reads().drive()) {}
         self.arrivals.wait();
     }
 
-    /// Whether the step waits for the disk, for reads of its own or of others.
+    /// Whether the step has to wait for the disk, for its own reads or for reads of other sessions.
     pub fn waits(&self) -> bool {
         !self.awaited.is_empty() || !self.also.is_empty()
     }
@@ -323,7 +325,8 @@ impl Round {
                 Landing::Failed(why) => {
                     error.get_or_insert(why);
                 }
-                // The step will find it missing and ask again; but not for what this round itself could not look at.
+                // The step will find the page missing and ask again. But this does not help if this round's own read
+                // was abandoned.
                 Landing::Abandoned if by == ReadBy::ThisRound => {
                     error.get_or_insert_with(|| file.corrupt(kind, offset, "checking it panicked"));
                 }
@@ -365,8 +368,8 @@ impl PageReading {
         ReadRequest { source, offset, buffer, urgency, ticket, done }
     }
 
-    /// Ends the flight with what was read. What comes from a store may have been damaged on its way: it is asked for
-    /// once more.
+    /// Ends the flight with what was read. Bytes from a store may have been damaged on their way, so a damaged page
+    /// of a store is asked for once more.
     fn land(self, read: Buffer, start: usize, outcome: io::Result<usize>) {
         let page = self.page_of(read, start, outcome);
         let is_damaged = matches!(page, Err(Error::Corrupt { .. }));
@@ -393,7 +396,7 @@ impl PageReading {
         object.store.begin_read_anew(&object.name, offset..offset + bytes as u64, Box::new(done));
     }
 
-    /// The page in what was read, in memory of its own.
+    /// Decodes the page from what was read, into memory of its own.
     fn page_of(&self, read: Buffer, start: usize, outcome: io::Result<usize>) -> Result<(Buffer, PageHeader)> {
         let Self { file, at, kind, .. } = self;
         let stored = file.stored(read, start, outcome).and_then(|stored| {
@@ -421,7 +424,7 @@ impl PageReading {
     }
 }
 
-/// Memory for a page: the cache's, or the heap's where the cache does not pay for it.
+/// Memory for a page: from the cache or, where the cache does not pay for it, from the heap.
 fn buffer(cache: &PageCache, payer: Payer, bytes: usize) -> Buffer {
     match payer {
         Payer::Cache | Payer::Overdraft => cache.buffer(bytes),
@@ -448,7 +451,7 @@ fn read(cache: &PageCache, readings: Vec<PageReading>) {
     if let Some(reader) = reader {
         reader.submit(reads);
     }
-    // A reader that needed one of them before it was submitted found nothing to raise.
+    // If a reader needed one of these pages before the reads were submitted, it found no read to raise.
     for (flight, reader) in waiting.iter().filter(|(flight, _)| flight.is_urgent()) {
         reader.raise(flight.ticket());
     }

@@ -1,5 +1,5 @@
 //! What the step in progress asked for and got: its misses, its pins, and what it holds of the cache. A session has
-//! this from its first miss on. It does not know how pages are read, nor why the step asks for them.
+//! this state from its first miss on. It does not know how pages are read, or why the step asks for them.
 
 use super::ahead::ReadAhead;
 use super::parked::{Parcel, Parked, Unparked};
@@ -21,17 +21,19 @@ pub(super) struct StepState {
     /// The pages that were read from disk for this step and that
     /// [`PageSource::take_read`](crate::PageSource::take_read) did not report yet.
     pub read: HashSet<PageKey, KeyHash>,
-    /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`](crate::Session::poll_fetch).
+    /// What was asked for in a fetch that could not begin yet, see
+    /// [`Session::poll_fetch`](crate::Session::poll_fetch).
     pub held_up: Vec<Request>,
-    /// Pins, round and turn are here while the future waits.
+    /// The pins, the round and the turn are here while the future waits.
     pub parked: Option<Parked>,
     /// How often the step lost them.
     pub losses: u32,
-    /// What the session queues under for room, once it had to.
+    /// The number under which the session queues for room, once it had to queue.
     pub waiter: Option<u64>,
     /// What was asked for ahead. It outlives the step.
     pub read_ahead: ReadAhead,
-    /// The right to exceed the budget, from the round that needed it until the end of the step and of its reads.
+    /// The right to exceed the budget. The step has it from the round that needed it until the step and its reads
+    /// have ended.
     pub turn: Option<Arc<Turn>>,
     /// Rounds that had to wait for the disk, since the session was opened.
     pub rounds: u64,
@@ -40,13 +42,13 @@ pub(super) struct StepState {
 }
 
 impl StepState {
-    /// The future waits: others may take what it has.
+    /// Parks the step because the future waits: others may take what it has.
     pub fn park(&mut self, cache: &PageCache, round: Option<Round>) {
         let parcel = Parcel { pins: std::mem::take(&mut self.pins), round, turn: self.turn.take() };
         self.parked = Parked::new(cache, parcel, self.losses);
     }
 
-    /// The future goes on with what it had; or its step begins anew.
+    /// Takes back what was parked, because the future goes on. If others took it, the step begins anew.
     pub fn unpark(&mut self, cache: &PageCache) -> Unparked {
         let Some(parked) = self.parked.take() else { return Unparked::Whole(None) };
         match parked.take_back(cache) {
@@ -82,7 +84,7 @@ impl StepState {
             || self.losses > 0
     }
 
-    /// A page fetched for this step. One read ahead for it becomes one.
+    /// A page that was fetched for this step. A page that was read ahead becomes such a page.
     #[inline(never)]
     pub fn pinned(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
@@ -96,21 +98,21 @@ impl StepState {
         }
     }
 
-    /// A page fetched for this step or read ahead, left where it is. A step looks at it.
+    /// A page that was fetched for this step or read ahead. It is left where it is, and counts as looked at.
     #[inline(never)]
     pub fn looked_at(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
         self.read_ahead.node(key).or_else(|| self.pinned_or_ahead(key).cloned())
     }
 
-    /// As [`StepState::looked_at`], but a node read ahead ages on.
+    /// As [`StepState::looked_at`], but a node that was read ahead does not count as looked at.
     #[inline(never)]
     pub fn glanced_at(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
         self.pinned_or_ahead(key).cloned()
     }
 
-    /// A page fetched for this step or read ahead, left where it is.
+    /// A page that was fetched for this step or read ahead. It is left where it is.
     #[inline]
     pub fn pinned_or_ahead(&self, key: PageKey) -> Option<&PageRef> {
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
@@ -124,7 +126,7 @@ impl StepState {
         self.pinned_or_ahead(key).is_some() || self.read_ahead.is_in_flight(key)
     }
 
-    /// Everything asked for since the last round, each page once, in the order of files and offsets.
+    /// Everything that was asked for since the last round: each page once, in the order of files and offsets.
     pub fn take_requests(&mut self) -> Vec<Request> {
         let mut requests = std::mem::take(&mut self.needed);
         requests.append(&mut self.held_up);
