@@ -1,5 +1,5 @@
-//! The memtables and the file set of one moment, which readers see together. Views are immutable: a change of memory or
-//! files makes a new view, and readers take it between two steps.
+//! The memtables and the file set of one moment, which readers see together. Views are immutable: a change of memory
+//! or files makes a new view, and readers take the new view between two steps.
 
 pub mod ahead;
 pub mod cover;
@@ -30,20 +30,21 @@ use sst::Version;
 pub struct View {
     /// Grows with every new view.
     pub generation: u64,
-    /// Memory sets, newest first. The first takes writes.
+    /// Memory sets, newest first. The first set takes writes.
     pub memory: Vec<Arc<MemSet>>,
     /// Files.
     pub files: Arc<FileSet>,
 }
 
 impl View {
-    /// Whether it consists of the same memory sets and the same file set, not only of some with the same numbers.
+    /// Whether both views consist of the very same memory sets and file set. Equal numbers are not enough.
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
         let memory = self.memory.iter().map(Arc::as_ptr).eq(other.memory.iter().map(Arc::as_ptr));
         memory && Arc::ptr_eq(&self.files, &other.files)
     }
 
-    /// The bytes of a write buffer of `buffer_bytes` that are not taken by memory sets which are being flushed.
+    /// How many bytes of a write buffer of `buffer_bytes` are free: memory sets that are being flushed do not take
+    /// them.
     pub fn left_bytes(&self, buffer_bytes: u64) -> u64 {
         let frozen = self.memory.iter().skip(1).map(|memory| memory.used_bytes());
         buffer_bytes.saturating_sub(frozen.sum())
@@ -73,18 +74,18 @@ pub struct TableView<'v> {
     pub files: &'v TableFiles,
     /// The version.
     pub at: Version,
-    /// What the transaction that reads has written. It lies over everything else.
+    /// What the transaction that reads has written. These rows lie over everything else.
     pub own: Option<&'v OwnRows>,
 }
 
 impl<'v> TableView<'v> {
-    /// The same under the rows that a transaction has written.
+    /// The same table with the rows that a transaction has written over it.
     #[inline]
     pub fn under(self, own: Option<&'v OwnRows>) -> Self {
         Self { own, ..self }
     }
 
-    /// Its memtables, newest first, without those of a transaction.
+    /// The memtables of the view, newest first, without the memtables of a transaction.
     pub fn memtables(self) -> impl Iterator<Item = &'v Arc<Memtable>> + use<'v> {
         self.view.memory.iter().filter_map(move |memory| memory.table(self.files.info.id))
     }

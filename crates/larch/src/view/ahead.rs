@@ -1,8 +1,8 @@
-//! How far a walk through many files reads ahead. It does not know what is read.
+//! How far a walk through many files reads ahead. This module does not know what is read.
 //!
-//! On a disk a window of an eighth of the cache is more than the disk has under way at once. What is far away gives
-//! many bytes in the time that one request takes, and all of these have to be under way for a scan to be as fast as the
-//! way there: so the windows widen with the latency, see [`widened`].
+//! On a disk, a window of an eighth of the cache holds more than the disk has under way at once. A far store gives
+//! many bytes in the time that one request takes. All these bytes have to be under way, or a scan does not use the
+//! full bandwidth. So the windows widen with the latency, see [`widened`].
 
 use os::Reads;
 use os::sync::Arc;
@@ -10,18 +10,18 @@ use pages::{Admit, PageCache, Reason, Session};
 use sst::Readahead;
 use std::time::Duration;
 
-/// The most bytes that the files of a range ask for ahead together, besides the limit of an eighth of the cache. It is
-/// enough for a scan to use the full bandwidth of a disk.
+/// The most bytes that the files of a range ask for ahead together. The limit of an eighth of the cache holds as
+/// well. This is enough for a scan to use the full bandwidth of a disk.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
-/// A connection to a store gives about this number of bytes in a second: what it gives in the time that a request takes
-/// anyway, makes the request twice as long.
+/// A connection to a store gives about this number of bytes in a second. A request for as many bytes as come in one
+/// latency takes twice the latency.
 const CONNECTION_BYTES: u64 = 64 << 20;
 
-/// A machine takes about this number of bytes in a second, over many connections.
+/// A machine takes about this number of bytes in a second, over many connections together.
 const MACHINE_BYTES: u64 = 1 << 30;
 
-/// The other side of the earth, and the time that a store takes itself.
+/// The latency to the other side of the earth, with the time that the store itself takes.
 const FARTHEST: Duration = Duration::from_millis(500);
 
 /// How far a range reads ahead in `cache`.
@@ -37,18 +37,18 @@ pub(crate) fn session(cache: &Arc<PageCache>, reads: &dyn Reads, reason: Reason,
     Session::new(cache, reason, admit).with_ahead_bytes(ahead_bytes(cache, reads.latency()))
 }
 
-/// The memory for what one reader asks for ahead in `cache`, of reads that take `latency`.
+/// The memory for what one reader asks for ahead in `cache`, if reads take `latency`.
 fn ahead_bytes(cache: &PageCache, latency: Duration) -> u64 {
     widened(latency, near_bytes(cache), cache.budget_bytes() / 4)
 }
 
-/// As [`ahead_bytes`], of reads that are near.
+/// As [`ahead_bytes`], for reads that are near.
 pub(crate) fn near_bytes(cache: &PageCache) -> u64 {
     MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8)
 }
 
-/// `near_bytes`, which are enough where reads are near; elsewhere twice what a machine takes in the time that a read
-/// takes, so that one half is on its way while the other half is used, but at most `most_bytes`.
+/// If reads are near, `near_bytes` are enough. Otherwise it is twice what a machine takes in the time of one read:
+/// one half is on its way while the other half is used. It is at most `most_bytes`.
 #[inline]
 pub(crate) fn widened(latency: Duration, near_bytes: u64, most_bytes: u64) -> u64 {
     // Each get asks, and most reads are near.
@@ -58,11 +58,11 @@ pub(crate) fn widened(latency: Duration, near_bytes: u64, most_bytes: u64) -> u6
     near_bytes.max(bytes_in(latency, 2 * MACHINE_BYTES).min(most_bytes))
 }
 
-/// The bytes that come in a time. What takes longer than [`FARTHEST`] is busy rather than far, and more requests make
-/// it busier.
+/// How many bytes come in `time`. A store that takes longer than [`FARTHEST`] is busy rather than far, and more
+/// requests make it busier.
 #[inline]
 fn bytes_in(time: Duration, bytes_per_second: u64) -> u64 {
-    // It is less than a second, so that no division of 128 bits is needed.
+    // The time is less than a second, so no division of 128 bits is needed.
     u64::from(time.min(FARTHEST).subsec_nanos()) * bytes_per_second / 1_000_000_000
 }
 

@@ -1,4 +1,4 @@
-//! Which rows range erases hide around the place of a merge, and up to which key this holds.
+//! Which rows range erases hide around the place of a merge, and up to which key this answer holds.
 //!
 //! ```text
 //! source 0    ─────────╳╳╳╳╳╳@9╳╳╳╳─────────────────────      the memtable
@@ -7,10 +7,10 @@
 //!                      ├─────── place ──────▶│edge
 //! ```
 //!
-//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest of their ends
-//! is the edge. Up to the edge no source has to be asked: a row is hidden if it is older than the newest erase of its
-//! source and of the newer sources. So a row costs one comparison with the edge, and an index is read only where a
-//! fragment begins or ends.
+//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest of the ends
+//! of these is the edge. Up to the edge no source has to be asked: a row is hidden if it is older than the newest
+//! erase of its source and of the newer sources. So a row costs one comparison with the edge, and an index is read
+//! only where a fragment begins or ends.
 
 use super::level::LevelCursor;
 use crate::manifest::Level;
@@ -29,8 +29,8 @@ pub struct MergeCovers {
     sources: usize,
     /// The sources that have range erases, newest first.
     erased: Vec<Erased>,
-    /// For each source of the merge: the newest erase of the keys up to the edge, by this source or a newer one. Empty
-    /// until a source was asked.
+    /// For each source of the merge: the newest erase of the keys up to the edge, made by this source or a newer
+    /// source. Empty until a source was asked.
     through: Vec<Option<Version>>,
     /// `None` until a key was reached.
     edge: Option<Bound<Vec<u8>>>,
@@ -39,7 +39,7 @@ pub struct MergeCovers {
 /// A source that has range erases.
 #[derive(Debug)]
 struct Erased {
-    /// Its number in the merge.
+    /// The number of the source in the merge.
     source: usize,
     erases: Erases,
     /// The fragment or gap around the key that was reached last; `None` until a key was reached.
@@ -59,12 +59,12 @@ enum Erases {
 struct FileErases {
     files: Level,
     walked: Range<usize>,
-    /// The cursor in the file that was looked into last, with the place of this file in the level.
+    /// The cursor in the file that was looked into last, and the place of this file in the level.
     cursor: Option<(usize, EraseCursor)>,
 }
 
 impl MergeCovers {
-    /// For a merge in `direction`, which has no sources yet.
+    /// The covers of a merge in `direction` that has no sources yet.
     pub fn new(direction: Direction) -> Self {
         Self { direction, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
     }
@@ -78,7 +78,7 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Adds the files that `cursor` walks as of `at` as the next source, for keys from `low` to `high`.
+    /// Adds the files that `cursor` walks as the next source, as of `at`, for keys from `low` to `high`.
     pub fn add_level(&mut self, cursor: &LevelCursor, at: Version, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         let (files, walked) = cursor.walked();
         if files[walked.clone()].iter().any(|file| file.sst.may_erase_between(low, high)) {
@@ -93,8 +93,8 @@ impl MergeCovers {
         self.edge.is_some() || self.erased.is_empty()
     }
 
-    /// Goes to `key`, which the merge has reached. A composite step: after a fault, sources that have looked do not
-    /// look again.
+    /// Goes to `key`, which the merge has reached. A composite step: when it is run again after a fault, sources
+    /// that have already looked do not look again.
     #[inline]
     pub fn reach<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
         let is_inside = self.edge.as_ref().is_some_and(|edge| comes_before(key, edge, self.direction));
@@ -124,7 +124,7 @@ impl MergeCovers {
         Ok(())
     }
 
-    /// Up to where the answers hold.
+    /// The key up to which the answers hold.
     pub fn edge(&self) -> Bound<&[u8]> {
         match &self.edge {
             Some(edge) => edge.as_ref().map(Vec::as_slice),
@@ -133,14 +133,14 @@ impl MergeCovers {
     }
 
     /// The newest range erase that hides rows of source number `source` up to the edge. It hides the rows that are
-    /// older.
+    /// older than itself.
     #[inline]
     pub fn over(&self, source: usize) -> Option<Version> {
         self.through.get(source).copied().flatten()
     }
 
-    /// Where the keys end, at or after the edge, that newer sources erased in source number `source`; `None` if they
-    /// erased nothing at the place.
+    /// The end of the keys that newer sources erased in source number `source`. It is at the edge or after it.
+    /// `None` if these sources erased nothing at this place.
     pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
         let newer = self.erased.iter().take_while(|erased| erased.source < source);
         let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());
@@ -223,7 +223,7 @@ pub fn comes_before<K: AsRef<[u8]>>(key: &[u8], far: &Bound<K>, direction: Direc
     }
 }
 
-/// Whether a walk reaches an end at `a` before an end at `b`.
+/// Whether a walk reaches the end `a` before the end `b`.
 fn is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>, direction: Direction) -> bool {
     let (Bound::Included(a_key) | Bound::Excluded(a_key)) = a else { return false };
     let (Bound::Included(b_key) | Bound::Excluded(b_key)) = b else { return true };

@@ -1,11 +1,12 @@
-//! The two places of a range, where merges go on, and the registry of all ranges that have places. It does not know
-//! rows.
+//! The two places of a range where merges go on, and the registry of all ranges that have places. This module does
+//! not know rows.
 //!
 //! * A range enters the registry when it is first asked for a row, and leaves it when it ends or is dropped. So the
 //!   registry has only ranges that are open.
-//! * A new view takes the places in older views away from ranges that no thread asks for a row at that moment. A range
-//!   finds its place again by the last key that it gave.
-//! * The pins of all places together are limited: places that were not used lately are taken away.
+//! * If no thread asks a range for a row at that moment, a new view takes the range's places in older views away.
+//!   The range finds its place again by the last key that it gave.
+//! * The pins of all places together are limited. If they are too many, places that were not used lately are taken
+//!   away.
 //!
 //! Thread safe. Places are dropped outside of the locks in this file, because dropping one may free memory and remove
 //! files.
@@ -24,9 +25,9 @@ use std::collections::BTreeMap;
 pub struct RangeEnds {
     pub front: Option<End>,
     pub back: Option<End>,
-    /// A reader waits for pages of their files, so the files must be kept.
+    /// Whether a reader waits for pages of the places' files, so that the files must be kept.
     pub is_asked: bool,
-    /// The range was asked for a row since the hand of the registry passed it last.
+    /// Whether the range was asked for a row after the hand of the registry last passed it.
     is_used: bool,
 }
 
@@ -39,13 +40,13 @@ impl RangeEnds {
         self.front.take_if(old).into_iter().chain(self.back.take_if(old))
     }
 
-    /// The range begins to look for a row. Takes the places in views before `generation`, unless the range waited for
-    /// pages: then it goes on in its old view.
+    /// The range begins to look for a row. Takes the places in views before `generation`. If the range waited for
+    /// pages, it takes none, and the range goes on in its old view.
     #[inline]
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        // A place is large, so none is moved before it is known that one is old.
+        // A place is large, so no place is moved before it is known that a place is old.
         let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
         if goes_on || !is_old(&self.front) && !is_old(&self.back) {
             return Vec::new();
@@ -53,7 +54,7 @@ impl RangeEnds {
         self.take_old(generation).collect()
     }
 
-    /// Lets the merge go on after rows that were taken from a page without it.
+    /// Lets the merge go on after rows that were taken from a page without the merge.
     pub fn resume(&mut self, following: &Following) {
         let end = match following.direction() {
             Direction::Forward => &mut self.front,
@@ -90,17 +91,17 @@ pub struct End {
     pub precharge: Option<Precharge>,
     /// The bytes of the cache that the merge pins.
     pub pins: Holding,
-    /// Rows until the pins are counted again.
+    /// How many rows are left until the pins are counted again.
     uncounted: u8,
 }
 
 impl End {
-    /// The place of a merge in the view with this number.
+    /// The place of a merge in the view with the number `generation`.
     pub fn new(merge: Merge, generation: u64, cache: &PageCache) -> Self {
         Self { merge, generation, precharge: None, pins: cache.cursors().holding(), uncounted: 0 }
     }
 
-    /// The row that was found is given now.
+    /// The row that was found has now been given.
     #[inline]
     pub fn given(&mut self) {
         self.merge.leave();
@@ -116,18 +117,19 @@ impl End {
 /// The pins of a merge are counted again after this many rows: they change little from page to page.
 const ROWS_A_COUNT: u8 = 16;
 
-/// Whether other ranges than one that pins `own_bytes` pin more than one `share`th of the cache.
+/// Whether the other ranges pin more than one `share`th of the cache. This range pins `own_bytes`.
 #[inline]
 pub fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// The other ranges together may pin the cache divided by this number. If they pin more, places that were not used
-/// lately are taken away, and a range keeps its own places only while it looks for a row. A single range keeps its
-/// places, whatever they pin.
+/// All other ranges together may pin the cache divided by this number. If they pin more, places that were not used
+/// lately are taken away, and a range keeps its own places only while it looks for a row. If a range is the only
+/// one, it keeps its places, whatever they pin.
 pub const PLACES_SHARE: u64 = 8;
 
-/// Beyond this share a range also gives up the page that it follows, and keeps only its key.
+/// If the other ranges pin more than this share, a range also gives up the page that it follows, and keeps only its
+/// key.
 pub const PAGES_SHARE: u64 = 4;
 
 /// The registry of the ranges that may hold a view.
@@ -136,24 +138,24 @@ pub struct Ranges(Mutex<Registry>);
 
 #[derive(Debug, Default)]
 struct Registry {
-    /// The number of the range that enters next.
+    /// The number for the range that enters next.
     next: u64,
-    /// The number where the search for unused places goes on.
+    /// The number from which the search for unused places goes on.
     hand: u64,
     open: BTreeMap<u64, Arc<Mutex<RangeEnds>>>,
 }
 
-/// The two places of a range, and its entry in the registry, which ends with this.
+/// The two places of a range, and its entry in the registry. The entry ends when this is dropped.
 pub struct Registered {
     ends: Arc<Mutex<RangeEnds>>,
     number: u64,
     ranges: Arc<Ranges>,
 }
 
-/// The number of ranges that are taken from the registry under one lock.
+/// How many ranges are taken from the registry under one lock.
 const WALKED_AT_ONCE: usize = 64;
 
-/// The number of other ranges from which a range tries to take places each time it finds the cache crowded.
+/// From how many other ranges a range tries to take places each time that it finds the cache crowded.
 const LOOKED_AT: usize = 32;
 
 impl Ranges {
@@ -172,7 +174,7 @@ impl Ranges {
         self.0.lock().open.len()
     }
 
-    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment; a range in use
+    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment. A range in use
     /// releases its old view by itself. The caller must hold no lock: memory is freed here, and files are removed.
     pub fn let_go(&self, generation: u64) {
         let (mut next, end) = (0, self.0.lock().next);
@@ -200,9 +202,9 @@ impl Registered {
         self.ends.lock().take_old(generation).collect()
     }
 
-    /// Takes the places of some other ranges that were not asked for a row since the hand passed them last, while
-    /// `goes_on` returns true. These ranges find their places again by their keys. The caller must not have locked its
-    /// own places.
+    /// Takes the places of some other ranges, while `goes_on` returns true. It takes them from ranges that were not
+    /// asked for a row after the hand last passed them. These ranges find their places again by their keys. The
+    /// caller must not have locked its own places.
     pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
         let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> = {
             let mut registry = self.ranges.0.lock();

@@ -1,7 +1,7 @@
-//! Rows that are taken one after the other without a step: from the *streaks* of the sources of a merge, which are the
-//! rest of the page in which a source stands, or copies of the next rows of a memtable. They are taken without the lock
-//! of the [ends](super::ends): they pin pages and hold neither a file nor a memtable, and they are the rows of the
-//! version of the range in every later view.
+//! Rows that are taken one after the other without a step. They come from the *streaks* of the sources of a merge. A
+//! streak is the rest of the page in which a source stands, or holds copies of the next rows of a memtable. The rows
+//! are taken without the lock of the [ends](super::ends). Streaks pin pages, but hold no file and no memtable. Their
+//! rows are the rows of the range's version in every later view, too.
 //!
 //! ```text
 //!   newest   [ a     d  e        ]               it stands at d, and the runner-up is c, so the
@@ -10,9 +10,10 @@
 //!                                                was passed, the merge goes on.
 //! ```
 //!
-//! One source stands at the row that comes next. As long as its rows come before the nearest row of the other sources,
-//! the *runner-up*, a row costs one comparison, and none where it is alone. Keys are compared by the eight bytes after
-//! what all keys of the pages begin with, and whole only if these are equal.
+//! One source stands at the row that comes next. While its rows come before the nearest row of the other sources,
+//! the *runner-up*, each row costs one comparison. If the source is alone, it costs none. All keys of the pages
+//! begin with the same prefix. Keys are compared by the eight bytes after this prefix, and as a whole only if these
+//! bytes are equal.
 
 use super::found::Spot;
 use super::merge::{SourceStreak, StreakRows};
@@ -23,19 +24,20 @@ use std::ops::{Bound, ControlFlow, Range};
 
 /// The next rows at one end of a range.
 pub struct Following {
-    /// Newest first.
+    /// The sources, newest first.
     sources: Vec<Source>,
     direction: Direction,
-    /// The generation of the view in which they were found; or of a newer view, and then the end is gone.
+    /// The generation of the view in which the rows were found. If it is the generation of a newer view, the end is
+    /// gone.
     generation: u64,
-    /// What all keys begin with.
+    /// The length of the prefix that all keys have.
     prefix_bytes: usize,
-    /// The source at the row that comes next.
+    /// The source whose row comes next.
     now: usize,
-    /// The source whose row comes after it, or has the same key and is older.
+    /// The source whose row comes after the next row. Or an older source with the same key.
     runner_up: Option<usize>,
     state: RowState,
-    /// A page has no row left. What comes after it is not known.
+    /// Whether a page has no row left. Then it is not known what comes after the page.
     is_over: bool,
     /// The row given last: its source, and its place in the page.
     given: Option<(usize, usize)>,
@@ -46,24 +48,25 @@ pub struct Following {
 /// What was done with the row that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
-    /// It was read, and is still to be given or skipped.
+    /// The row was read, and is still to be given or skipped.
     Read,
-    /// It decides what its key has. Older sources do not show the key.
+    /// The row decides what its key has. Older sources do not show the key.
     Done,
-    /// It says nothing about its key.
+    /// The row says nothing about its key.
     Skipped,
 }
 
 struct Source {
     beside: SourceStreak,
-    /// The row at which it stands; `None` if it has none before the end of the streaks.
+    /// The row at which the source stands. `None` if it has no more row before the end of the streaks.
     row: Option<StreakRow>,
-    /// The bytes of the key of this row after the prefix, so that a lesser number comes first in the direction.
+    /// The bytes after the prefix in the key of this row, as a number. A row that comes first in the direction has a
+    /// lesser number.
     head: u64,
 }
 
 impl Following {
-    /// The rows of `streaks`, at least one, found in the view `generation`.
+    /// The rows of `streaks`, which were found in the view `generation`. At least one streak is given.
     pub fn new(streaks: Vec<SourceStreak>, generation: u64) -> Self {
         let direction = streaks[0].rows.direction();
         let shared = |bytes: usize, other: &SourceStreak| {
@@ -94,24 +97,24 @@ impl Following {
         self.sources.iter().map(|source| &source.beside)
     }
 
-    /// Whether the row passed last said nothing about its key, which older sources may show.
+    /// Whether the row passed last said nothing about its key. Then older sources may show the key.
     pub fn is_key_open(&self) -> bool {
         self.is_key_open
     }
 
-    /// The bytes of the cache that the pages take, and those of the copies.
+    /// How many bytes the pages take in the cache, and the copies in memory.
     pub fn pinned_bytes(&self) -> u64 {
         self.streaks().map(|beside| beside.rows.memory_bytes()).sum()
     }
 
-    /// Notes the generation of the newest view; true if it has changed.
+    /// Notes the generation of the newest view. Returns true if the generation has changed.
     #[inline]
     pub fn renew(&mut self, newest: u64) -> bool {
         std::mem::replace(&mut self.generation, newest) != newest
     }
 
-    /// Goes to the next row, and to the same one again until it was [given](Self::give); false if the merge has to find
-    /// it. It is part of its callers, as is [`Following::row`].
+    /// Goes to the next row. It goes to the same row again until this row was [given](Self::give). False if the
+    /// merge has to find the row. This function and [`Following::row`] are inlined.
     #[inline(always)]
     pub fn next(&mut self) -> bool {
         loop {
@@ -128,7 +131,7 @@ impl Following {
         }
     }
 
-    /// The row to which [`Following::next`] went. It is part of its callers, because each row of a scan goes through
+    /// The row to which [`Following::next`] went. The function is inlined, because each row of a scan goes through
     /// it.
     #[inline(always)]
     pub fn row(&self) -> FollowedRow<'_> {
@@ -140,7 +143,7 @@ impl Following {
         FollowedRow { key, beside_main, spot }
     }
 
-    /// The key of this row, and where its part in the main group lies.
+    /// The key of this row, and where the row's part in the main group lies.
     #[inline(always)]
     pub fn main(&self) -> (&[u8], Spot<'_>) {
         let Source { row, beside, .. } = &self.sources[self.now];
@@ -165,18 +168,18 @@ impl Following {
         self.state = RowState::Done;
     }
 
-    /// Hands the row to which [`Following::next`] went to `take`, and then the rows of its page that come before the
-    /// nearest row of the other sources, and are shown. Each is given before `take` gets it. What `take` broke with, if
-    /// it did.
+    /// Hands the row to which [`Following::next`] went to `take`. Then it hands over the shown rows of the same page
+    /// that come before the nearest row of the other sources. A row counts as given before `take` gets it. If `take`
+    /// broke, it returns what `take` broke with.
     #[inline]
     pub fn run<B>(&mut self, mut take: impl FnMut(FollowedRow<'_>) -> ControlFlow<B>) -> Option<B> {
-        // Also if `take` panics, the row is given.
+        // The row counts as given even if `take` panics.
         self.state = RowState::Done;
         let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
         let nearest = runner_up.map(|other| sources[other].head);
         let Source { beside, row, head } = &mut sources[*now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
-        // Whether no other source has the key is not known of equal heads.
+        // If two heads are equal, another source may have the same key.
         let comes_first = |head: u64| nearest.is_none_or(|nearest| head < nearest);
         let streak = match &mut beside.rows {
             StreakRows::Page(streak) if comes_first(*head) => streak,
@@ -203,19 +206,19 @@ impl Following {
         }
     }
 
-    /// Gives the row to which [`Following::next`] went and the rows that [`Following::run`] would hand over after it,
-    /// `most` in all at most, and puts the places of their values in `values`, which is empty. False if the row lies in
-    /// no page; then it is not given.
+    /// Gives the row to which [`Following::next`] went, and the rows that [`Following::run`] would hand over after
+    /// it: at most `most` rows in all. It puts the places of their values in `values`, which must be empty. If the
+    /// first row lies in no page, it is not given, and the result is false.
     #[inline]
     pub fn gather(&mut self, most: usize, values: &mut Vec<(u32, u32)>) -> bool {
         let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
         let (now, nearest) = (*now, runner_up.map(|other| sources[other].head));
-        // Where the rows of sources alternate, a look at the next row is seldom worth its time.
+        // If the rows of several sources alternate, a look at the next row is seldom worth its time.
         let is_same = given.is_some_and(|(source, _)| source == now);
         let Source { beside, row, head } = &mut sources[now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
         let StreakRows::Page(streak) = &mut beside.rows else { return false };
-        // Whether no other source has the key is not known of equal heads.
+        // If two heads are equal, another source may have the same key.
         let most = if nearest.is_none_or(|nearest| is_same && *head < nearest) { most } else { 1 };
         match nearest {
             None => streak.gather((start, end), most, None::<fn(&[u8]) -> bool>, values),
@@ -224,8 +227,8 @@ impl Following {
                 streak.gather((start, end), most, Some(comes_first), values);
             }
         }
-        // The last of them is the row that was given, as if all were taken one by one. A row that was looked at and not
-        // taken has left its key.
+        // The last of these rows is the row that was given, as if all rows were taken one by one. A row that was
+        // looked at but not taken has put its key into the streak.
         if most > 1 {
             self.read(now);
         }
@@ -233,7 +236,7 @@ impl Following {
         true
     }
 
-    /// The streak of the row given last, if it lies in a page, until the next row is asked for.
+    /// The streak of the row given last, if the row lies in a page. It can be used until the next row is asked for.
     #[inline]
     pub fn given_streak(&self) -> Option<&Streak> {
         match &self.sources[self.now].beside.rows {
@@ -242,7 +245,7 @@ impl Following {
         }
     }
 
-    /// Lets `near`, the bound of this end, close in on the row given last.
+    /// Moves `near`, the bound of this end, to the row given last.
     pub fn close_in(&self, near: &mut Bound<Vec<u8>>) {
         if self.given.is_none() {
             return;
@@ -255,7 +258,7 @@ impl Following {
         *near = Bound::Excluded(key);
     }
 
-    /// Replaces `key` with the key of the row given last; false if none was given.
+    /// Replaces `key` with the key of the row given last. False if no row was given.
     pub fn read_given(&self, key: &mut Vec<u8>) -> bool {
         let Some((source, row)) = self.given else { return false };
         self.sources[source].beside.rows.read_key(row, key);
@@ -269,7 +272,7 @@ impl Following {
         self.arrive(source, row);
     }
 
-    /// `source` stands at `next`, which was read.
+    /// `source` stands at `next`. This row was read.
     #[inline]
     fn arrive(&mut self, source: usize, next: Option<StreakRow>) {
         let is_alone = self.sources.len() == 1;
@@ -282,8 +285,8 @@ impl Following {
         }
     }
 
-    /// Goes past the row at which it stands, if this was given or skipped. A row that is given stays readable until
-    /// then.
+    /// Goes past the row at which it stands, if this row was given or skipped. A given row stays readable until this
+    /// call.
     #[inline]
     pub fn pass_done(&mut self) {
         if self.state == RowState::Read {
@@ -300,13 +303,13 @@ impl Following {
         self.state = RowState::Read;
     }
 
-    /// Goes past the row at which it stands, where it has a runner-up.
+    /// Goes past the row at which it stands, for the case that a runner-up exists.
     #[inline(never)]
     fn pass(&mut self) {
         let (now, is_decided) = (self.now, self.state == RowState::Done);
         let is_shared = is_decided && self.runner_up.is_some_and(|other| self.order(now, other) == Ordering::Equal);
         if is_shared {
-            // Older sources have the key, too.
+            // The older sources that have the same key also go past it.
             for older in now + 1..self.sources.len() {
                 if self.sources[older].row.is_some() && self.order(older, now) == Ordering::Equal {
                     self.sources[older].beside.rows.advance();
@@ -322,8 +325,8 @@ impl Following {
         }
     }
 
-    /// The order of the next rows of sources `a` and `b` in the direction of the range: `Less` if that of `a` comes
-    /// first.
+    /// The order of the next rows of sources `a` and `b` in the direction of the range. `Less` if the row of `a`
+    /// comes first.
     #[inline]
     fn order(&self, a: usize, b: usize) -> Ordering {
         let (a, b) = (&self.sources[a], &self.sources[b]);
@@ -343,36 +346,37 @@ impl Following {
                 runner_up = Some(source);
             }
         }
-        // If no source has a row left, any of them says so.
+        // If no source has a row left, any source says so.
         self.now = now.unwrap_or(0);
         self.runner_up = runner_up;
     }
 }
 
-/// A row in its page, or a copy of one in memory.
+/// A row in its page, or a copy of a row in memory.
 pub struct FollowedRow<'r> {
     pub key: &'r [u8],
-    /// Its parts in the groups that were asked for, without the main one, if it is in a page.
+    /// If the row is in a page: its parts in the wanted groups without the main group.
     pub beside_main: &'r [StoredValue],
     pub spot: Spot<'r>,
 }
 
-/// The [head](head_of) of `key`, or what is left of it to the greatest number where a range goes back, so that a lesser
-/// number comes first in the direction.
+/// The [head](head_of) of `key`. If the range goes backward, it is the greatest number minus the head. So a key that
+/// comes first in the direction has a lesser number.
 #[inline]
 fn head_towards(direction: Direction, key: &[u8], prefix_bytes: usize) -> u64 {
     let head = head_of(key, prefix_bytes);
     if direction == Direction::Forward { head } else { !head }
 }
 
-/// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. If two keys
-/// have the same prefix, the one with the lesser number comes first.
+/// The eight bytes of `key` after its first `prefix_bytes`, as a number. Bytes after the end of the key count as
+/// zeros. The key must have the prefix. If two keys have the same prefix and different numbers, the key with the
+/// lesser number comes first.
 #[inline]
 fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
     let rest = key.len() - prefix_bytes;
     match key.last_chunk::<8>() {
         _ if rest >= 8 => u64::from_be_bytes(*key[prefix_bytes..].first_chunk().expect("eight bytes follow")),
-        // What is before the rest is shifted out, and zeros come in.
+        // The bytes before the rest are shifted out, and zeros come in.
         Some(_) if rest == 0 => 0,
         Some(end) => u64::from_be_bytes(*end) << (8 * (8 - rest)),
         None => {

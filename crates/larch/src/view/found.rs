@@ -1,5 +1,5 @@
-//! A row that a read has found and whose value is not loaded yet, and where it lies. It does not know how the row was
-//! found.
+//! A row that a read has found but whose value is not loaded yet, and the place of the row. This module does not
+//! know how the row was found.
 
 use crate::manifest::DbFile;
 use crate::memtable::MemRow;
@@ -8,7 +8,8 @@ use pages::PageRef;
 use sst::{Row, Version};
 use std::ops::Range;
 
-/// A visible row. `F` keeps its file: a range owns the file, because it takes newer views on the way; a get borrows it.
+/// A visible row. `F` keeps the file of the row: a range owns the file, because the range takes newer views on the
+/// way; a get borrows the file.
 #[derive(Clone, Debug)]
 pub enum FoundRow<F = Arc<DbFile>> {
     /// In memory.
@@ -29,10 +30,10 @@ impl<F> FoundRow<F> {
 
 /// Where a row lies.
 pub enum Spot<'r> {
-    /// A merge or a lookup found it.
+    /// The row was found by a merge or a look-up.
     Found(FoundRow),
-    /// Its value lies at this place of a page, which is the page of the row before it.
+    /// The value of the row lies at this place of a page. The row before it lies in the same page.
     InPage(&'r PageRef, Range<usize>),
-    /// This is the value of a row in memory, copied.
+    /// The row is in memory, and this is a copy of its value.
     Copied(&'r [u8]),
 }

@@ -1,5 +1,5 @@
-//! Several sorted cursors as one. The frontier is the place between the keys that a walk has passed and those that it
-//! has not reached.
+//! Several sorted cursors as one. The frontier is the place between the keys that a walk has passed and the keys
+//! that it has not reached.
 //!
 //! ```text
 //!            passed   | next
@@ -10,15 +10,15 @@
 //! ```
 //!
 //! Cursors are moved together: all cursors that have to move do so before a fault is returned, and cursors that have
-//! arrived are not moved again. So a step that faults can be run again. It does not know what the rows say: a read asks
-//! the newest cursor that shows a version, a compaction takes all versions.
+//! arrived are not moved again. So a step that faults can be run again. This module does not know what the rows say:
+//! a read asks the newest cursor that shows a version, and a compaction takes all versions.
 
 use pages::Stop;
 use sst::Direction;
 
 /// What a frontier is made of.
 pub trait Sorted {
-    /// The key at which it stands; `None` if it stands at no key.
+    /// The key at which the cursor stands. `None` if it stands at no key.
     fn key(&self) -> Option<&[u8]>;
 }
 
@@ -27,7 +27,7 @@ pub trait Sorted {
 pub struct Frontier<C, M> {
     direction: Direction,
     sources: Vec<FrontierSource<C, M>>,
-    /// No source has to move.
+    /// Whether no source has to move.
     has_arrived: bool,
 }
 
@@ -47,7 +47,7 @@ enum Progress<M> {
 }
 
 impl<C: Sorted, M> Frontier<C, M> {
-    /// Each of `cursors`, newest first, begins with the move `first`.
+    /// A frontier of `cursors`, newest first. Each cursor begins with the move `first`.
     pub fn new(direction: Direction, cursors: impl IntoIterator<Item = C>, first: impl Fn() -> M) -> Self {
         let source = |cursor| FrontierSource { cursor, progress: Progress::Moving(first()) };
         Self { direction, sources: cursors.into_iter().map(source).collect(), has_arrived: false }
@@ -59,12 +59,13 @@ impl<C: Sorted, M> Frontier<C, M> {
         self.has_arrived
     }
 
-    /// Moves each source that has to move. `go` makes the move and returns whether the cursor reached a key. All
-    /// sources fault together, and with pages that the caller misses already (`is_missing`). A step.
+    /// Moves each source that has to move. `go` makes the move and returns whether the cursor reached a key. It
+    /// faults once for all sources, and also if the caller misses pages already (`is_missing`). A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is missing, after every source that can has moved; the first other stop at once.
+    /// [`Stop::Fault`] if a page is missing. It is returned after every source that can move has moved. Any other
+    /// stop is returned at once.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -87,7 +88,7 @@ impl<C: Sorted, M> Frontier<C, M> {
         Ok(())
     }
 
-    /// The nearest key of all sources, which have arrived, and the newest source that stands at it.
+    /// The nearest key of all sources, and the newest source that stands at this key. All sources must have arrived.
     #[inline]
     pub fn nearest(&self) -> Option<(usize, &[u8])> {
         let mut nearest: Option<(usize, &[u8])> = None;
@@ -104,7 +105,8 @@ impl<C: Sorted, M> Frontier<C, M> {
         nearest
     }
 
-    /// The key at which source `i` stands, or stood before the move that it has to make; `None` if it has ended.
+    /// The key at which source `i` stands. If the source has to move, the key at which it stood before. `None` if it
+    /// has ended.
     #[inline]
     pub fn key(&self, i: usize) -> Option<&[u8]> {
         let FrontierSource { cursor, progress } = &self.sources[i];
@@ -163,7 +165,7 @@ impl<C: Sorted, M> Frontier<C, M> {
 mod tests {
     use super::*;
 
-    /// Keys in their order, of which each is missing at the first try.
+    /// Keys in their order. Each key is missing at the first try.
     struct Keys {
         keys: Vec<&'static [u8]>,
         next: usize,
@@ -187,7 +189,7 @@ mod tests {
         }
     }
 
-    /// All keys with the sources that have them, and how many rounds of faults that took.
+    /// All keys with the sources that have them, and how many rounds of faults the walk took.
     fn merged(direction: Direction, sources: &[&[&'static str]]) -> (Vec<(String, Vec<usize>)>, usize) {
         let keys = |keys: &&[&'static str]| {
             let mut keys: Vec<&'static [u8]> = keys.iter().map(|key| key.as_bytes()).collect();
@@ -228,7 +230,8 @@ mod tests {
     #[test]
     fn cursors_that_move_together_fault_together() {
         let same: [&[&str]; 3] = [&["a", "b"], &["a", "b"], &["a", "b"]];
-        // To the first key, to the second, and past it: one round each for all three.
+        // One round goes to the first key, one to the second key, and one past it. Each round serves all three
+        // sources.
         assert_eq!(merged(Direction::Forward, &same).1, 3);
         let apart: [&[&str]; 2] = [&["a", "b"], &["c", "d"]];
         assert_eq!(merged(Direction::Forward, &apart).1, 5);

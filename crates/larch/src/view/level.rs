@@ -1,5 +1,5 @@
-//! A cursor over a sorted level, which reads its files one after the other. It hands versions on and does not look at
-//! them.
+//! A cursor over a sorted level, which reads the files of the level one after the other. It hands versions on and
+//! does not look at them.
 
 use crate::manifest::Level;
 use crate::manifest::db_file::DbFile;
@@ -9,15 +9,15 @@ use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredVa
 use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
-/// A place in a level whose files do not overlap. A level of one file serves for a file of level 0.
+/// A place in a level whose files do not overlap. A file of level 0 is walked as a level of one file.
 #[derive(Debug)]
 pub struct LevelCursor {
     files: Level,
     /// The files that are walked; the other files are not read.
     walked: Range<usize>,
-    /// What all keys that are looked for begin with, if filters have prefixes of this length.
+    /// The prefix of all keys that are looked for, if filters have prefixes of this length.
     prefix: Option<Vec<u8>>,
-    /// The file of the place; after a fault, the file in which the step goes on.
+    /// The file of the place. After a fault, it is the file in which the step goes on.
     at: usize,
     cursor: Option<SstCursor>,
     /// Cursors over the next files in the order of the walk, which have asked for pages already.
@@ -28,7 +28,7 @@ pub struct LevelCursor {
     far: Bound<Arc<[u8]>>,
 }
 
-/// Which files of a sorted level may have keys from `low` to `high` according to their bounds.
+/// Which files of a sorted level may have keys from `low` to `high`. Only the bounds of the files are used.
 pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]>) -> Range<usize> {
     let ends_before = |file: &Arc<DbFile>| match (file.sst.bounds().high.as_deref(), low) {
         (None, _) | (_, Bound::Unbounded) => false,
@@ -45,8 +45,8 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// As [`files_between`], without files at both ends that are known to have no such key, without reading anything. A
-/// file whose range erases may cover some of the keys stays.
+/// As [`files_between`], without the files at both ends that are known to have no such key. It reads nothing to find
+/// this out. A file whose range erases may cover some of the keys stays.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
@@ -69,15 +69,15 @@ pub fn files_asked_between<S: PageSource + ?Sized>(
 }
 
 impl LevelCursor {
-    /// A cursor over `files`, not yet anywhere.
+    /// A cursor over `files` that stands nowhere yet.
     pub fn new(files: Level, readahead: Readahead) -> Self {
         let walked = 0..files.len();
         let (prefix, cursor, ready, far) = (None, None, VecDeque::new(), Bound::Unbounded);
         Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside of them,
-    /// but it opens no file whose keys are all outside.
+    /// A cursor over the files among `files` that may have keys from `low` to `high`. The cursor may stop at a key
+    /// outside of these bounds, but it opens no file whose keys are all outside.
     pub fn within<S: PageSource + ?Sized>(
         source: &S,
         files: Level,
@@ -103,7 +103,7 @@ impl LevelCursor {
         self
     }
 
-    /// Stored bytes that the table sees of the files that are walked.
+    /// The stored bytes that the table sees in the files that are walked.
     pub fn bytes(&self) -> u64 {
         self.files[self.walked.clone()].iter().map(|file| file.sst.visible_bytes()).sum()
     }
@@ -113,7 +113,7 @@ impl LevelCursor {
         (&self.files, self.walked.clone())
     }
 
-    /// Memory of the pages that the cursor pins from one step to the next, in bytes.
+    /// How many bytes of pages the cursor pins from one step to the next.
     pub fn pinned_bytes(&self) -> u64 {
         let ready = self.ready.iter().map(|(_, cursor)| cursor);
         self.cursor.iter().chain(ready).map(SstCursor::pinned_bytes).sum()
@@ -197,8 +197,8 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Moves the cursor over file `at` with `seek`; false if it finds no row. A fault leaves the place as it was, so
-    /// that the move can be made again: the file has a cursor of its own.
+    /// Moves the cursor over file `at` with `seek`. False if it finds no row. After a fault the place is the same as
+    /// before, so that the move can be made again: the file has a cursor of its own.
     fn enter(&mut self, at: usize, seek: impl FnOnce(&mut SstCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
         let mut cursor = match self.ready.pop_front() {
             Some((ready, cursor)) if ready == at => cursor,
@@ -292,8 +292,8 @@ impl LevelCursor {
         there
     }
 
-    /// The file that the next move forward enters; `None` if that move stays in the file of the place, or if no file is
-    /// left.
+    /// The file that the next move forward enters. `None` if this move stays in the file of the place, or if no file
+    /// is left.
     #[inline]
     pub fn file_ahead(&self) -> Option<&Arc<DbFile>> {
         let next = match &self.cursor {
@@ -323,7 +323,7 @@ impl LevelCursor {
         there
     }
 
-    /// The key of the place, which must exist.
+    /// The key of the place. The place must be at a row.
     pub fn key(&self) -> &[u8] {
         self.cursor.as_ref().expect("the last move found a row").key()
     }
@@ -333,8 +333,8 @@ impl LevelCursor {
         self.cursor.as_ref().expect("the last move found a row").visible(source, at)
     }
 
-    /// Appends to `parts` the parts of the row at `place` in all of `groups` but the main one, in order. A step:
-    /// nothing is appended if it faults.
+    /// Appends to `parts` the parts of the row at `place` in all of `groups` but the main group, in order. A step:
+    /// if it faults, nothing is appended.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -347,14 +347,15 @@ impl LevelCursor {
         read
     }
 
-    /// Asks for the parts in `groups` that lie outside their pages, of the row at `place`, which was found last, and of
-    /// the rows after it as of `at`. The caller is going to load them. The place does not change.
+    /// Asks for parts in `groups` that lie outside their pages. These are parts of the row at `place`, which was
+    /// found last, and of the rows after it as of `at`. The caller is going to load these parts. The place does not
+    /// change.
     pub fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, groups: Groups, place: RowPlace, at: Version) {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows from the place on that lie in its page, as of `at`, without rows older than `erased`, and their parts
-    /// in `groups`. The place does not change.
+    /// The rows from the place on that lie in its page, as of `at`, and their parts in `groups`. Rows older than
+    /// `erased` are left out. The place does not change.
     pub fn streak(
         &self,
         start: StreakStart,
@@ -365,7 +366,7 @@ impl LevelCursor {
         self.cursor.as_ref()?.streak(start, direction, (at, erased), groups)
     }
 
-    /// Goes to the last row that `streak`, which began here and has advanced, has passed.
+    /// Goes to the last row that `streak` has passed. The streak began at this place and has advanced.
     pub fn resume(&mut self, streak: &Streak) {
         self.cursor.as_mut().expect("a streak began at a row").resume(streak);
     }

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! The sources are a [`Frontier`]: all sources that have to move do so before a fault is returned. The newest source
-//! that has a visible version of a key decides, unless a range erase in this source or a newer one hides the row. State
-//! is kept between steps, so skipping a hundred thousand erased rows pins one page of each source. Older sources step
-//! over a few rows that a range erase hides, one by one; if these are more, they seek the end of the range erase. It
-//! does not know who reads.
+//! that has a visible version of a key decides, unless a range erase in this source or in a newer source hides the
+//! row. State is kept between steps, so skipping a hundred thousand erased rows pins one page of each source. If a
+//! range erase hides a few rows, older sources step over these rows one by one. If it hides more, they seek the end
+//! of the range erase. This module does not know who reads.
 
 use super::TableView;
 use super::cover::{MergeCovers, comes_before};
@@ -37,20 +37,21 @@ pub struct Merge {
     covers: MergeCovers,
     /// The source of the row that was found last.
     giver: Option<usize>,
-    /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in
-    /// succession were found in files since.
+    /// Whether streaks are likely to have rows. So it is if they were not looked for yet, if they had rows at the
+    /// last look, or if two successive rows were found in files since then.
     expects_streaks: bool,
-    /// Whether streaks keep the order of the sources: they take memory for newer than all files, and a transaction may
-    /// have files that are newer than memory.
+    /// Whether streaks keep the order of the sources. Streaks assume that memory is newer than all files, but a
+    /// transaction may have files that are newer than memory.
     has_streaks: bool,
-    /// How many rows of a memtable are copied at once: few at first, and twice as many each time that all were taken.
+    /// How many rows of a memtable are copied at once: few at first, and twice as many each time that all copied
+    /// rows were taken.
     copies: usize,
 }
 
 /// Rows of one source that come next and need no step.
 #[derive(Debug)]
 pub struct SourceStreak {
-    /// Its number in the merge.
+    /// The number of the source in the merge.
     source: usize,
     pub rows: StreakRows,
 }
@@ -64,11 +65,11 @@ pub enum StreakRows {
     Copied(CopiedRows),
 }
 
-/// How far the merge has come.
+/// How far a merge has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     Nowhere,
-    /// To the row with the key of the merge. The rows before it are left.
+    /// To the row with the key of the merge. The rows before this row are left.
     To,
     /// Past that row.
     Past,
@@ -77,14 +78,14 @@ enum Came {
 #[derive(Debug)]
 struct MergeSource {
     cursor: Cursor,
-    /// The version at which its rows are read.
+    /// The version at which the rows of the source are read.
     at: Version,
-    /// How many rows in succession it has stepped over because a newer source erased them.
+    /// How many rows in succession the source has stepped over because a newer source erased them.
     hidden: usize,
 }
 
-/// A source steps over this many rows in succession that newer sources erased. Then it seeks the end of the range
-/// erase. A seek starts at the root, while a step mostly stays in its page.
+/// A source steps over at most this number of successive rows that newer sources erased. Then it seeks the end of
+/// the range erase. A seek starts at the root, while a step mostly stays in its page.
 const HIDDEN_ROWS: usize = 8;
 
 /// How many rows of a memtable are copied at first.
@@ -99,9 +100,9 @@ enum Cursor {
 /// How a source goes to its next row.
 #[derive(Debug)]
 enum NextMove {
-    /// It seeks the start of the walk.
+    /// The source seeks the start of the walk.
     Seek,
-    /// It seeks the first key that is not before this bound.
+    /// The source seeks the first key that is not before this bound.
     SeekAfter(Bound<Vec<u8>>),
     Step,
 }
@@ -109,9 +110,9 @@ enum NextMove {
 /// What a reader does with the rows that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
-    /// It looks at keys, and perhaps at values that lie in the same page.
+    /// The reader looks at keys, and perhaps at values that lie in the same page.
     Nothing,
-    /// It loads the parts that it asked for, wherever they lie.
+    /// The reader loads the parts that it asked for, wherever these parts lie.
     Parts,
 }
 
@@ -119,8 +120,8 @@ pub enum Loads {
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds, or filters
-    /// in memory, show that it has no such key.
+    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds, or
+    /// filters in memory, show that it has no such key.
     pub fn new<S: PageSource + ?Sized>(
         source: &S,
         table: TableView<'_>,
@@ -169,12 +170,12 @@ impl Merge {
         Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, copies }
     }
 
-    /// Key of the row found last.
+    /// The key of the row found last.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Where another merge must start to go on in place of this one; `None` if this one is where it started.
+    /// Where another merge must start to go on in place of this merge. `None` if this merge is still at its start.
     pub fn place(&self) -> Option<Start<'_>> {
         match self.came {
             Came::Nowhere => None,
@@ -183,13 +184,13 @@ impl Merge {
         }
     }
 
-    /// The next visible row before `far`; the same row again until it was [left](Self::leave). The search begins at
-    /// `start`, which matters only until a row was found. Only keys are read of rows beyond `far`. If the row is in a
-    /// file, `parts` are replaced with its parts in all of `groups` but the main one. If the reader loads the parts of
-    /// row after row, parts that lie outside their pages are asked for ahead.
+    /// Finds the next visible row before `far`. It finds the same row again until the row was [left](Self::leave).
+    /// The search begins at `start`, which matters only until a row was found. Of rows beyond `far`, only the keys
+    /// are read. If the row is in a file, its parts in all of `groups` but the main group replace `parts`. If the
+    /// reader loads the parts of row after row, parts that lie outside their pages are asked for ahead.
     ///
-    /// It consists of steps that keep their results, so that it goes on where it was when it is run again after a
-    /// fault: sources that have arrived stay, rows that are not visible are left, and the pages pinned for them are
+    /// It consists of steps that keep their results: when it is run again after a fault, it goes on where it was.
+    /// Sources that have arrived stay, rows that are not visible are left, and the pages pinned for these rows are
     /// released.
     pub fn find<S: PageSource + ?Sized>(
         &mut self,
@@ -230,8 +231,8 @@ impl Merge {
         }
     }
 
-    /// Moves every source that has to move, and releases the pages pinned for this. A step. It does nothing if no row
-    /// was left since.
+    /// Moves every source that has to move, and releases the pages pinned for this. It does nothing if no row was
+    /// left since the last call. A step.
     pub fn arrive<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -266,7 +267,8 @@ impl Merge {
         Ok(())
     }
 
-    /// The visible row of the current key and its source. `first` is the newest source that has the key.
+    /// Returns the visible row of the current key, and the source of the row. `first` is the newest source that has
+    /// the key.
     fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, FoundRow)>, Stop> {
         let key = self.key.as_slice();
         for i in first..self.sources.len() {
@@ -303,7 +305,7 @@ impl Merge {
         });
     }
 
-    /// Memory of the pages that it pins from one step to the next, in bytes.
+    /// How many bytes of pages the merge pins from one step to the next.
     pub fn pinned_bytes(&self) -> u64 {
         let levels = self.sources.cursors().map(|source| match &source.cursor {
             Cursor::Memory(..) => 0,
@@ -312,16 +314,16 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether it is worth looking for [streaks](Self::streaks). Where the next rows are all in memory, it is not.
+    /// Whether it is worth looking for [streaks](Self::streaks). It is not if the next rows are all in memory.
     pub fn expects_streaks(&self) -> bool {
         self.expects_streaks
     }
 
-    /// The rows before `far` that come after the row that was left and need no step: those in the pages in which the
-    /// sources stand, and copies of those in memory between them, newest source first, up to the next key of a source
-    /// that stands in no page. The same range erases cover all of them. If `is_alone`, only rows of the page of the row
-    /// that was left. No more than `most` of them will be taken, with their parts in `groups`. The merge stays where it
-    /// is until [`Merge::resume`].
+    /// Returns the rows before `far` that come after the row that was left and need no step, newest source first.
+    /// These are the rows of the pages in which the sources stand, and copies of the rows between them that are in
+    /// memory. They end at the next key of a source that stands in no page, and the same range erases cover all of
+    /// them. If `is_alone`, only rows in the page of the row that was left are returned. At most `most` of the rows
+    /// will be taken, with their parts in `groups`. The merge stays where it is until [`Merge::resume`].
     pub fn streaks(&mut self, far: Bound<&[u8]>, groups: Groups, (is_alone, most): (bool, usize)) -> Vec<SourceStreak> {
         let giver = self.giver.filter(|_| self.has_streaks);
         let streaks = giver.and_then(|giver| self.find_streaks(giver, far, groups, (is_alone, most)));
@@ -338,10 +340,11 @@ impl Merge {
         (is_alone, most): (bool, usize),
     ) -> Option<Vec<SourceStreak>> {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
-        // It is about to seek the end of a range erase. The erase hides its rows up to the edge, where streaks are cut.
+        // Such a source is about to seek the end of a range erase. The erase hides the source's rows up to the edge,
+        // and streaks are cut at the edge.
         let is_hidden = |source| matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_)));
         let giver_goes_on = self.sources.key(giver).is_some() && !is_hidden(giver);
-        // First, because without it the others are of no use.
+        // This streak comes first, because the other streaks are useless without it.
         let mut of_giver = match giver_goes_on && self.sources.cursor(giver).cursor.is_level() {
             true => Some(self.streak_of(giver, far, groups).filter(Streak::has_parts)?),
             false => None,
@@ -373,7 +376,8 @@ impl Merge {
         let (_, oldest) = pages.last_mut()?;
         let mut copies = Vec::new();
         if !in_memory.is_empty() {
-            // They are copied up to the last row of the oldest page, which mostly is the page with the most rows.
+            // Rows in memory are copied up to the last row of the oldest page, because this page mostly has the most
+            // rows.
             oldest.limit(most);
             let mut last = Vec::new();
             let end = if oldest.is_cut() { Bound::Unbounded } else { oldest.last_key(&mut last) };
@@ -397,7 +401,8 @@ impl Merge {
         Some(copies.into_iter().chain(pages).collect())
     }
 
-    /// The rows of a source before `far` that need no step, from its next row on; `None` if this row needs one.
+    /// The rows of a source before `far` that need no step, from its next row on. `None` if the next row needs a
+    /// step.
     fn streak_of(&self, source: usize, far: Bound<&[u8]>, groups: Groups) -> Option<Streak> {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
         let shown = (*at, self.covers.over(source));
@@ -412,8 +417,8 @@ impl Merge {
         if self.sources.moving(source).is_some() { StreakStart::After } else { StreakStart::At }
     }
 
-    /// Goes on after the rows that were taken from `streaks`, which began here. If `is_key_open`, the row taken last
-    /// says nothing about its key, which another source may show.
+    /// Goes on after the rows that were taken from `streaks`, which began at this place. If `is_key_open`, the row
+    /// taken last says nothing about its key, and another source may show this key.
     pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
         let mut last: Option<usize> = None;
         for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {
@@ -448,7 +453,7 @@ impl Merge {
     }
 }
 
-/// Where a walk starts that goes on after all keys before `edge`. Unbounded if no keys come before it.
+/// The start of a walk that goes on after all keys before `edge`. Unbounded if no keys come before `edge`.
 fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     match edge {
         Bound::Included(last) => Bound::Excluded(last),
@@ -458,7 +463,7 @@ fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
 }
 
 impl StreakRows {
-    /// Which way they go.
+    /// In which direction the rows go.
     pub fn direction(&self) -> Direction {
         match self {
             Self::Page(streak) => streak.direction(),
@@ -466,7 +471,7 @@ impl StreakRows {
         }
     }
 
-    /// What all their keys begin with.
+    /// The prefix that all keys of the rows have.
     pub fn prefix(&self) -> &[u8] {
         match self {
             Self::Page(streak) => streak.prefix(),
@@ -474,7 +479,8 @@ impl StreakRows {
         }
     }
 
-    /// Whether the source has no row after the last one that the range could come to. Otherwise it may have more.
+    /// Whether the source has no row after the last of these rows that the range could come to. If false, the source
+    /// may have more rows.
     #[inline]
     pub fn is_cut(&self) -> bool {
         match self {
@@ -483,7 +489,7 @@ impl StreakRows {
         }
     }
 
-    /// The bytes of the pages that they pin, or of the copies.
+    /// How many bytes the pinned pages take, or the copies.
     pub fn memory_bytes(&self) -> u64 {
         match self {
             Self::Page(streak) => streak.pinned_bytes(),
@@ -500,7 +506,7 @@ impl StreakRows {
         }
     }
 
-    /// What the source says about the row that comes next, which is read; `None` if no row is left.
+    /// What the source says about the row that comes next. This row is read. `None` if no row is left.
     #[inline]
     pub fn read(&mut self) -> Option<StreakRow> {
         match self {

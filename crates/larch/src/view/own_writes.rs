@@ -1,16 +1,18 @@
-//! The writes of a transaction, which its own reads see before they are committed. It does not know how rows are read.
+//! The writes of a transaction, which its own reads see before they are committed. This module does not know how
+//! rows are read.
 //!
-//! The writes are the operations of one batch, in order. When a read of their table needs them, they are also put into
-//! a memtable of their own, which lies over all other memtables. There the operation number `i` has the version
-//! `base + 1 + i`, newer than everything that the transaction can see. So a range goes on seeing what was written when
-//! it began.
+//! The writes are the operations of one batch, in order. When a read of a table needs the writes to this table, they
+//! are also put into a memtable of their own, which lies over all other memtables. In this memtable, operation
+//! number `i` has the version `base + 1 + i`, which is newer than everything else that the transaction can see. So a
+//! range goes on seeing what was written when it began.
 //!
-//! When they take too much memory, they move into files, [runs](Run), which lie between this memtable and all others.
+//! When the writes take too much memory, they move into files, [runs](Run). The runs lie between this memtable and
+//! all other memtables.
 //!
-//! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another one is
-//! filled when it is needed. To fill one after each savepoint would take quadratic time. So a read of one key puts only
-//! the operations before the newest savepoint into it, if few operations come after it: among these it looks one by
-//! one.
+//! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another
+//! memtable is filled when it is needed. To fill a memtable after each savepoint would take quadratic time. So if
+//! few operations come after the newest savepoint, a read of one key puts only the operations before the savepoint
+//! into the memtable. It looks at the operations after the savepoint one by one.
 
 use super::run::Run;
 use crate::base::ops::{BatchMark, BatchOps, Op};
@@ -26,13 +28,13 @@ use sst::{RowKind, Version};
 pub struct OwnWrites {
     /// The operations that are in no run.
     ops: BatchOps,
-    /// The others; `None` if none exist, so that a small transaction has less to move.
+    /// The operations that are in runs. `None` if no runs exist, so that a small transaction has less to move.
     spilled: Option<Box<Spilled>>,
-    /// The version that the transaction reads.
+    /// The version at which the transaction reads.
     base: Version,
     /// The tables that are written to, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
-    /// How many writes came before the first one to each of these tables.
+    /// For each of these tables: how many writes came before the first write to it.
     first_writes: Vec<u64>,
     /// The newest place to which the transaction may go back.
     kept_to: Option<WriteMark>,
@@ -55,7 +57,7 @@ struct Spilled {
 pub struct WriteMark {
     /// The number of writes before it.
     count: u64,
-    /// How many of them were in runs when it was made, and the place among the others.
+    /// How many of these writes were in runs when the mark was made, and the place among the other writes.
     in_runs: u64,
     in_memory: BatchMark,
 }
@@ -65,7 +67,7 @@ pub struct WriteMark {
 struct FilledTable {
     table: TableId,
     memtable: Arc<Memtable>,
-    /// The operations of which it has those of its table.
+    /// The memtable has the operations up to here that write to its table.
     to: BatchMark,
 }
 
@@ -74,13 +76,13 @@ struct FilledTable {
 pub struct OwnRows {
     /// The newest rows.
     pub memtable: Arc<Memtable>,
-    /// The version up to which they count.
+    /// The version up to which the rows count.
     pub at: Version,
     files: Option<Arc<[Level]>>,
 }
 
 impl WriteMark {
-    /// The number of writes before it.
+    /// The number of writes before this mark.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -98,14 +100,15 @@ impl OwnRows {
     }
 }
 
-/// A read of one key looks through this number of operations before a memtable is made.
+/// A read of one key looks through at most this number of operations. If more exist, a memtable is made.
 const SEARCHED_OPS: u32 = 16;
 
-/// It looks through this number of operations after the newest savepoint before they are put into the memtable.
+/// A read of one key looks through at most this number of operations after the newest savepoint. If more exist, they
+/// are put into the memtable.
 const SEARCHED_OPS_KEPT: u32 = 64;
 
 impl OwnWrites {
-    /// No writes, of a transaction that reads at `base`.
+    /// No writes yet, for a transaction that reads at `base`.
     pub fn new(base: Version) -> Self {
         Self {
             ops: BatchOps::new(),
@@ -125,12 +128,12 @@ impl OwnWrites {
         self.in_runs() + u64::from(self.ops.count())
     }
 
-    /// Whether it has none.
+    /// Whether the transaction has no writes.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// How many of them are in runs.
+    /// How many of the writes are in runs.
     pub fn in_runs(&self) -> u64 {
         self.runs().last().map_or(0, |run| run.through)
     }
@@ -140,12 +143,12 @@ impl OwnWrites {
         Version(self.base.0 + count)
     }
 
-    /// Whether they only erase.
+    /// Whether the writes only erase.
     pub fn is_erases_only(&self) -> bool {
         self.runs().iter().all(|run| run.is_erases_only) && self.ops.is_erases_only()
     }
 
-    /// The tables that they write to, sorted by their ids.
+    /// The tables to which the writes go, sorted by their ids.
     pub fn tables(&self) -> &[Arc<TableInfo>] {
         &self.tables
     }
@@ -159,7 +162,7 @@ impl OwnWrites {
         self.spilled.as_deref().map_or(&[], |spilled| &spilled.files)
     }
 
-    /// Replaces the runs from number `from` on by `run`.
+    /// Replaces the runs from number `from` on with `run`.
     pub fn replace_runs(&mut self, from: usize, run: Option<Run>) {
         let mut runs = self.spilled.take().map_or_else(Vec::new, |spilled| spilled.runs);
         runs.truncate(from);
@@ -179,7 +182,7 @@ impl OwnWrites {
         self.spilled = Some(Box::new(Spilled { runs, files }));
     }
 
-    /// Takes `run`, which has all writes that were in none.
+    /// Takes `run`, which has all writes that were in no run.
     pub fn moved_into(&mut self, run: Run) {
         let runs = self.runs().len();
         self.replace_runs(runs, Some(run));
@@ -199,7 +202,8 @@ impl OwnWrites {
         rows
     }
 
-    /// Puts the writes after `from` up to `to`, which are in no run, into memtables, if their table has one.
+    /// Puts the writes after `from` up to `to` into memtables. These writes are in no run. Writes to a table that
+    /// has no memtable are left out.
     fn apply<'m>(&self, from: &BatchMark, to: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
         let first = self.in_runs() + u64::from(from.count());
         let versions = (self.base.0 + 1 + first..).map(Version);
@@ -221,12 +225,12 @@ impl OwnWrites {
         &self.ops
     }
 
-    /// The operations that are in no run, and the tables that all writes write to, sorted by their ids.
+    /// The operations that are in no run, and the tables to which all writes go, sorted by their ids.
     pub fn parts_mut(&mut self) -> (&mut BatchOps, &[Arc<TableInfo>]) {
         (&mut self.ops, &self.tables)
     }
 
-    /// What adds a write to `table`.
+    /// The place where a write to `table` is added.
     pub fn write_to(&mut self, table: &Arc<TableInfo>) -> &mut BatchOps {
         if let Err(place) = self.tables.binary_search_by_key(&table.id, |table| table.id) {
             self.tables.insert(place, table.clone());
@@ -243,12 +247,12 @@ impl OwnWrites {
         self.ops.append(ops);
     }
 
-    /// Where it is now.
+    /// The place after the last write.
     pub fn mark(&self) -> WriteMark {
         WriteMark { count: self.count(), in_runs: self.in_runs(), in_memory: self.ops.mark() }
     }
 
-    /// Takes back all writes after `mark`, which is not before the last write in a run.
+    /// Takes back all writes after `mark`. The mark must not be before the last write in a run.
     pub fn rewind(&mut self, mark: &WriteMark) {
         let in_memory = match mark.in_runs == self.in_runs() {
             true => mark.in_memory,
@@ -266,7 +270,7 @@ impl OwnWrites {
         self.kept_to = newest;
     }
 
-    /// The place among the writes in no run to which the transaction may go back, if it may.
+    /// The place to which the transaction may go back, if this place is among the writes in no run.
     fn kept_in_memory(&self) -> Option<BatchMark> {
         let kept = self.kept_to?;
         Some(if kept.in_runs == self.in_runs() { kept.in_memory } else { BatchMark::default() })
@@ -312,7 +316,7 @@ impl OwnWrites {
         if !self.ops.iter_from(kept).any(|(of, op)| of == table.0 && op.writes_to(key)) {
             return Some(self.fill(table, kept));
         }
-        // One of the last writes decides, so that no others are asked.
+        // One of the last writes decides, so no other writes are asked.
         let memtable = Arc::new(Memtable::new());
         self.apply(kept, &self.ops.mark(), |of| (of == table).then_some(&memtable));
         Some(OwnRows { memtable, at: self.version(self.count()), files: None })

@@ -1,4 +1,5 @@
-//! Which parts of rows a read gives, and in which order. It knows neither the names of groups nor where a row is found.
+//! Which parts of rows a read gives, and in which order. This module knows neither the names of groups nor where a
+//! row is found.
 
 use super::value::{Parts, Value};
 use crate::base::parts::{self, MAX_GROUPS};
@@ -7,7 +8,7 @@ use pages::{PageCache, Stop, together};
 use sst::{Groups, LoadedValue, Row, StoredValue};
 use std::ops::Range;
 
-/// Some of the parts of a row, none of them twice.
+/// Some of the parts of a row, each at most once.
 #[derive(Clone, Copy, Debug)]
 pub struct PartList {
     /// How many parts every row of the table has.
@@ -19,7 +20,7 @@ pub struct PartList {
 }
 
 impl PartList {
-    /// No parts of rows that have `row_parts`: keys only.
+    /// No part of rows that have `row_parts` parts: the read gives keys only.
     pub fn nothing(row_parts: usize) -> Self {
         Self { row_parts: row_parts.max(1) as u8, len: 0, groups: [0; MAX_GROUPS], set: Groups::NONE }
     }
@@ -29,7 +30,7 @@ impl PartList {
         Self { row_parts: 1, len: 1, groups: [0; MAX_GROUPS], set: Groups::MAIN }
     }
 
-    /// These parts and then the part in `group`; `None` if it is among them already.
+    /// These parts and then the part in `group`. `None` if the list has this part already.
     pub fn with(mut self, group: usize) -> Option<Self> {
         if self.set.contains(group) {
             return None;
@@ -69,8 +70,8 @@ impl PartList {
         Parts::of((0..self.len()).map(|i| Value::from_memory(row, self.place(i, row.value()))))
     }
 
-    /// Part `i` of a row in a file; `beside_main` are its parts in the groups of the set without the main one, in their
-    /// order.
+    /// Part `i` of a row in a file. `beside_main` are the row's parts in the groups of the set without the main
+    /// group, in the order of the groups.
     pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         match self.group(i) {
             0 => &row.value,
@@ -78,7 +79,8 @@ impl PartList {
         }
     }
 
-    /// The part in `group`, of those in the groups of the set without the main one, in their order.
+    /// The part in `group`. `beside_main` are the parts in the groups of the set without the main group, in the
+    /// order of the groups.
     #[inline]
     pub fn beside<'s>(&self, group: usize, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         &beside_main[self.set.beside_main_before(group)]
@@ -86,7 +88,7 @@ impl PartList {
 }
 
 impl PartList {
-    /// Loads all parts with `load`, which loads part `i`; they fault together. A step.
+    /// Loads all parts with `load`, which loads part `i`. The parts fault together. A step.
     pub fn load(
         &self,
         cache: &PageCache,

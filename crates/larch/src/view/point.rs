@@ -1,5 +1,6 @@
-//! Looks up one key in a view, as of a version. Sources are asked from the newest to the oldest, and the first answer
-//! counts, because for one key each source as a whole is newer than the sources after it. It does not know who reads.
+//! Looks up one key in a view, as of a version. Sources are asked from the newest to the oldest. The first answer
+//! counts, because for one key each source as a whole is newer than the sources after it. This module does not know
+//! who reads.
 
 use super::TableView;
 use super::found::FoundRow;
@@ -14,7 +15,7 @@ use sst::{Reached, Row, RowKind, SoughtKey, Version};
 
 /// What a source says about a key.
 pub enum Answer<'v> {
-    /// Nothing. An older source may have the key.
+    /// The source says nothing. An older source may have the key.
     Silent,
     /// The key has no value.
     Gone,
@@ -22,14 +23,14 @@ pub enum Answer<'v> {
     Row(FoundRow<&'v DbFile>),
 }
 
-/// A search for a key. Its functions are steps that keep their results, so that a step goes on where it was when it is
-/// run again after a fault.
+/// A search for a key. Its functions are steps that keep their results: when a step is run again after a fault, it
+/// goes on where it was.
 pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
     key: SoughtKey<'k>,
     /// How many sources have said nothing. All memtables together are the first source.
     silent: usize,
-    /// The row, if it is known and something of it is missing.
+    /// The row, if it was found and a part of it is missing.
     row: Option<FoundRow<&'v DbFile>>,
 }
 
@@ -59,7 +60,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(Answer::Silent)
     }
 
-    /// The row of the key, if its newest version is a put. No parts of it in other pages are read.
+    /// The row of the key, if its newest version is a put. The row's parts in other pages are not read.
     pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
@@ -80,7 +81,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The parts in `wanted` of the row, found together.
+    /// The parts in `wanted` of the row. They are looked up together.
     pub fn get_parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -98,8 +99,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The row. If it was found by this call and has `more` pages that may be missing, the pages on the way to it are
-    /// released.
+    /// The row. If this call finds the row and `more` says that it needs further pages, which may be missing, the
+    /// pages on the way to the row are released.
     #[inline]
     fn row_with_more<S: PageSource + ?Sized>(
         &mut self,
@@ -118,7 +119,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(found)
     }
 
-    /// Keeps a row of which something is missing, for the next run.
+    /// Keeps a row that misses a part, for the next run.
     #[cold]
     fn come_back(&mut self, row: Row, file: &'v DbFile, stop: Stop) -> Stop {
         self.row = Some(FoundRow::File(row, file));
@@ -126,7 +127,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     }
 }
 
-/// The parts in `wanted` of a row in a file, found together. A step.
+/// The parts in `wanted` of a row in a file. They are looked up together. A step.
 fn load_wanted<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -141,7 +142,7 @@ fn load_wanted<S: PageSource + ?Sized>(
     })
 }
 
-/// The parts in `wanted` of a row, found together. It waits for pages.
+/// The parts in `wanted` of a row. They are looked up together. It waits for pages.
 pub fn load<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -154,8 +155,8 @@ pub fn load<S: PageSource + ?Sized>(
     }
 }
 
-/// What the memtables say, and the writes of the transaction before them. A step; it reads pages only if the
-/// transaction has files.
+/// What the memtables say about the key. The writes of the transaction are asked before the memtables. A step; it
+/// reads pages only if the transaction has files.
 #[inline]
 pub fn ask_memory<'v, S: PageSource + ?Sized>(
     source: &S,
@@ -168,8 +169,8 @@ pub fn ask_memory<'v, S: PageSource + ?Sized>(
     }
 }
 
-/// As [`ask_memory`], in a transaction that has written to the table. It is never part of its caller, because most
-/// reads have no transaction.
+/// As [`ask_memory`], in a transaction that has written to the table. It is never inlined, because most reads have
+/// no transaction.
 #[inline(never)]
 fn ask_own<'v, S: PageSource + ?Sized>(
     source: &S,
@@ -183,7 +184,7 @@ fn ask_own<'v, S: PageSource + ?Sized>(
     }
     for file in own.files_with_key(key.bytes()) {
         match ask_file(source, TableView { at: own.at, ..table }, file, key, None)? {
-            // Its pages stay pinned: after a fault in the next file it is asked again.
+            // The pages of this file stay pinned: after a fault in the next file, this file is asked again.
             Answer::Silent => {}
             decided => return Ok(decided),
         }
@@ -209,7 +210,7 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
     }
 }
 
-/// What a file says, from where `approach` has stopped, if one exists. A step.
+/// What a file says about the key. If `approach` exists, the search goes on where it has stopped. A step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,

@@ -1,9 +1,9 @@
-//! Precharge of a key range over all files of a table: loads everything that reading the range will need, in one round
-//! for each level of the index, for all files, groups and values together. See [`sst::precharge`] for one file.
+//! Precharge of a key range over all files of a table. It loads everything that a read of the range will need: all
+//! files, groups and values together, in one round for each level of the index. See [`sst::precharge`] for one file.
 //!
-//! Files of a level follow each other. How far into a level a limit of rows reaches shows only on the way: the next
-//! file is asked when it is certain that the reader reaches it. Each level is taken to give all rows up to the limit,
-//! because only the merge shows how many rows each level gives.
+//! Files of a level follow each other. How many files of a level a limit of rows reaches is seen only on the way:
+//! the next file is asked when it is certain that the reader reaches it. Only the merge shows how many rows each
+//! level gives. So the precharge assumes for each level that it gives all rows up to the limit.
 
 use super::TableView;
 use super::level::files_asked_between;
@@ -25,8 +25,8 @@ pub struct Prefetched {
     pub rounds: u64,
 }
 
-/// Loads what `reading` needs of `table`, up to a quarter of the cache, and waits for it. The row ids of `reading` are
-/// ignored.
+/// Loads what `reading` needs from `table`, up to a quarter of the cache, and waits for it. The row ids of `reading`
+/// are ignored.
 pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
     let mut precharge = Precharge::new(session, table, reading);
@@ -34,17 +34,17 @@ pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
 }
 
-/// A precharge under way: the files it is about, and what it has asked for.
+/// A precharge under way: its files, and what it has asked for.
 #[derive(Debug)]
 pub struct Precharge {
     runs: Vec<Vec<Arc<DbFile>>>,
-    /// Memory for each tree of each run.
+    /// The memory for each tree of each run.
     share_bytes: u64,
     passes: Passes,
 }
 
 impl Precharge {
-    /// A precharge that has asked for nothing yet. Its passes must get the same `reading`.
+    /// A precharge that has asked for nothing yet. All its passes must get the same `reading`.
     pub fn new(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
@@ -52,7 +52,7 @@ impl Precharge {
         let asked = |run: &[Arc<DbFile>]| run[files_asked_between(session, run, reading.low, reading.high)].to_vec();
         let runs: Vec<Vec<Arc<DbFile>>> = runs.map(asked).filter(|run| !run.is_empty()).collect();
 
-        // Each tree of each run has an equal share of a quarter of the cache, and so have the values.
+        // Each tree of each run gets an equal share of a quarter of the cache. So do the values.
         let trees: usize =
             runs.iter().map(|run| precharge::shares_of(run.iter().map(|file| &*file.sst), reading)).sum();
         let share_bytes = session.cache().budget_bytes() / 4 / trees.max(1) as u64;
@@ -62,7 +62,8 @@ impl Precharge {
         Self { runs, share_bytes, passes }
     }
 
-    /// Asks for all pages that are known to be needed; faults as long as some of them are missing or not known. A step.
+    /// Asks for all pages that are known to be needed. It faults while some of these pages are missing, or while not
+    /// all needed pages are known. A step.
     pub fn pass(&mut self, session: &Session, reading: &ReadPlan<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();
@@ -77,8 +78,8 @@ impl Precharge {
     }
 }
 
-/// A pass over the files of a run, which follow each other, up to the last file that the reader certainly reads. Each
-/// tree of them has `memory_bytes`.
+/// A pass over the files of a run, which follow each other, up to the last file that the reader certainly reads.
+/// Each tree of these files gets `memory_bytes`.
 pub fn pass<S: PageSource + ?Sized>(
     source: &S,
     run: &[Arc<DbFile>],
@@ -99,7 +100,7 @@ pub fn pass<S: PageSource + ?Sized>(
         sum.noted |= found.noted;
         sum.overshot = found.overshot;
         if reading.limits.rows < u64::MAX {
-            // Until the file is known, it is taken to give all rows that it can.
+            // Until the rows of the file are known, the pass assumes that the file gives as many as it can.
             reading.limits.rows = reading.limits.rows.saturating_sub(found.items);
             sum.items += found.items;
         }

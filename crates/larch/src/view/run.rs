@@ -1,22 +1,23 @@
-//! Older writes of a transaction, in files. It does not know how they are written.
+//! Older writes of a transaction, in files. This module does not know how the files are written.
 
 use crate::base::table::TableId;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 
-/// Some of the writes of a transaction, in files that no manifest names. They are removed with it, once no reader uses
-/// them.
+/// Some of the writes of a transaction, in files that no manifest names. The files are removed with the run, when no
+/// reader uses them any more.
 ///
-/// The operation number `i` of the transaction, from 0, has the version `base + 1 + i` in them, as in memory.
+/// In these files, operation number `i` of the transaction, counted from 0, has the version `base + 1 + i`, as in
+/// memory.
 #[derive(Debug)]
 pub struct Run {
-    /// The run, and older ones, have the operations with smaller numbers.
+    /// This run and older runs have the operations with smaller numbers.
     pub through: u64,
-    /// How often its rows were merged.
+    /// How often the rows of this run were merged.
     pub merges: u32,
-    /// Whether it only erases.
+    /// Whether the run only erases.
     pub is_erases_only: bool,
-    /// A file for each table that they write to.
+    /// A file for each table to which the writes go.
     pub files: Vec<(TableId, Arc<DbFile>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Keys, values and parts of values as callers get them. It does not know how they were found.
+//! Keys, values and parts of values as callers get them. This module does not know how they were found.
 
 use crate::memtable::MemRow;
 use os::sync::Arc;
@@ -14,9 +14,9 @@ use std::ops::{Deref, Range};
 /// A key, owned.
 pub type Key = Box<[u8]>;
 
-/// The bytes of a value. Those of a short value are copied. For a longer one a page of the cache, or the memory of rows
-/// that were not in files yet, is kept while the value lives. If values keep a quarter of the cache already, or flushed
-/// rows of a quarter of the write buffer, the value is a copy.
+/// The bytes of a value. The bytes of a short value are copied. A longer value refers to a page of the cache, or to
+/// the memory of rows that were not yet in files, and keeps it while the value lives. The value is a copy if values
+/// already keep a quarter of the cache, or flushed rows that take a quarter of the write buffer.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -26,20 +26,21 @@ enum ValueBytes {
     Owned(Arc<[u8]>),
 }
 
-/// Bytes of a value that are copied. A value that keeps a page changes three shared counters, and again when it is
-/// dropped, which takes longer than copying this number of bytes. With these a [`Value`] takes two lines of memory.
+/// A value of at most this number of bytes is copied. A value that keeps a page changes three shared counters when
+/// it is made, and again when it is dropped. This takes longer than copying so few bytes. With this number of bytes
+/// a [`Value`] takes two cache lines.
 const SHORT_BYTES: usize = 126;
 
 const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");
 
 impl Value {
-    /// A row's value.
+    /// The whole value of a row.
     #[inline]
     pub(crate) fn from_memory_whole(row: &MemRow) -> Self {
         Self::from_memory(row, 0..row.value().len())
     }
 
-    /// The bytes at `place` of a row's value.
+    /// The bytes at `place` of the value of a row.
     #[inline]
     pub(crate) fn from_memory(row: &MemRow, place: Range<usize>) -> Self {
         let bytes = &row.value()[place.clone()];
@@ -112,7 +113,8 @@ impl Borrow<[u8]> for Value {
     }
 }
 
-/// A clone keeps the same page or the same memory. If values keep as much of the cache as they may, it is a copy.
+/// A clone keeps the same page or the same memory. If values already keep as much of the cache as they may, a clone
+/// is a copy.
 impl Clone for Value {
     fn clone(&self) -> Self {
         match &self.0 {
@@ -141,21 +143,21 @@ impl PartialOrd for Value {
     }
 }
 
-/// In the order of bytes.
+/// Values are ordered by their bytes.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         (**self).cmp(&**other)
     }
 }
 
-/// As its bytes are hashed, so that a map of values can be asked for bytes.
+/// A value has the same hash as its bytes, so a map of values can be searched by bytes.
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
     }
 }
 
-/// A value is equal to what has the same bytes.
+/// A value is equal to everything that has the same bytes.
 macro_rules! equal_to {
     ($($other:ty),*) => {
         $(impl PartialEq<$other> for Value {
@@ -199,7 +201,7 @@ impl<'v> From<&'v Value> for Cow<'v, [u8]> {
     }
 }
 
-/// The bytes are not copied: they keep what the value keeps.
+/// The bytes are not copied: the `Bytes` keep what the value keeps.
 #[cfg(feature = "bytes")]
 impl From<Value> for bytes::Bytes {
     fn from(value: Value) -> Self {
@@ -235,7 +237,7 @@ impl Parts {
         Self(Few::Many([first, second, third].into_iter().chain(parts).collect()))
     }
 
-    /// The part of a row of which one part was asked for.
+    /// The only part that was asked for.
     pub(crate) fn into_only(self) -> Value {
         self.into_iter().next().expect("one part was asked for")
     }
@@ -318,7 +320,7 @@ mod tests {
         table.insert("k", [b'x'; 5000]).expect("the disk works");
         db.flush().expect("the disk works");
         let value = table.get("k").expect("the disk works").expect("it is there");
-        // Far more than a quarter of the cache: the later clones are copies.
+        // These clones would keep far more than a quarter of the cache: the later clones are copies.
         let clones: Vec<_> = (0..1000).map(|_| value.clone()).collect();
         drop((value, table, db));
         assert!(clones.iter().all(|clone| *clone == [b'x'; 5000]));
