@@ -1,5 +1,5 @@
-//! A database opened read-only that follows the process which writes to it: new files, and the commits in the logs if
-//! asked.
+//! A database opened read-only can follow the process that writes to it: it shows new files and, if asked, the
+//! commits in the logs.
 //!
 //! ```text
 //!   writer     log ── commits ──▶ LogTail ──▶ memory sets ─┐

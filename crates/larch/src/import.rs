@@ -25,8 +25,9 @@ const WORK: &str = "the import";
 /// ascending keys are fastest. [`Import::finish`] makes them visible all at once. Dropping the import leaves the table
 /// as it was.
 ///
-/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also
-/// writes each row at least twice, and needs free disk space for about two copies of the rows.
+/// If rows come out of order, it holds rows in memory, at most three quarters of the write buffer. Then it also
+/// writes each row at least twice, and needs free disk space for about two copies of the rows. If rows come in
+/// order, it holds none in memory.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {

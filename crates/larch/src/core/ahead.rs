@@ -1,5 +1,5 @@
-//! What is done ahead of a rotation: when a growing log is to be made durable, and the file of the next log. It does
-//! not know how the next log is created, and does not decide when a log ends.
+//! Prepares a rotation: decides when a growing log is to be made durable, and keeps the file of the next log. It
+//! does not know how the next log is created, and does not decide when a log ends.
 //!
 //! Thread safe. The lock of the state is held for a few instructions.
 
@@ -7,11 +7,11 @@ use super::writer::{NextLog, Unsynced, Writer};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// The log is made durable each time it has grown by this many bytes. It is not less, because a sync also makes the
-/// disk write its cache, for which other writes and reads wait.
+/// The log is made durable each time it has grown by this many bytes. The step is not smaller, because a sync also
+/// makes the disk write its cache, and other writes and reads wait for that.
 const MOST_STEP_BYTES: u64 = 8 << 20;
 
-/// The step for a small write buffer, as a part of it.
+/// For a small write buffer, the step is the write buffer divided by this number.
 const STEPS: u64 = 8;
 
 /// The last sync before a rotation is due when no more than this part of the room in the memtables is left: 16 stands
@@ -22,8 +22,8 @@ const LAST_PART: u64 = 16;
 #[derive(Debug)]
 pub struct LogAhead {
     step_bytes: u64,
-    /// The next sync is due when the log ends here or later; never any more if this is `u64::MAX`. Changed under the
-    /// writer's lock only.
+    /// The next sync is due when the log ends here or later. `u64::MAX` means that no sync is due any more. It
+    /// changes under the writer's lock only.
     due_at: AtomicU64,
     state: Mutex<AheadState>,
 }
@@ -58,8 +58,8 @@ impl LogAhead {
         is_due
     }
 
-    /// Notes that the log of `writer` begins. What is left of the one before it is to be made durable at once, so that
-    /// a reader of both can rely on where that one ended. It is called under the writer's lock.
+    /// Notes that the log of `writer` begins. The rest of the previous log is to be made durable at once, so that a
+    /// reader of both logs can rely on where the previous log ended. It is called under the writer's lock.
     pub fn begin_log(&self, writer: &Writer) {
         self.due_at.store(self.step_bytes, Ordering::Relaxed);
         let mut state = self.state.lock();

@@ -1,10 +1,11 @@
 //! The background work of one open database: wakes its jobs in the pool of threads, lets threads wait for their
 //! progress, and ends them. It does not know what the jobs do.
 //!
-//! Syncs that commits wait for are urgent, flushes and syncs of a growing log have high priority, compactions normal,
-//! other work low. The last handle ends the work: it stops the jobs and waits for those that are running. A thread on
-//! [`Duty`] must not wait, because a job may be waiting for this thread. Then the pool finishes the close in the
-//! background, and an open that finds the directory locked waits for such closes in its process.
+//! Syncs that commits wait for are urgent. Flushes and syncs of a growing log have high priority, compactions have
+//! normal priority, and other work has low priority. The last handle ends the work: it stops the jobs and waits for
+//! those that are running. A thread on [`Duty`] must not wait, because a job may be waiting for this thread. If the
+//! last handle is dropped on such a thread, the pool finishes the close in the background. An open that finds the
+//! directory locked waits for such closes in its process.
 //!
 //! Thread safe. No lock is held while a job is polled or waited for.
 
@@ -25,8 +26,8 @@ use trouble::Troubles;
 use waiting_tasks::Waiting;
 use warmth::Warmth;
 
-/// The jobs of a database, and what they remember. A database opened read-only has no jobs, except those by which it
-/// follows another process.
+/// The jobs of a database, and what they remember. A database opened read-only has jobs only if it follows another
+/// process.
 #[derive(Debug, Default)]
 pub struct Background {
     workers: OnceLock<Workers>,
@@ -217,8 +218,8 @@ impl Background {
         }
     }
 
-    /// On a machine without threads, polls the compaction jobs that are not being polled: a compaction calls this
-    /// before its install, so that other compactions begin and end beside it in a simulation, too.
+    /// On a machine without threads, polls the compaction jobs that are not being polled. A compaction calls this
+    /// before its install, so that also in a simulation other compactions begin and end while it runs.
     pub fn let_others_compact(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.drive());
@@ -251,7 +252,7 @@ pub struct BackgroundClose(());
 
 #[derive(Debug, Default)]
 struct Closings {
-    /// How many are under way, and how many have ended.
+    /// How many closes are under way, and how many have ended.
     counts: Mutex<(usize, u64)>,
     ended: Condvar,
 }
@@ -275,8 +276,8 @@ impl BackgroundClose {
         Closings::all().counts.lock().1
     }
 
-    /// Waits until more closes than `seen` have ended. False if none is under way, or if this thread is on duty and
-    /// must not wait.
+    /// Waits until more closes than `seen` have ended. False if no close is under way, or if this thread is on duty
+    /// and must not wait.
     pub fn wait_for_next(seen: u64) -> bool {
         let all = Closings::all();
         let mut counts = all.counts.lock();

@@ -106,7 +106,7 @@ pub struct WriteCounts {
     pub trivial_moves: AtomicU64,
     pub compactions: AtomicU64,
     pub flushes: AtomicU64,
-    /// Attempts to renew an overgrown manifest that failed. Each later install tries again.
+    /// How many attempts to renew an overgrown manifest have failed. Each later install tries again.
     pub failed_renewals: AtomicU64,
     /// How long commits were slowed, in nanoseconds.
     pub slowed_nanos: AtomicU64,
@@ -121,7 +121,7 @@ pub struct WorkMemory {
     pub compactions: OwnMemory,
     /// Rows of imports that have to be sorted.
     pub imports: Arc<Gauge>,
-    /// Rows that are not in files yet, and those that values keep.
+    /// Rows that are not in files yet, and rows that values keep in memory.
     pub rows: Arc<RowMemory>,
     /// The buffer in which the log lays out records.
     pub log: AtomicU64,

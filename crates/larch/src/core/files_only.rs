@@ -1,5 +1,5 @@
-//! Databases that show files and have neither lock, log nor threads: for reads beside a writer, for copies, and for
-//! files that are built apart. It does not know which files a database has.
+//! Databases that show files and have no lock, no log and no threads. They serve reads beside a writer, copies, and
+//! files that are built without a database. It does not know which files a database has.
 
 use super::Core;
 use super::environment::Environment;
@@ -15,9 +15,9 @@ use pages::PageCache;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A machine like `machine`, whose disk keeps to the directory that has the path `directory` now. If that directory is
-/// moved, its new place is used; if another directory gets the path, that one is not used. Without a directory of this
-/// path, it is `machine` itself.
+/// A machine like `machine`, whose disk stays with the directory that has the path `directory` now. If that
+/// directory is moved, the disk uses its new place. If another directory gets the path, the disk does not use that
+/// directory. If no directory has this path, returns `machine` itself.
 ///
 /// # Errors
 ///
@@ -67,15 +67,15 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
     let opener = opener(&machine, &directory, &options, cache);
-    // Names of files that are built apart differ: a copy of one over another would change a file that a database shares
-    // with it.
+    // Files that are built without a database get different names: if two had one name, copying one over the other
+    // would change a file that a database shares.
     let mut files = FileSet::new(machine.random.next_u64());
     files.next_number = number_distance(machine.random.next_u64());
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 
-/// Opens the newest files of the database of `core`, which is open read-only, once more: with numbers for new files
-/// that none of them has, and for readers of the release that the database was written for.
+/// `core` is open read-only. Opens the newest files of its database once more: with unused numbers for new files,
+/// and for readers of the release that the database was written for.
 ///
 /// # Errors
 ///

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! The more rows a flush has, the fewer bytes compactions write. But commits need room while the flush runs. So
-//! memtables are frozen when the rest of the write buffer is twice what commits wrote during a flush: commits are
-//! slowed down when half of the room for them is full, see [`super::pace`]. Memtables always get at least a half of the
-//! write buffer, so that the largest batch has room, and at most three quarters, so that commits that come all at once
-//! after a quiet time have room, too.
+//! memtables are frozen when the rest of the write buffer is twice what commits wrote during a flush. It is twice as
+//! much because commits are slowed down when half of their room is full, see [`super::pace`]. Memtables always get
+//! at least a half of the write buffer, so that the largest batch has room, and at most three quarters, so that
+//! commits that come all at once after a quiet time have room, too.
 //!
 //! Thread safe. The numbers are hints: a commit may see them late.
 
@@ -17,7 +17,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 /// What commits wrote during the last flushes.
 #[derive(Debug)]
 pub struct Fill {
-    /// In thousandths of what the flush wrote.
+    /// What commits wrote, in thousandths of what the flush wrote.
     written: AtomicU64,
 }
 
@@ -34,8 +34,8 @@ impl Fill {
         (buffer_bytes / (1000 + 2 * written) * 1000).clamp(buffer_bytes / 2, buffer_bytes / 4 * 3)
     }
 
-    /// Notes that commits have put `written_bytes` into memtables while `flushed_bytes` were flushed. More counts at
-    /// once, less little by little.
+    /// Notes that commits have put `written_bytes` into memtables while `flushed_bytes` were flushed. If they wrote
+    /// more than so far, this counts at once; if they wrote less, it counts little by little.
     pub fn note_flush(&self, flushed_bytes: u64, written_bytes: u64) {
         let before = self.written.load(Ordering::Relaxed);
         let now = (written_bytes.saturating_mul(1000) / flushed_bytes.max(1)).min(1000);

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// The state of one database that is open as a follower.
 #[derive(Debug)]
 pub struct Following {
-    /// Keeps the files of everything that is shown, where leases are used and this process can make one.
+    /// Keeps all files that are shown. It exists where leases are used and this process can make one.
     lease: Option<Lease>,
     /// Whether the logs are followed.
     pub with_log: bool,
@@ -38,7 +38,7 @@ pub struct State {
     in_use: VecDeque<(Position, Weak<FileSet>)>,
 }
 
-/// A file set, and the place in the manifest that it belongs to.
+/// A file set, and the place in the manifest to which the file set belongs.
 #[derive(Clone, Debug)]
 pub struct ShownFiles {
     pub position: Position,
@@ -65,7 +65,7 @@ impl Following {
     ///
     /// The lease cannot be written. Then the writer keeps more files.
     pub fn renew_lease(&self, state: &mut State) -> Result<()> {
-        // The newest of these is `shown` or `next`, so at least one stays.
+        // The newest of these file sets is `shown` or `next`, so at least one stays.
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {
             state.in_use.pop_front();
         }
@@ -86,7 +86,8 @@ impl State {
         next
     }
 
-    /// Whether the next file set has tables that the shown one has not. Commits that come after it may be on these.
+    /// Whether the next file set has tables that the shown file set has not. Commits that come after the next file
+    /// set may be on these tables.
     pub fn has_new_tables(&self) -> bool {
         self.next.as_ref().is_some_and(|next| next.files.next_table != self.shown.files.next_table)
     }

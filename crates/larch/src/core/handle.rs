@@ -1,4 +1,5 @@
-//! What the handles of a database hold: the core, which is closed with the last of them, and a table of it.
+//! What the handles of a database hold: the core, which is closed with the last handle, and perhaps one of its
+//! tables.
 
 use super::Core;
 use super::background::BackgroundClose;
@@ -10,8 +11,8 @@ use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
-/// What the handles of a database, its tables, batches and snapshots share: the core, whose background work ends with
-/// the last of them.
+/// The handles of a database and of its tables, batches and snapshots share this value. It has the core, whose
+/// background work ends with the last handle.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 
@@ -77,7 +78,7 @@ impl TableHandle {
         self.identity.id
     }
 
-    /// The table as it is now, or as it was when the handle was made if it was dropped since.
+    /// The table as it is now. If it was dropped since the handle was made, the table as it was then.
     pub fn info(&self) -> Arc<TableInfo> {
         self.core().views.table_info(self.identity.id).unwrap_or_else(|| self.identity.clone())
     }
@@ -95,7 +96,7 @@ impl TableHandle {
         }
     }
 
-    /// Refuses to read values whole where they are split in several groups.
+    /// Refuses to read whole values of a table that splits them into several groups.
     ///
     /// # Errors
     ///

@@ -43,8 +43,8 @@ impl Core {
         outcome
     }
 
-    /// Removes what `edits`, installed or not, have left without use. It looks at every open range, so it is not called
-    /// under the lock of the manifest or of the writer.
+    /// Removes the files and memory that nothing uses any more after `edits`, whether these were installed or not.
+    /// It looks at every open range, so it is not called under the lock of the manifest or of the writer.
     pub fn clean_up_after(&self, edits: &[Edit]) {
         self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
@@ -53,9 +53,9 @@ impl Core {
         self.release_replaced_view();
     }
 
-    /// Lets go of the view before the newest once no other thread holds it, so that this thread frees its memtables and
-    /// removes its files, which takes milliseconds, and not a commit or a read that happens to be the last to let go.
-    /// It does not wait for a reader that holds the view for long.
+    /// Releases the view before the newest once no other thread holds it. So this thread frees its memtables and
+    /// removes its files, which takes milliseconds. Otherwise a commit or a read that happens to release the view
+    /// last would have to do that. It does not wait for a reader that holds the view for long.
     fn release_replaced_view(&self) {
         let Some(view) = self.views.take_replaced() else { return };
         for _ in 0..RELEASE_LOOKS {
@@ -66,8 +66,8 @@ impl Core {
         }
     }
 
-    /// As [`Core::install`], for a caller that holds the lock of the manifest already. Once that is released, it may
-    /// call [`Core::clean_up_after`].
+    /// As [`Core::install`], for a caller that holds the lock of the manifest already. Once the caller has released
+    /// the lock, it may call [`Core::clean_up_after`].
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ impl Core {
         for edit in edits {
             files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
-        // From here on the manifest may name the files, so they are not removed. Only if the commit is known to have
-        // left the manifest as it was do they become fresh files again.
+        // From here on the manifest may name the files, so they are not removed. They become fresh files again only
+        // if it is known that the commit left the manifest as it was.
         let paths = fresh.take_paths();
         match log.commit(edits) {
             EditsOutcome::Durable => {}

@@ -7,8 +7,8 @@
 //!   memory   set of 17     set of 23
 //! ```
 //!
-//! Versions ascend by one from commit to commit. A version that no log has is that of a change of tables, which is in
-//! the manifest.
+//! Versions ascend by one from commit to commit. A version that is in no log belongs to a change of tables, which is
+//! in the manifest.
 //!
 //! A tail belongs to one thread at a time.
 
@@ -44,7 +44,7 @@ struct TailedLog {
     previous: Option<Previous>,
     reader: LogReader,
     memory: Arc<MemSet>,
-    /// Whether it is known to end before the place where the next one says that it ended.
+    /// Whether this log is known to end earlier than the next log says.
     is_short: bool,
 }
 
@@ -62,12 +62,12 @@ impl TailedLog {
     }
 }
 
-/// Whether a log could be linked to those that are followed.
+/// Whether a log could be linked to the logs that are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linked {
-    /// It was, or nothing can be read in it yet.
+    /// The log was linked, or nothing can be read in it yet.
     Yes,
-    /// A log between them is gone: its rows are in files.
+    /// A log between the linked logs and this one is gone: its rows are in files.
     Gap,
 }
 
@@ -77,8 +77,8 @@ impl LogTail {
     ///
     /// # Errors
     ///
-    /// A log cannot be opened or read, or has lost what was durable. If the writer removes a log meanwhile, its rows
-    /// are in files.
+    /// A log cannot be opened or read, or has lost durable commits. The writer may also have removed a log
+    /// meanwhile, because its rows are in files.
     pub fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -112,13 +112,13 @@ impl LogTail {
                 Err(error) => return Err(error),
             };
             let Some(previous) = log.previous else {
-                // Its beginning is being written, or it is the first log of another writer.
+                // The beginning of the log is still being written, or it is the first log of another writer.
                 return Ok(if log.reader.has_begun() { Linked::Gap } else { Linked::Yes });
             };
             found.push(log);
             next = previous.number;
         }
-        // Logs that the found ones do not continue could not be begun, and have no commits.
+        // If the found logs do not continue some of the last logs, those could not be begun and have no commits.
         let unused = self.logs.iter().rev().take_while(|log| !found.is_empty() && log.number > next).count();
         let kept = self.logs.len() - unused;
         let is_linked = found.is_empty() || kept.checked_sub(1).is_some_and(|last| self.logs[last].number == next);
@@ -128,14 +128,14 @@ impl LogTail {
         self.logs.truncate(kept);
         self.at = self.at.min(kept.saturating_sub(1));
         if !found.is_empty() {
-            // The log that was the last has ended, and may prove more than it did.
+            // The log that was the last one has ended. It may now prove more than before.
             self.logs.iter_mut().for_each(|log| log.is_short = false);
         }
         self.logs.extend(found.into_iter().rev());
         Ok(Linked::Yes)
     }
 
-    /// Links the newest log that has begun among `numbers`, which ascend and are those of all logs.
+    /// `numbers` are the ascending numbers of all logs. Links the newest of these logs that has begun.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl LogTail {
             match LogReader::open(disk, &log_path(directory, number), None) {
                 Ok(log) if log.has_begun() => return self.link(disk, directory, number),
                 Ok(_) => {}
-                // It had not begun, or its rows are in files.
+                // The log had not begun, or its rows are in files.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -154,7 +154,7 @@ impl LogTail {
         Ok(Linked::Yes)
     }
 
-    /// Takes notice of what was appended. Only that is read until the next call.
+    /// Finds out how much was appended to the logs. Until the next call, nothing beyond this is read.
     ///
     /// # Errors
     ///
@@ -163,9 +163,9 @@ impl LogTail {
         self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
     }
 
-    /// Puts commits that follow each other into the memory sets: up to version `most`, and not beyond a version that is
-    /// in no log, unless that is `known` to be in files or `may_skip` says that the manifest has been read since.
-    /// Returns the newest commit so far: the memory sets have every commit of the logs up to it.
+    /// Puts consecutive commits into the memory sets, up to version `most`. It stops before a version that is in no
+    /// log, unless that version is not after `known`, which is in files, or `may_skip` says that the manifest has
+    /// been read since. Returns the newest commit so far: the memory sets have every commit of the logs up to it.
     ///
     /// # Errors
     ///
@@ -196,8 +196,8 @@ impl LogTail {
             let end = log.reader.end();
             match self.logs.get(self.at + 1).and_then(|next| next.previous) {
                 Some(previous) if end >= previous.end.at => self.at += 1,
-                // It had all its commits before the next one began, and the caller has looked at it since. So what is
-                // missing is lost, and the commits of the next log are not shown.
+                // The log had all its commits before the next log began, and the caller has looked at it since. So
+                // commits that are missing are lost, and the commits of the next log are not shown.
                 Some(_) => {
                     self.check_never_synced(end)?;
                     break;
@@ -208,9 +208,9 @@ impl LogTail {
         Ok(self.newest)
     }
 
-    /// Checks that nothing proves that the log which is being read was ever synced up to where the next one says that
-    /// it ended. It ends at `end`, before that: the machine has lost its power, and the commits of the next log are
-    /// lost with those that are missing here.
+    /// The log that is being read ends at `end`, earlier than the next log says. Checks that nothing proves that the
+    /// missing part was ever synced. If so, the machine has lost its power, and the missing commits and the commits
+    /// of the next log are lost.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl LogTail {
         Ok(())
     }
 
-    /// Lets go of the logs whose rows are in files. False if the oldest that is needed is not known.
+    /// Forgets the logs whose rows are in files. False if the oldest log that is needed is not among these logs.
     pub fn forget_before(&mut self, oldest: u64) -> bool {
         let gone = self.logs.iter().take_while(|log| log.number < oldest).count();
         if self.held.is_some() && gone > self.at {

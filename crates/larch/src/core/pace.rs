@@ -1,9 +1,9 @@
-//! Slows commits down before they have to wait: the rate that is allowed falls as background work falls behind. It
-//! neither waits nor knows what background work does.
+//! Slows commits down before they have to wait: the further background work falls behind, the lower the allowed
+//! rate. It neither waits nor knows what background work does.
 //!
-//! The allowed rate bounds the rate of all writers together. A writer below it never waits, and one above it waits a
-//! few microseconds for each commit. The rate falls by the same factor for each step of the debt, so that writers meet
-//! the rate of the background work somewhere on the way, and not only at its end.
+//! The allowed rate bounds the rate of all writers together. Writers below this rate never wait, and writers above
+//! it wait a few microseconds for each commit. The rate falls by the same factor for each step of the debt. So
+//! writers reach the rate of the background work before the debt is at its limit.
 //!
 //! Thread safe.
 
@@ -18,7 +18,8 @@ const FAST: f64 = (256 << 20) as f64;
 /// The slowest rate is this power of two times slower: 1 MiB a second.
 const HALVINGS: f64 = 8.0;
 
-/// Longest wait of one commit. If a large batch would have to wait longer, the commits after it wait for the rest.
+/// The longest wait of one commit. If a large batch would have to wait longer, the commits after it wait for the
+/// rest of the time.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// The moment from which the next slowed commit may go on. All writers share it.
@@ -28,7 +29,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns how long to wait until the time of the commits before is over, and reserves the next `time` for the
+    /// Returns how long to wait until the time of the earlier commits is over, and reserves the next `time` for the
     /// caller.
     pub fn reserve(&self, now: Duration, time: Duration) -> Duration {
         let (now, time) = (now.as_nanos() as u64, time.as_nanos() as u64);
@@ -52,9 +53,9 @@ impl Pace {
     }
 }
 
-/// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The rate
-/// falls as level 0 grows from `slow_files` to three times as many files, or, during a flush, as the second half of
-/// what it leaves of the write buffer fills.
+/// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The
+/// rate falls as level 0 grows from `slow_files` to three times as many files. During a flush, it also falls as
+/// commits fill the second half of the rest of the write buffer.
 pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64) -> Option<Duration> {
     let limit = levels.slow_files as u64;
     let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);
@@ -68,7 +69,7 @@ pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64)
     time_of(bytes, files.max(memory))
 }
 
-/// How long a commit of `bytes` takes if background work is `behind` by this part of what it may be behind.
+/// How long a commit of `bytes` takes. `behind` says how far background work is behind, from 0 to 1, the limit.
 fn time_of(bytes: u64, behind: f64) -> Option<Duration> {
     let rate = FAST / (HALVINGS * behind).exp2();
     (behind > 0.0).then(|| Duration::from_secs_f64(bytes as f64 / rate))

@@ -3,8 +3,8 @@
 //! It follows the manifest: an install that changes indexes renews it, under the lock of the writer. So a commit that
 //! holds this lock sees the indexes that it has to keep.
 //!
-//! Thread safe. For a table without indexes, a look costs one atomic load, except that one in 64 tables is taken for a
-//! table with indexes at first.
+//! Thread safe. For most tables without indexes, a look costs one atomic load. Tables whose ids are equal modulo 64
+//! share a bit, so a table may first be taken for a table with indexes.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::{BY_CLOSURE, Extractors, IndexKeys};
@@ -93,8 +93,8 @@ impl Registry {
         }
     }
 
-    /// Has `keys` make the keys of the index `id`, which is about to be installed, by the only thread that changes tables.
-    /// Closures of indexes that were dropped are forgotten.
+    /// From now on, `keys` makes the keys of the index `id`. The caller, the only thread that changes tables, is
+    /// about to install this index. Closures of indexes that were dropped are forgotten.
     pub fn give_closure(&self, id: TableId, keys: Arc<dyn IndexKeys>) {
         let tables = self.tables.read();
         let live: HashSet<TableId> =
@@ -104,7 +104,7 @@ impl Registry {
         closures.insert(id, keys);
     }
 
-    /// Has `keys` make the keys of the index `id` of `table` from now on, if nothing makes them yet.
+    /// From now on, `keys` makes the keys of the index `id` of `table`, if nothing else makes them yet.
     pub fn register(&self, table: TableId, id: TableId, keys: &Arc<dyn IndexKeys>) {
         let mut tables = self.tables.write();
         let Some(indexes) = tables.get_mut(&table) else { return };
@@ -117,7 +117,7 @@ impl Registry {
         *indexes = Arc::new(TableIndexes { all });
     }
 
-    /// The index with the table `entries`, as something that only reads it sees it.
+    /// The index with the table `entries`, for a caller that only reads it.
     pub fn read_only(&self, entries: Arc<TableInfo>, extractors: &Extractors) -> LiveIndex {
         let index = entries.index.as_ref().expect("it is the table of an index");
         let made = self.make(index, extractors);
@@ -157,7 +157,7 @@ impl Registry {
         if self.mask.load(Ordering::Acquire) & bit(table) == 0 { None } else { self.tables.read().get(&table).cloned() }
     }
 
-    /// An index of `table` by the id of the table of its entries, if it is there still.
+    /// An index of `table`, found by the id of the table of its entries, if it still exists.
     pub fn index(&self, table: TableId, id: TableId) -> Option<LiveIndex> {
         self.of(table)?.all.iter().find(|live| live.entries.id == id).cloned()
     }
@@ -206,7 +206,7 @@ impl LiveIndex {
         self.made.as_deref().map_err(|why| no_extractor(table, self.info(), why))
     }
 
-    /// The keys of a row of `table`, ascending, each once.
+    /// The keys of a row of `table`, in ascending order and without duplicates.
     ///
     /// # Errors
     ///
@@ -219,7 +219,8 @@ impl LiveIndex {
     ) -> Result<Vec<Vec<u8>>> {
         let made = self.made(table)?;
         let mut keys = Vec::new();
-        // Otherwise a group that is not named would be seen in a new row and not in an old one.
+        // Without this check, a closure would see a group that it did not name in new rows only, and not in old
+        // rows.
         let part = &|group| if made.groups().contains(&group) { part(group) } else { None };
         made.index_keys(key, part, &mut |index_key| keys.push(index_key.to_vec())).map_err(|why| Error::BadRow {
             table: table.name.as_str().into(),

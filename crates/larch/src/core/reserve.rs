@@ -23,7 +23,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// A reserve of `bytes`; none if that is 0. This does not look for the file yet.
+    /// A reserve of `bytes`; 0 means no reserve. This call does not look for the file yet.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, bytes: u64) -> Self {
         Self { disk, path: directory.join(RESERVE), bytes, is_full: AtomicBool::new(bytes == 0) }
     }
@@ -61,12 +61,12 @@ impl Reserve {
         }
         let made = file.set_len(0).and_then(|()| file.allocate(self.bytes));
         drop(file);
-        // A file of a part of the bytes would take space that `give_back` does not return.
+        // A file with only a part of the bytes would take space that `give_back` does not return.
         made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
     }
 
-    /// Gives the space back that an earlier process has kept. It is for an open that finds the disk full, and that has
-    /// not looked for the file.
+    /// Gives back the space that an earlier process has kept. An open calls it if it finds the disk full and has not
+    /// looked for the file yet.
     pub fn give_back_left(&self) {
         // If it is missing or cannot be removed, the disk has no more room than before.
         self.disk.remove(&self.path).ok();

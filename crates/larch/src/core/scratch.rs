@@ -1,15 +1,15 @@
 //! Where work writes files that only this process reads, and only for a while: the sorted runs of an import and of a
-//! new index, and the writes of a large transaction. Mostly that is the directory of the database. Where the disk says
-//! that its own files are far away, it is a directory on a disk of this machine, so that these bytes do not cross the
-//! network twice. It does not know what the files are.
+//! new index, and the writes of a large transaction. Mostly this place is the directory of the database. If the disk
+//! says that its files are far away, the place is a directory on a disk of this machine, so that these bytes do not
+//! cross the network twice. It does not know what the files are.
 //!
 //! ```text
 //! SCRATCH/larch-0123456789abcdef/LOCK             held as long as the database is open here
 //! SCRATCH/larch-0123456789abcdef/00000012-3.sst
 //! ```
 //!
-//! The first use makes the directory, which only this user can read, and removes those of processes that have died.
-//! SCRATCH may be shared with other databases, users and programs.
+//! The first use makes the directory, which only this user can read, and removes the directories of processes that
+//! have died. SCRATCH may be shared with other databases, users and programs.
 //!
 //! Thread safe.
 
@@ -26,7 +26,8 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "LOCK";
 const PREFIX: &str = "larch-";
 
-/// How often making a directory is tried. Each try fails only if another process has taken it for one that was left.
+/// How often making a directory is tried. Each try fails only if another process has taken the new directory for one
+/// that a dead process has left.
 const ATTEMPTS: u32 = 100;
 
 /// Where such files are.
@@ -52,7 +53,7 @@ pub struct ScratchPlace {
     own: Option<OwnDirectory>,
 }
 
-/// A directory that goes with this value.
+/// A directory that is removed when this value is dropped.
 #[derive(Debug)]
 struct OwnDirectory {
     disk: Arc<dyn Disk>,
@@ -65,7 +66,7 @@ struct OwnDirectory {
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         if self.origin.is_here() {
-            // If it cannot be removed, another process finds it without a lock.
+            // If it cannot be removed now, another process finds it unlocked and removes it.
             remove(&*self.disk, &self.directory).ok();
         }
     }
@@ -84,8 +85,8 @@ impl Scratch {
         Self { machine: machine.clone(), near, opener: opener.clone(), made }
     }
 
-    /// The directory, which is there. If another program has removed it, such as one that cleans up what is old, it is
-    /// another one.
+    /// The directory, which exists. If another program has removed the old one, for example to clean up old files,
+    /// this is a new directory.
     ///
     /// # Errors
     ///
@@ -114,7 +115,8 @@ impl Scratch {
 }
 
 impl ScratchPlace {
-    /// Whether files can be made in it. The directory of the database has a lock that is asked where it is written.
+    /// Whether files can be made in it. For the directory of the database this is not asked here: its lock is
+    /// checked by those who write.
     fn is_there(&self) -> bool {
         self.own.as_ref().is_none_or(|own| own.disk.exists(&own.directory.join(LOCK)).unwrap_or(true))
     }
@@ -138,7 +140,7 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
             Ok((_, false)) => {}
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
             Err(error) => {
-                // The name is of this call alone. The lock is free again here, or was not taken.
+                // Only this call uses this name. The lock is free again here, or was not taken.
                 disk.remove(&lock_path).ok();
                 disk.remove_dir(&directory).ok();
                 return Err(error);

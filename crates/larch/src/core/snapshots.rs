@@ -16,10 +16,10 @@ pub struct Snapshots {
     gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-/// Most readers keep the newest version for a short time, which changes the first count only.
+/// Most readers keep the newest version for a short time. That changes only the first count.
 #[derive(Debug, Default)]
 struct PinCounts {
-    /// A version that is kept, or was; no version after it is kept.
+    /// A version that is or was kept. No later version is kept.
     last: Version,
     last_count: usize,
     /// The versions before it.
@@ -39,13 +39,14 @@ impl Debug for Snapshots {
 pub struct PinnedVersion {
     version: Version,
     snapshots: Arc<Snapshots>,
-    /// In a database opened read-only: the view in which the version was seen. No writer knows that it is in use.
+    /// In a database opened read-only: the view in which the version was seen. No writer knows that this version is
+    /// in use.
     view: Option<Arc<View>>,
 }
 
 impl Snapshots {
-    /// Keeps the version that `newest` returns. `newest` is called under the lock, so that no list that is made
-    /// meanwhile lacks it.
+    /// Keeps the version that `newest` returns. `newest` is called under the lock, so that no list of versions that
+    /// is made meanwhile lacks this version.
     pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         self.pin_with(None, newest)
     }
@@ -88,8 +89,8 @@ impl Snapshots {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Watches the readers at `oldest` and before, or no readers any more. If none exist already, nothing is called
-    /// later, so the caller looks at [`Snapshots::boundaries`] again after this.
+    /// Watches the readers at `oldest` and before; `None` ends the watch. If no such readers exist now, nothing will
+    /// be called later. So the caller looks at [`Snapshots::boundaries`] again after this call.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();
         let first = pinned.versions().next();

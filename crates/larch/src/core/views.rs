@@ -1,7 +1,7 @@
 //! What readers of one open database see: the newest view, the newest version, and the versions that readers keep.
 //!
 //! Invariants:
-//! - A view is taken before the version that is read in it, so that every file in the view is older.
+//! - A reader takes its view before its version, so that every file in the view is older than the version.
 //! - The newest version only grows. A view that replaces another one as a whole comes with the version up to which it
 //!   has every commit ([`Filled`]), and is refused if reads have seen a newer one.
 //!
@@ -27,8 +27,8 @@ pub enum Shows {
     Followed,
 }
 
-/// A view, and the newest version up to which it has every commit. They are one value, because what is true of one view
-/// says nothing of another.
+/// A view, and the newest version up to which it has every commit. They are kept in one value, because the version
+/// is true only for this view.
 #[derive(Debug)]
 pub struct Filled {
     /// The view.
@@ -37,7 +37,7 @@ pub struct Filled {
     pub version: Version,
 }
 
-/// A view does not have all commits that reads have seen, or is of another database.
+/// A view was refused: it lacks commits that reads have seen, or belongs to another database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
     /// The newest version that reads have seen.
@@ -55,7 +55,7 @@ pub struct Views {
     /// The generation of the newest view. In a database opened read-only it never changes, because ranges go on in
     /// older files.
     generation: AtomicU64,
-    /// The newest version that reads may see, and the commits that come after it.
+    /// The newest version that reads may see, and the later commits, which are being applied.
     visible: Visible,
     /// Which versions reads see.
     shows: Shows,
@@ -90,13 +90,14 @@ impl Views {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Newest version that reads may see. A reader takes its view first: then every file in it is older.
+    /// The newest version that reads may see. A reader takes its view first, so that every file in the view is older
+    /// than the version.
     pub fn visible(&self) -> Version {
         self.visible.newest()
     }
 
-    /// Lets reads see up to `version`, when no commit is being applied and the newest view has every commit up to it.
-    /// What reads have seen before, they go on seeing.
+    /// Lets reads see up to `version`. No commit is being applied, and the newest view has every commit up to
+    /// `version`. If reads have seen a newer version, they go on seeing it.
     pub fn publish(&self, version: Version) {
         self.visible.advance(version);
     }
@@ -106,8 +107,8 @@ impl Views {
         &self.visible
     }
 
-    /// The versions that a reader may read at, ascending: the pinned ones, the newest, what a database opened read-only
-    /// shows, and what it may show after the next flushes.
+    /// The versions that a reader may read at, ascending: the pinned versions, the newest version, the version that
+    /// a database opened read-only shows, and the versions that it may show after the next flushes.
     pub fn boundaries(&self) -> Vec<Version> {
         self.boundaries_without(&[])
     }
@@ -168,8 +169,8 @@ impl Views {
         }
     }
 
-    /// Whether a read at `version`, which began in an older view of a database opened read-only, can go on in the
-    /// newest.
+    /// A read at `version` began in an older view of a database opened read-only. Whether it can go on in the newest
+    /// view.
     pub fn can_go_on(&self, version: Version) -> bool {
         self.is_shown_by(version, &self.newest())
     }
@@ -217,9 +218,9 @@ impl Views {
         Ok(())
     }
 
-    /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer
-    /// in it are freed. It looks at every open range, so it is not called under the locks of the manifest or the
-    /// writers.
+    /// Takes older views away from ranges that are not in use, so that files and memory that are not in the newest
+    /// view are freed. It looks at every open range, so it is not called under the lock of the manifest or of the
+    /// writer.
     pub fn free_old(&self) {
         self.ranges.let_go(self.generation());
     }

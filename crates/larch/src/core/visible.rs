@@ -7,15 +7,16 @@
 //! ```
 //!
 //! A commit gets its version under the lock of the writer, and is applied without it. So it may be applied before an
-//! older one. Each commit marks its slot when it is applied; then its thread shows all versions up to the first that is
-//! not marked. It returns when its own version is shown: by itself, or by the thread of an older commit, which has only
-//! rows to insert left.
+//! older one. Each commit marks its slot when it is applied. Then its thread shows all versions before the first one
+//! that is not marked. The thread returns when its own version is shown, either by itself or by the thread of an
+//! older commit, which only has to insert the rest of its rows.
 //!
 //! Invariants:
 //! - All versions up to the newest are applied, and it only grows.
 //! - At most `SLOTS` versions are begun and not shown, so that each has a slot of its own.
-//! - A thread that marks a slot looks at the newest version after that, and a thread that shows a version looks at the
-//!   next slot after that, with a fence between. So one of them shows the version of the slot.
+//! - A thread first marks a slot and then looks at the newest version. A thread first shows a version and then looks
+//!   at the next slot. A fence lies between the two steps of each thread. So at least one of the threads shows the
+//!   version of the slot.
 //! - A version whose thread panicked is never shown. Threads that wait for it, or for a later one, get an error.
 //!
 //! Thread safe. A thread waits only for threads that are applying a commit, and these wait for no lock that others hold
@@ -115,7 +116,8 @@ impl Visible {
     fn sleep(&self, version: Version) -> Result<(), Broken> {
         let mut sleeping = self.sleeping.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // After this a thread that shows a version knows that one waits, or this thread sees the version.
+        // After this fence, either a thread that shows a version knows that this thread waits, or this thread sees
+        // the version.
         fence(Ordering::SeqCst);
         let outcome = loop {
             if self.newest() >= version {

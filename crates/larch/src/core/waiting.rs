@@ -1,9 +1,9 @@
 //! Tasks that wait for a time to pass or for background work, without a thread. It does not know what they wait for.
 //!
-//! Where a commit of a thread sleeps, that of a task is noted here, and the job of this file wakes it. Only this job
-//! calls wakers, and it holds no lock then, because they are code of the program. On a machine without threads nothing
-//! would wake a task, so that its own poll moves the clock, or does the work. A future that is dropped leaves its
-//! place.
+//! Where the commit of a thread would sleep, the commit of a task is noted here, and the job of this file wakes the
+//! task. Only this job calls wakers, and it holds no lock then, because they are code of the program. On a machine
+//! without threads nothing would wake a task, so its own poll moves the clock or does the work. A future that is
+//! dropped is removed from the waiting tasks.
 
 use crate::core::Core;
 use crate::core::background::waiting_tasks::WaitingTasks;
@@ -40,7 +40,7 @@ impl<'c> Place<'c> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        // In a forked child a thread that is not there may hold the lock.
+        // In a forked child, the lock may be held by a thread that does not exist there.
         if self.number == 0 || self.core.env.check_origin().is_err() {
             return;
         }
@@ -89,7 +89,7 @@ pub async fn progress(core: &Core, seen: u64) {
     poll_fn(|context| {
         let waker = context.waker().clone();
         let mut tasks = core.background.waiting.0.lock();
-        // What makes progress from here on finds the task.
+        // Progress that is made from here on wakes the task.
         let is_over =
             core.background.progress_seen() != seen || core.check_writable().is_err() || core.background.is_closing();
         if is_over {

@@ -27,8 +27,8 @@ pub struct Writer {
     /// Whether another log may say where this one ends, because a rotation failed. Then no more commits may go to this
     /// log.
     is_ended: bool,
-    /// Whether an earlier process has left the log. The header of the next one has to name it: a recovery may have
-    /// dropped commits of a log that comes between them, and only a header says that.
+    /// Whether an earlier process has left this log. Then the header of the next log has to name this log: a
+    /// recovery may have dropped commits of a log between the two, and only a header says that.
     is_left: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Unsynced {
 }
 
 impl Unsynced {
-    /// Makes everything up to the end durable. All who wait share a sync.
+    /// Makes everything up to the end durable. All waiting threads share one sync.
     ///
     /// # Errors
     ///
@@ -85,9 +85,9 @@ pub struct NextLog {
 
 #[derive(Debug)]
 enum NextFile {
-    /// The header will name the log before this one, which has to be durable by then. All releases read it.
+    /// The header will name the previous log, which has to be durable by then. All releases read such a header.
     Empty { file: EmptyLog, log_id: u64 },
-    /// The first record will name the log before this one, which need not be durable.
+    /// The first record will name the previous log, which need not be durable.
     Prepared(LogWriter),
 }
 
@@ -155,8 +155,9 @@ impl Writer {
         Ok(Self::new(log, memory, sync, next_version))
     }
 
-    /// A writer without a log of its own: `memory` has the commits of the log with its number, which an earlier process
-    /// has left, which ends at `end` and is durable. The first commit begins a log, which gets `next_version`.
+    /// A writer without a log of its own. `memory` has the commits of the log with its number. An earlier process
+    /// has left this log, which ends at `end` and is durable. The first commit begins a new log, and gets
+    /// `next_version`.
     ///
     /// # Errors
     ///
@@ -182,12 +183,12 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// See [`NotAppended`]: the log could not begin. This one may take no more commits: a crash may leave a next one
-    /// that says where this one ended.
+    /// See [`NotAppended`]: the next log could not begin. This log may take no more commits, because a crash may
+    /// leave a next log that says where this log ended.
     pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, NotAppended> {
         assert_eq!(next.number, memory.log, "memtables and their log have one number");
-        // Where this log ends is not durable yet. A commit that failed must not come back if what the next log says is
-        // lost.
+        // The end of this log is not durable yet. If the next log and what it says about this end is lost, a commit
+        // that failed must not come back.
         self.log.mend().map_err(|error| self.not_appended(error))?;
         self.is_ended = true;
         let before = self.log.file();
@@ -275,8 +276,8 @@ impl Writer {
         self.is_ended
     }
 
-    /// Once the log before this one is durable, notes that in this one, unless a commit has already said so. Otherwise
-    /// damage of that one could not be told from what a crash leaves.
+    /// Once the previous log is durable, notes this fact in this log, unless a commit has already noted it. Without
+    /// the note, damage of the previous log would look like the result of a crash.
     ///
     /// # Errors
     ///
@@ -314,7 +315,7 @@ impl Writer {
     }
 }
 
-/// Puts a commit into memtables, which were given `bytes` as its memory when it was noted.
+/// Puts a commit into memtables, for which `bytes` of memory were reserved when it was appended to the log.
 pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
     let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
     for (table, op) in ops.iter() {

@@ -35,8 +35,8 @@ pub struct Writes {
     numbers_end: AtomicU64,
     /// One alter at a time, from reading the options to changing them.
     pub altering: Mutex<()>,
-    /// The lock is shared while a file gets its number and its options are read. An alter holds it alone from when it
-    /// takes the number that separates old files from new until it shows the new options.
+    /// The lock is shared while a file gets its number and its options are read. An alter takes a number that
+    /// separates old files from new files. It holds the lock alone from then until it shows the new options.
     pub numbering: RwLock<()>,
     /// Held while levels change.
     pub levels: Arc<LevelsLock>,
@@ -62,8 +62,8 @@ pub struct Writes {
     stopped: OnceLock<String>,
 }
 
-/// The keys that are kept for running transactions after their rows were flushed may take the write buffer divided by
-/// this number.
+/// After their rows were flushed, some keys are kept for running transactions. These keys may take the write buffer
+/// divided by this number.
 const RECENT_SHARE: u64 = 16;
 
 /// They may always take this number of bytes.
@@ -104,12 +104,12 @@ impl Writes {
         first..first + count
     }
 
-    /// Has no number be taken from `end` on, see [`Writes::check_number`].
+    /// From now on no number from `end` on may be taken, see [`Writes::check_number`].
     pub fn end_numbers_at(&self, end: u64) {
         self.numbers_end.store(end, Ordering::Release);
     }
 
-    /// Refuses a number that was taken behind the last one.
+    /// Refuses a number that is greater than the last allowed number.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Copies a file byte by byte, and gives it a second name where that does as well. It computes the checksum of the
-//! whole file on the way, and does not know what is in the file.
+//! Copies a file byte by byte, or gives it a second name where that is as good as a copy. It computes the checksum
+//! of the whole file on the way, and does not know what is in the file.
 
 use crate::base::error::{Error, Result};
 use crate::base::watch::Watch;
@@ -8,7 +8,7 @@ use os::{Access, Buffer, Disk, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// How many bytes are read and written at once. It is a multiple of what a direct file wants.
+/// How many bytes are read and written at once. It is a multiple of the block size of a direct file.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// A whole file: its length, and a checksum of all its bytes.
@@ -81,7 +81,7 @@ fn read_chunks(
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
     let mut chunk = Buffer::zeroed(CHUNK_BYTES);
     let mut done = 0;
-    // So nothing is asked of a store beyond the end.
+    // So no request to a store goes beyond the end of the file.
     let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
     while done < bytes {
         watch.check()?;
@@ -109,7 +109,7 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     };
     match is_shared {
         Ok(()) => Ok(true),
-        // A directory that may not be written to is found again by the copy, which says so.
+        // If the directory may not be written to, the copy fails, too, and reports that.
         Err(error) if cannot_share(&error) => Ok(false),
         Err(error) => {
             let is_lost = error.kind() == ErrorKind::NotFound && !disk.exists(from).unwrap_or(true);
@@ -118,8 +118,8 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Whether a file can only be copied: another file system, one without links, a file with too many of them, or a file
-/// of another user.
+/// Whether a file can only be copied: it is on another file system, the file system has no links, the file has too
+/// many links, or it belongs to another user.
 fn cannot_share(error: &io::Error) -> bool {
     use ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)

@@ -1,6 +1,7 @@
 //! The range erases of several files as one sorted stream of fragments, and a place in such a stream that follows
-//! sorted rows. It does not know what is done with the fragments. For each file whose range erases lie around its
-//! place, the stream holds one range erase and one page, however many the files have in all.
+//! sorted rows. It does not know what is done with the fragments. For each file that has range erases around the
+//! place of the stream, the stream holds one range erase and one page. This does not depend on how many range erases
+//! the files have.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s
@@ -41,8 +42,8 @@ struct OpenErases {
 }
 
 impl<'s> EraseMerge<'s> {
-    /// The range erases of all files of `sources`, for readers at `boundaries`. Reads nothing yet. They get a share of
-    /// `readahead` by their bytes; everything that is read with it together has `all_bytes`.
+    /// The range erases of all files of `sources`, for readers at `boundaries`. Reads nothing yet. Everything that
+    /// shares `readahead` has `all_bytes` together; the range erases get a share in proportion to their bytes.
     pub fn new(
         session: &'s Session,
         sources: &[Level],
@@ -63,7 +64,8 @@ impl<'s> EraseMerge<'s> {
     ///
     /// A page that cannot be read, or range erases that are out of order.
     pub fn next(&mut self) -> Result<Option<RangeErase>> {
-        // It opens files until no other file can have a range erase that begins before the end of the fragment.
+        // Opens files until no file that is not open can have a range erase that begins before the end of the
+        // fragment.
         let (start, end) = loop {
             let Some(start) = self.open.iter().map(|open| &open.rest.keys.start).min() else {
                 if self.open_next()? { continue } else { return Ok(None) }
@@ -159,8 +161,9 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Self { next, here: None, is_ended: false }
     }
 
-    /// If the range erase at the place ends before or at `key`, goes to the next one and returns it. Returns `None`
-    /// once the place is right for `key`, or the stream has ended. Without a key it goes to the next one in any case.
+    /// If the range erase at the place ends before or at `key`, goes to the next range erase and returns it. Returns
+    /// `None` once the place is right for `key`, or the stream has ended. Without a key it always goes to the next
+    /// range erase.
     ///
     /// # Errors
     ///
@@ -175,8 +178,8 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Ok(self.here.as_ref())
     }
 
-    /// Whether no range erase lies over a key from the one of the place up to `last`. The place must be right for a key
-    /// that no range erase lies over, see [`CoverStream::advance`].
+    /// Whether no range erase lies over any key from the key of the place up to `last`. The place must be right for
+    /// its key, and no range erase lies over this key, see [`CoverStream::advance`].
     pub fn is_clear_to(&self, last: &[u8]) -> bool {
         self.here.as_ref().is_none_or(|here| here.keys.start.as_slice() > last)
     }

@@ -6,7 +6,8 @@
 
 use sst::Version;
 
-/// The stripe of `version`: how many boundaries are less. Versions newer than all boundaries are in the last stripe.
+/// The stripe of `version`: the number of boundaries that are less than it. Versions newer than all boundaries are
+/// in the last stripe.
 fn stripe(boundaries: &[Version], version: Version) -> usize {
     boundaries.partition_point(|&boundary| boundary < version)
 }
@@ -27,7 +28,7 @@ pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Ve
     kept
 }
 
-/// Decides about the versions of one key, which it is asked for from newest to oldest.
+/// Decides which versions of one key are kept. It is asked about them from newest to oldest.
 #[derive(Debug, Default)]
 pub struct KeyFilter {
     /// The stripe of the last version.
@@ -35,8 +36,8 @@ pub struct KeyFilter {
 }
 
 impl KeyFilter {
-    /// Whether a reader can see `version` of the key. Range erases at the versions `covers` lie over the key: sorted
-    /// from newest to oldest, and at least the newest of each stripe.
+    /// Whether a reader can see `version` of the key. `covers` are the versions of the range erases over the key,
+    /// sorted from newest to oldest. They contain at least the newest version of each stripe.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
         let stripe_here = stripe(boundaries, version);
         if self.last.replace(stripe_here) == Some(stripe_here) {

@@ -17,8 +17,8 @@ use std::collections::HashSet;
 pub struct KeptFiles(HashSet<u64>);
 
 impl KeptFiles {
-    /// Those among `sources`, the inputs of a merge of `table` into files of `file_bytes`. `bottom` says that no deeper
-    /// level has keys in their range, so that erases are removed there.
+    /// The kept files among `sources`, the inputs of a merge of `table` into files of `file_bytes`. `bottom` says
+    /// that no deeper level has keys in the range of the inputs, so that the merge removes erases.
     pub fn among(table: &TableInfo, sources: &[Level], file_bytes: u64, bottom: bool) -> Self {
         let files = || sources.iter().flat_map(|level| level.iter());
         let is_erased = |file: &DbFile| {
@@ -52,7 +52,8 @@ impl KeptFiles {
     }
 }
 
-/// Whether `key` comes after `file`, one of [`KeptFiles`], and so do the bounds of a file that begins at `key`.
+/// Whether `key` comes after `file`, which is one of [`KeptFiles`], and the bounds of a file that begins at `key`
+/// come after it, too.
 pub fn is_after(key: &[u8], file: &DbFile) -> bool {
     file.sst.bounds().high.as_deref().is_some_and(|high| &key[..key.len().min(MAX_BOUND_BYTES)] > high)
 }

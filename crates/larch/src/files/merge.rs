@@ -21,7 +21,7 @@ use sst::{
 /// After this many bytes of values a merge asks again whether to go on.
 const ASK_BYTES: u64 = 1 << 20;
 
-/// What each version and each range erase adds to those bytes, besides its value.
+/// What each version and each range erase adds to the bytes of [`ASK_BYTES`], in addition to its value.
 const ROW_WORK_BYTES: u64 = 128;
 
 /// What is merged, and into what.
@@ -36,7 +36,7 @@ pub struct MergePlan {
     pub below: Level,
     /// Files of the inputs that stay as they are if no other input has keys between theirs.
     pub kept: KeptFiles,
-    /// Which versions are taken, and what they become; `None`: all of them, as they are.
+    /// Which versions are taken, and what they become. `None` takes all versions as they are.
     pub rewrite: Option<Rewrite>,
     /// Whether the outputs have rows of a transaction that has not committed.
     pub is_run: bool,
@@ -84,10 +84,10 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
-    // Compactions read into half of the working memory; files are built in the other half. It is not memory of the
-    // cache, so a compaction neither waits for readers nor takes their room. A quarter of this half is for the pages
-    // that are needed now, one of each input. Compactions under way share the rest as they begin; what one asks for
-    // ahead is left out where the others have taken the memory.
+    // Compactions read into half of the working memory; files are built in the other half. This memory is not part
+    // of the cache, so a compaction neither waits for readers nor takes their room. A quarter of this half is for
+    // the pages that are needed now, one page of each input. Compactions under way share the rest when they begin.
+    // If the others have taken the memory, a compaction does not read ahead.
     let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
@@ -120,7 +120,7 @@ pub fn merge_files(
         let newest = match merge.next_place(&session, &mut key)? {
             Place::Key(newest) => newest,
             Place::File(input, file) => {
-                // The erases that end before the file belong into the output that ends there.
+                // Erases that end before the file belong to the output that ends before the file.
                 if !copy_erases(&mut covers, Some(&key), &kept_version, &mut copier.outputs, &mut progress)? {
                     return Ok(None);
                 }
@@ -182,8 +182,8 @@ pub fn merge_files(
     Ok(is_done.then_some(MergeResult { outputs: copier.outputs, taken_over }))
 }
 
-/// Copies the range erases up to the one over `key`, or to the end without a key, with the versions that are kept.
-/// Returns whether to go on.
+/// Copies the range erases with the versions that are kept, up to the range erase over `key`. Without a key it
+/// copies all that are left. Returns whether to go on.
 fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     covers: &mut CoverStream<N>,
     key: Option<&[u8]>,
@@ -244,7 +244,7 @@ impl<'w> MergeProgress<'w> {
 struct VersionCopier<'s> {
     session: &'s Session,
     outputs: Outputs,
-    /// How many parts a row has, with the one beside its key.
+    /// How many parts a row has, including the part beside its key.
     groups: usize,
     /// The parts of the row being copied that are not beside its key, as they are stored.
     others: Vec<StoredValue>,
@@ -284,14 +284,14 @@ impl VersionCopier<'_> {
         let parts = &parts[..self.groups];
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
         let outcome = self.outputs.add(key, row.version, row.kind, parts);
-        // They pin pages, which the next row does not need.
+        // These parts pin pages that the next row does not need.
         self.others.clear();
         self.parts.clear();
         outcome.map(|()| bytes)
     }
 
-    /// Loads all parts of `row`. It is a step: its first fetch brings the missing pages of all groups together, the
-    /// next one the missing values outside pages.
+    /// Loads all parts of `row`. It is a step: its first fetch brings the missing pages of all groups together, and
+    /// the next fetch brings the missing values outside pages.
     fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
         self.others.clear();
         self.parts.clear();
@@ -324,7 +324,7 @@ struct VersionMerge {
 enum Place {
     /// At a key, and this is the newest input that has it.
     Key(usize),
-    /// Before this file of this input, which may be taken over. The key is the low bound of the file.
+    /// Before this file of this input. The file may be taken over. The key is its low bound.
     File(usize, Arc<DbFile>),
     /// No input has a key any more.
     End,
@@ -334,7 +334,8 @@ struct Input {
     cursor: LevelCursor,
     /// Whether the cursor has moved.
     has_begun: bool,
-    /// The file before which the input stands while it is open whether the merge takes it over. It is not read before.
+    /// The input stands before this file while it is undecided whether the merge takes the file over. Until then the
+    /// file is not read.
     border: Option<Arc<DbFile>>,
     /// Whether the next move enters a file that may be taken over.
     enters: bool,
@@ -379,7 +380,7 @@ impl VersionMerge {
         Self { inputs: Frontier::new(Direction::Forward, inputs, || ()), kept, since }
     }
 
-    /// Replaces `key` with the least key that no input has left behind, and says what is there.
+    /// Replaces `key` with the least key that no input has passed yet, and says what is at this key.
     fn next_place(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Place> {
         let Self { inputs, kept, .. } = self;
         retry(session, || inputs.arrive(false, |input, ()| input.go(session, kept)))?;
@@ -397,8 +398,9 @@ impl VersionMerge {
         Ok(Place::Key(newest))
     }
 
-    /// The page of input `i` if the input stands at its first row, no other input has a key up to its last one, and the
-    /// output can have it as it is. Replaces `last` with its last key.
+    /// The page of input `i`, if the input stands at the first row of the page, no other input has a key up to the
+    /// last key of the page, and the output can take the page as it is. Replaces `last` with the last key of the
+    /// page.
     fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {
         let cursor = self.inputs.cursor_mut(i).cursor.versions();
         if !cursor.is_at_page_start() || !cursor.read_last_of_page(last) {
@@ -411,13 +413,13 @@ impl VersionMerge {
         self.inputs.cursor_mut(i).cursor.versions().copied_page()
     }
 
-    /// Has input `i` go on after the page in which it stands.
+    /// Moves input `i` behind the page in which it stands.
     fn pass_page(&mut self, i: usize) {
         self.inputs.cursor_mut(i).cursor.versions().go_to_page_end();
         self.inputs.send(i, ());
     }
 
-    /// Whether all other inputs go on after the bounds of `file`, before which input `i` stands.
+    /// Input `i` stands before `file`. Whether the next keys of all other inputs lie after the bounds of `file`.
     fn is_apart(&self, i: usize, file: &DbFile) -> bool {
         let others = (0..self.inputs.len()).filter(|&other| other != i);
         others.filter_map(|other| self.inputs.key(other)).all(|key| is_after(key, file))

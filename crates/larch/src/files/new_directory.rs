@@ -8,12 +8,12 @@
 //! CURRENT              UNFINISHED with another name; for files of no database that of their list
 //! ```
 //!
-//! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes what
-//! is there. After an error the directory is as it was before; if it was there, `LOCK` stays. If that fails too, it is
-//! left as after a crash.
+//! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes
+//! what is there. After an error the directory is as it was before, except that `LOCK` stays if the directory
+//! existed. If restoring it fails, too, it is left as after a crash.
 //!
-//! In a store it is always left as after a crash, and has to be dropped: a file is removed there a while after it was
-//! asked to be, and no file may have its name meanwhile.
+//! In a store the directory is always left as after a crash, and has to be dropped: a store removes a file some time
+//! after the request, and meanwhile no other file may have its name.
 
 use super::outside::check_outside;
 use crate::base::error::{Error, Result};
@@ -37,7 +37,7 @@ pub struct NewDirectory {
 }
 
 impl NewDirectory {
-    /// Begins with a directory that is not there yet, is empty, or has what an earlier attempt has left.
+    /// Begins with a directory that does not exist yet, is empty, or has files that an earlier attempt has left.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl NewDirectory {
             // No lock file is made beside other files.
             check_left(&**disk, directory)?;
         }
-        // From here on it is this directory, whatever gets its name.
+        // From here on `disk` uses this directory, even if another one gets its name.
         let disk = &os::hold(disk, directory).map_err(io("open"))?;
         // Not the leftovers of the database: a later copy may have files with the same names.
         let place = Place::outside(disk, directory);
@@ -72,7 +72,7 @@ impl NewDirectory {
         Ok(new)
     }
 
-    /// Where its files are written. On its disk the directory stays what it is, wherever it is moved.
+    /// Where its files are written. The disk of this place stays with the directory, even if the directory is moved.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -90,8 +90,8 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Then the directory is what it was before. If the last sync fails, and the step cannot be
-    /// taken back either, it may be finished after a crash, with all its files.
+    /// What the disk refuses. Then the directory is as it was before. If the last sync fails and the step cannot be
+    /// taken back either, the directory may be finished after a crash, with all its files.
     pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let Place { disk, directory, .. } = &self.place;
         let (mark, last) = (directory.join(UNFINISHED), directory.join(name));
@@ -102,7 +102,7 @@ impl NewDirectory {
         disk.sync_dir(directory).map_err(io("sync"))?;
         disk.rename(&mark, &last).map_err(|error| Error::io("rename", &mark, error))?;
         if let Err(error) = disk.sync_dir(directory) {
-            // It goes back to what it was, so that the caller's error is the truth.
+            // The directory becomes unfinished again, so that the error for the caller is true.
             disk.rename(&last, &mark).ok();
             return Err(io("sync")(error));
         }
@@ -141,8 +141,8 @@ fn check_left(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if is_empty || disk.keeps_removed().is_none() { Ok(()) } else { Err(Error::UnfinishedCopy(directory.to_owned())) }
 }
 
-/// Removes what an attempt that was not finished has left in `directory`. The mark goes last: as long as a file is
-/// left, it says what that file is.
+/// Removes what an attempt that was not finished has left in `directory`. The mark is removed last: as long as any
+/// file is left, the mark says what it is.
 ///
 /// # Errors
 ///
@@ -153,7 +153,7 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    // A crash must not bring back a `CURRENT` that was taken back, beside files that are removed now.
+    // The files are removed now. So a crash must not bring back a `CURRENT` that was taken back.
     disk.sync_dir(directory).map_err(io("sync"))?;
     let remove = |name: &str| {
         let path = directory.join(name);
@@ -164,7 +164,7 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     remove(UNFINISHED)
 }
 
-/// The names of what an attempt that was not finished has left in `directory`, but for the lock.
+/// The names of the files that an unfinished attempt has left in `directory`, without the lock.
 ///
 /// # Errors
 ///

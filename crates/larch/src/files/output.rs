@@ -1,6 +1,6 @@
-//! Writes sorted rows and range erases to files of a bounded size, each of which ends between two keys. A row comes in
-//! parts, one for each column group of the table. It does not know where rows come from; the files are removed unless
-//! they are installed (see `install.rs`).
+//! Writes sorted rows and range erases to files of a bounded size, each of which ends between two keys. A row comes
+//! in parts, one for each column group of the table. It does not know where rows come from. The files are removed
+//! unless they are installed (see `install.rs`).
 
 use crate::base::error::{Error, Result};
 use crate::base::parts::Slices;
@@ -22,7 +22,8 @@ use std::path::PathBuf;
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
 
-/// A file that ends at a border of the deeper level has at least this part of the length of others.
+/// A file that ends at a border of the deeper level has at least this part of the length of other files: 4 stands
+/// for 1/4.
 const LEAST_SHARE: u64 = 4;
 
 /// One file for the rows of several tables, each in a part of its own that is an SST. It is made when the first part
@@ -86,13 +87,13 @@ pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     place: Place,
-    /// The file whose parts are written, if they are no files of their own.
+    /// The one file whose parts are written, if the outputs are not separate files.
     one: Option<Arc<OneFile>>,
     file_bytes: u64,
-    /// Files of a deeper level, in the order of their keys. A file ends where one of them begins, if it has a fair
-    /// length by then, so that it overlaps few of them when it is merged into that level.
+    /// Files of a deeper level, in the order of their keys. If an output has a fair length when one of these files
+    /// begins, it ends there. So it overlaps few of these files when it is merged into their level.
     below: Level,
-    /// How many of them begin at the last key or before it.
+    /// How many files of `below` begin at the last key or before it.
     passed_below: usize,
     /// The range erase that was added last, or the part of it that is in no file yet. The next range erase may continue
     /// it, and the end of the file may cut it, so it is not written at once.
@@ -148,7 +149,8 @@ impl Outputs {
         }
     }
 
-    /// Has other threads write to the disk while rows are added, for a caller that is none of them.
+    /// From now on other threads write to the disk while rows are added. It is for a caller that is not one of these
+    /// threads.
     pub fn with_writes_behind(self) -> Self {
         Self { writes_behind: true, ..self }
     }
@@ -194,8 +196,8 @@ impl Outputs {
         }
     }
 
-    /// Adds a put, whose key comes after all others, and says whether [`Outputs::take_back`] can take it out again. If
-    /// it says no, it has added nothing.
+    /// Adds a put, whose key comes after all others, if [`Outputs::take_back`] can take it out again. If not, it
+    /// adds nothing and returns false.
     ///
     /// # Errors
     ///
@@ -246,9 +248,9 @@ impl Outputs {
         self.write(key, version, kind, parts)
     }
 
-    /// Adds a whole page of another file, with keys from `first` to `last`, which come after all keys so far. Returns
-    /// false, and adds nothing, if its rows are to be added one after the other: if erases are to be left out, if the
-    /// file may end at one of the rows, or as [`SstBuilder::add_page`].
+    /// Adds a whole page of another file, with keys from `first` to `last`, which come after all keys so far. Adds
+    /// nothing and returns false if the rows of the page have to be added one after the other: if erases are to be
+    /// left out, if the file may end at one of the rows, or for the reasons of [`SstBuilder::add_page`].
     ///
     /// # Errors
     ///
@@ -299,8 +301,8 @@ impl Outputs {
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)
     }
 
-    /// The builder of the file that takes a row or range erase at `key`. If the open file is long enough, this is a new
-    /// file, which begins at `key`.
+    /// The builder of the file to which a row or range erase at `key` is added. If the open file is long enough,
+    /// this is a new file, which begins at `key`.
     fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
         if is_long_enough(bytes, self.file_bytes, self.crosses_border(key))
@@ -369,7 +371,7 @@ impl Outputs {
         Ok((file.map_err(|error| Error::io("create", &path, error))?, path))
     }
 
-    /// How the table is stored `now`, or was when this began.
+    /// How the table is stored `now`. Without `now`, how it was stored when these outputs began.
     fn build_options(&self, now: Option<&Arc<TableInfo>>) -> BuildOptions {
         let options = &now.unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
@@ -385,16 +387,16 @@ impl Outputs {
         OpenFile { builder, number, measure_at: 0 }
     }
 
-    /// Finishes the open file if a file that begins at `low` may follow it: if it has a fair length, and ends before
-    /// `low` in its bounds too. Returns whether it may; there may also be no open file. What was added lies before
-    /// `low`.
+    /// Finishes the open file if a file that begins at `low` may follow it. For this it must have a fair length, and
+    /// its bounds must end before `low`, too. Returns whether the other file may follow; this is also so without an
+    /// open file. All rows so far lie before `low`.
     ///
     /// # Errors
     ///
     /// A file could not be written.
     pub fn end_before(&mut self, low: &[u8]) -> Result<bool> {
         let Some(open) = &self.open else {
-            // A range erase that is in no file yet would begin the next one.
+            // A range erase that is in no file yet would be the beginning of the next file.
             return Ok(self.erase.as_ref().is_none_or(|erase| erase.keys.start.as_slice() > low));
         };
         let ends_before = KeyBounds::cut(low, open.builder.last_key()).high.is_some_and(|high| high.as_slice() < low);
@@ -459,7 +461,7 @@ pub fn is_long_enough(bytes: u64, file_bytes: u64, at_border: bool) -> bool {
     bytes >= file_bytes || (at_border && is_fair_length(bytes, file_bytes))
 }
 
-/// Whether a file of `bytes` need not be made longer, where files have about `file_bytes`.
+/// Whether a file of `bytes` has a fair length, so that it need not be made longer. Files have about `file_bytes`.
 pub fn is_fair_length(bytes: u64, file_bytes: u64) -> bool {
     bytes >= file_bytes / LEAST_SHARE
 }

@@ -1,14 +1,14 @@
-//! Whether a new directory lies within a database. Files there belong to that database: whoever moves, copies or
-//! removes it takes the new directory along, and a repair of it finds files of another one. It does not know what the
-//! new directory is for.
+//! Whether a new directory lies within a database. Files there would belong to that database: moving, copying or
+//! removing the database would also affect the new directory, and a repair of the database would find files of
+//! another database. It does not know what the new directory is for.
 
 use crate::base::error::{Error, Result};
 use crate::manifest::directory::names::CURRENT;
 use os::Disk;
 use std::path::{Path, PathBuf, absolute};
 
-/// Refuses a directory in that of a database. A store has no directories, only names, and databases lie beside each
-/// other.
+/// Refuses a directory that lies in the directory of a database. A store has no directories, only names, and
+/// databases lie beside each other.
 ///
 /// # Errors
 ///
@@ -26,7 +26,8 @@ pub fn check_outside(disk: &dyn Disk, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As [`check_outside`], and refuses a directory in that of `database`, whatever is left of it.
+/// As [`check_outside`]. It also refuses a directory in the directory of `database`, even if little is left of that
+/// database.
 ///
 /// # Errors
 ///
@@ -41,7 +42,8 @@ pub fn check_outside_of(disk: &dyn Disk, directory: &Path, database: &Path) -> R
     }
 }
 
-/// The directories that a directory lies in, as its path names them, and then those that a relative path begins in.
+/// The directories in which a directory lies: first as its path names them, then those in which a relative path
+/// begins.
 fn directories_above(directory: &Path) -> Vec<PathBuf> {
     let named = directory.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).map(Path::to_owned);
     let begin = if directory.is_relative() { absolute(directory).ok() } else { None };

@@ -1,9 +1,10 @@
 //! The jobs of a follower: one takes notice of what the writer does, some hundred times a second, and one shows new
 //! files once their pages are loaded. They do not know how that is done.
 //!
-//! A look costs ten calls of the system. A follower of commits looks again after a millisecond while commits come, and
-//! after [`LONGEST_PAUSE`] when none came for a while; a follower of files after [`FILES_PAUSE`]. On a store, where a
-//! look costs three requests, both look again after [`STORE_PAUSE`].
+//! A look costs ten calls of the system. A follower of commits looks again after a millisecond while commits come,
+//! and after [`LONGEST_PAUSE`] when no commits came for a while. A follower of files looks again after
+//! [`FILES_PAUSE`]. On a store, where a look costs three requests, both kinds of followers look again after
+//! [`STORE_PAUSE`].
 
 use crate::base::error::Error;
 use crate::core::Core;
@@ -27,7 +28,7 @@ pub fn begin(core: &Arc<Core>) {
         look: threads.sleeping_worker(Priority::High, Arc::new(look)),
         show: threads.sleeping_worker(Priority::Normal, Arc::new(ShowJob(weak()))),
     });
-    // Not before it can be woken again.
+    // The first look comes when the job can be woken again.
     core.background.wake_look_after(Duration::ZERO);
 }
 

@@ -1,6 +1,6 @@
-//! Loads pages of new files before a follower shows them, so that its reads find in memory what they found there
-//! before: index pages of the files that replace others, what was hot in those, and what the writer has just put in
-//! files. It does not know how the new files became known.
+//! Loads pages of new files before a follower shows them, so that its reads still find these rows in memory. It
+//! loads index pages of the files that replace others, pages that were hot in the replaced files, and rows that the
+//! writer has just put in files. It does not know how the new files became known.
 //!
 //! The writer loads pages for its own traffic, in the memory of its process. A follower does the same for its traffic.
 

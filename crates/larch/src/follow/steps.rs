@@ -1,13 +1,13 @@
 //! What a follower does: it looks at what the writer has done, and shows it. It does not know when it is called.
 //!
 //! Invariants:
-//! - What is shown at a version is every commit up to it, and none after it. The version only grows, also after errors:
-//!   a file set and logs that were opened anew are shown when they have every commit that was shown before, and until
-//!   then what was shown stays.
+//! - At a version, every commit up to it is shown, and no commit after it. The version only grows, also after
+//!   errors: a file set and logs that were opened anew are shown only when they have every commit that was shown
+//!   before. Until then the old ones are shown.
 //! - A commit is read from its log before the manifest is looked at. So a change of tables that came before the commit
 //!   is known when the commit is applied, and the commit waits until the change is shown.
-//! - A file set is shown together with the commits in the logs that came before its last change. They are in the logs
-//!   by then.
+//! - A file set is shown together with the commits in the logs that came before its last change. By then these
+//!   commits are in the logs.
 //! - The lease is not newer than any file set that a reader uses, or that is about to be shown.
 
 use super::replaced;
@@ -30,7 +30,7 @@ use sst::Version;
 /// How often opening the logs is tried. Each try fails only if the writer has put a log into files meanwhile.
 const ATTEMPTS: u32 = 20;
 
-/// How often [`Core::catch_up`] looks. Each look but the first is for what the writer has done since the call.
+/// How often [`Core::catch_up`] looks. Each look after the first finds what the writer has done since the call.
 const LOOKS: u32 = 8;
 
 /// What a look has found.
@@ -47,13 +47,13 @@ pub struct Seen {
 enum Find {
     /// The writer says which log takes commits now.
     Told,
-    /// They are looked for in the directory. This misses none, whatever the writer says.
+    /// The logs are looked for in the directory. This finds all of them, whatever the writer says.
     Listed,
 }
 
 impl Core {
-    /// Begins to follow the database that was opened from `manifest`, whose files are shown. `lease` was made before it
-    /// was read.
+    /// Begins to follow the database that was opened from `manifest`, whose files are shown. `lease` was made before
+    /// the manifest was read.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Core {
         let before = self.views.now().1;
         let mut outcome = self.look_in(following, &mut state, find);
         if outcome.is_err() && !state.is_broken {
-            // A file that was cut back or removed while it was read is no damage.
+            // If a file was shortened or removed while it was read, this is no damage.
             state.is_broken = true;
             outcome = self.look_in(following, &mut state, find);
         }
@@ -134,13 +134,13 @@ impl Core {
         self.show_commits(state)
     }
 
-    /// Whether writer and followers leave each other files beside those of the database. On a store they do not.
+    /// Whether writer and followers exchange files beside the files of the database. On a store they do not.
     fn writers_tell(&self) -> bool {
         self.env.machine.disk.keeps_removed().is_none()
     }
 
-    /// Whether the writer tells this follower of new logs. One that could not make a lease leaves no file either,
-    /// because nobody would remove it: it looks for logs in the directory of the database each time.
+    /// Whether the writer tells this follower of new logs. A follower that could not make a lease does not ask for
+    /// this, because nobody would remove its file. Each time it looks for logs in the directory of the database.
     fn is_told(&self) -> bool {
         self.writers_tell() && self.following.get().is_some_and(Following::has_lease)
     }
@@ -194,7 +194,7 @@ impl Core {
             let opened = opened.and_then(|log| log.ok_or_else(|| oldest_is_missing(&log_path(directory, oldest))));
             match opened {
                 Ok(log) => state.log = Some(log),
-                // Their rows are in files now, or one had not begun and was removed.
+                // The rows of the logs are in files now, or a log had not begun and was removed.
                 Err(error) if (is_changed || is_gone(&error)) && attempts < ATTEMPTS => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -273,9 +273,9 @@ impl Core {
                 state.log = None;
                 return self.open_logs(state);
             }
-            // Readers do not see these commits before the files: the version is that of before. What readers have seen
-            // has to be there again if the logs were opened anew. The changes of tables among that were in the manifest
-            // when it was shown.
+            // Readers do not see these commits before the files, because the visible version is still the old one.
+            // If the logs were opened anew, they must have every commit that readers have seen. If such a commit was
+            // a change of tables, it was in the manifest when it was shown.
             let most = files.last_version.max(self.views.visible());
             filled.version = log.apply(most, files.last_version, true)?.max(files.last_version);
             filled.view.memory = log.memory();

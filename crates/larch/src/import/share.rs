@@ -1,5 +1,5 @@
-//! Clones, splits and renames tables without copying a row: the files stay where they are, and an edit of the manifest
-//! says that another table sees them too, or a part of them. It does not know what is in the files.
+//! Clones, splits and renames tables without copying a row. The files stay where they are, and an edit of the
+//! manifest says that another table sees them, too, or sees a part of them. It does not know what is in the files.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
@@ -94,7 +94,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         }
         None => {
             if part == SharedPart::Whole {
-                // In the same record, so that after a crash all rows are under one of the two names.
+                // The indexes change in the same record, so that after a crash all rows are under one of the two
+                // names.
                 for index in view.files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref()) {
                     edits.push(Edit::AlterIndex { id: index.id, table: id, state: index.state });
                 }

@@ -47,7 +47,8 @@ pub struct RowSorter {
     user_bytes: u64,
     /// A value joined from its parts; kept for its memory.
     joined: Vec<u8>,
-    /// Why rows that were given are missing. Nothing can be added any more, and the rest does not become files.
+    /// An error because of which rows are missing. No more rows can be added, and the other rows do not become
+    /// files.
     failed: Option<Error>,
 }
 
@@ -75,7 +76,7 @@ pub struct SortedRun {
     pub files: Vec<Arc<DbFile>>,
     /// Removes them unless they are installed.
     pub fresh: FreshFiles,
-    /// Whether they lie among the files of the database, of which they can become some.
+    /// Whether the files lie in the directory of the database, so that they can become files of the database.
     is_database: bool,
 }
 
@@ -230,9 +231,9 @@ impl RowSorter {
         Ok((run, report))
     }
 
-    /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as many
-    /// runs as it can. The merges before it merge no more runs than needed for that, so that few rows are written
-    /// twice.
+    /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as
+    /// many runs as it can. The merges before it merge only as many runs as is necessary for the last merge, so that
+    /// few rows are written twice.
     fn merge_runs(&mut self, watch: &Watch<'_>) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
@@ -283,8 +284,8 @@ impl RowSorter {
     }
 }
 
-/// The target size of files that become part of the table, in bytes: that of the deepest level, where an import mostly
-/// goes. A run that will be merged again is one file.
+/// The target size, in bytes, of files that become part of the table. It is the target size of the deepest level,
+/// where imported files mostly go. A run that will be merged again is one file.
 fn final_file_bytes(levels: &LevelOptions) -> u64 {
     pick::file_bytes(LEVELS - 1, 0, levels)
 }
@@ -322,7 +323,7 @@ impl SortedRun {
 
 impl Drop for SortedRun {
     fn drop(&mut self) {
-        // If the files became part of the database, it has opened them itself.
+        // If the files became part of the database, the database has opened them itself.
         self.files.iter().for_each(|file| file.sst.file.kill());
     }
 }
@@ -439,8 +440,8 @@ struct SortRow {
 }
 
 impl SortBuffer {
-    /// It fills three quarters of the write buffer, because a vector that grows has its old and its new memory for a
-    /// moment.
+    /// It fills only three quarters of the write buffer, because a growing vector has both its old and its new
+    /// memory for a moment.
     fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
         Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
@@ -470,8 +471,8 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // The newest of several rows with one key comes first: the one that starts last in the arena. If rows start at
-        // the same place, only the last can have bytes, so it ends last.
+        // Of several rows with one key, the newest comes first, which is the row that starts last in the arena. If
+        // rows start at the same place, only the newest can have bytes, so the newest row ends last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

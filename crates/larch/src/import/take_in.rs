@@ -1,7 +1,7 @@
 //! Makes sorted runs of files part of a table, all of them as one commit. It does not know who wrote the files.
 //!
-//! The rows of the files have version 0. Each run gets a version of its own, and a later run a greater one, so that of
-//! rows with one key that of the latest run counts
+//! The rows of the files have version 0. Each run gets a version of its own, and later runs get greater versions. So
+//! if several runs have a row with one key, the row of the latest run counts
 //! (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
 
 use super::sort::SortedRun;
@@ -16,7 +16,8 @@ use os::sync::Arc;
 use sst::{KeyBounds, Version};
 
 /// Makes the files of `runs` part of the table. Reads see all of them at once, and they are durable. Returns the
-/// version from which on reads see them; `None` if the runs have no files. `work` is named in the error about indexes.
+/// first version at which reads see them; `None` if the runs have no files. `work` is named in the error about
+/// indexes.
 ///
 /// # Errors
 ///
@@ -45,7 +46,7 @@ fn install(
         core.views.newest().files_of(table)?;
         return Ok(None);
     }
-    // Rows in memory are older than the files, so they must be in a file below them.
+    // Rows in memory are older than the files, so they must go to a file below the new files.
     let check = |_| check_unindexed(&core.views.newest().files, table, work);
     let mut change = TableChange::begin_with_levels(core, &[table], &[table], check)?;
     let view = core.views.newest();
@@ -78,8 +79,8 @@ fn add(table: &TableInfo, file: &DbFile, level: u8, version: Version) -> Edit {
 
 /// Which keys the files of each level may have.
 struct TakenKeys {
-    /// The bounds of the files by their low bounds. The high bound is the greatest of the file and of those before it;
-    /// no bound is greater than any.
+    /// For each level, the bounds of its files, sorted by low bound. The high bound is the greatest high bound of
+    /// this file and of the files before it. A missing bound is greater than all others.
     levels: [Vec<KeyBounds>; LEVELS],
 }
 
@@ -117,7 +118,8 @@ impl TakenKeys {
         files[..begun].last().is_some_and(|last| last.high.as_ref().is_none_or(|high| *high >= bounds.low))
     }
 
-    /// The deepest level such that neither it nor any level above it overlaps `bounds`; 0 if none exists.
+    /// The deepest level that does not overlap `bounds` and has no level above it that overlaps them; 0 if there is
+    /// no such level.
     fn deepest_free(&self, bounds: &KeyBounds) -> u8 {
         let free = (0..LEVELS).take_while(|&level| !self.overlaps(level, bounds)).count();
         free.saturating_sub(1) as u8

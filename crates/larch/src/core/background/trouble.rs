@@ -32,7 +32,7 @@ pub struct Trouble {
     pub cause: Error,
     /// How many tries in a row have failed.
     pub attempts: u32,
-    /// The time until the next try. `None` if none exists, because a file is corrupt.
+    /// The time until the next try. `None` if there is no next try, because a file is corrupt.
     pub retry_in: Option<Duration>,
 }
 
@@ -44,7 +44,7 @@ pub enum FailedWork {
     Flush,
     /// Merging files of this table.
     Compaction(String),
-    /// Reading what the process has written that this database [follows](crate::Builder::follow).
+    /// This database [follows](crate::Builder::follow) another process: reading what that process has written.
     Follow,
 }
 
@@ -198,8 +198,9 @@ impl Troubles {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// The time until the next try of a failed compaction that has to wait; `None` if none exists. One that need not
-    /// wait any more is tried when its table is picked, which may take long. Forgets tables that no longer exist.
+    /// The time until the next try of a failed compaction that has to wait; `None` if no failed compaction has to
+    /// wait. A failed compaction that need not wait any more is tried when its table is picked, which may take long.
+    /// Forgets tables that no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();
         compactions.retain(|table, _| exists(*table));

@@ -14,9 +14,9 @@ pub struct Waiting(pub Mutex<WaitingTasks>);
 pub struct WaitingTasks {
     /// The place of the next task that comes.
     pub next: u64,
-    /// By the time at which they are to be woken, and their place.
+    /// The tasks that wait for a time, by this time and their place.
     pub by_time: BTreeMap<(Duration, u64), Waker>,
-    /// By their place, with the progress that they have seen.
+    /// The tasks that wait for progress, by their place, with the progress that they have seen.
     pub for_progress: BTreeMap<u64, (u64, Waker)>,
 }
 
@@ -26,8 +26,9 @@ impl Waiting {
         !self.0.lock().for_progress.is_empty()
     }
 
-    /// The tasks that are to be woken at `now`, or because more progress was made than their `progress`. `wake_after`
-    /// is called with the time to the next one, under the lock, so that no other call comes between.
+    /// The tasks that are to be woken because their time has come at `now`, or because there is now more `progress`
+    /// than they have seen. `wake_after` is called with the time until the next task. This happens under the lock,
+    /// so that no other call comes between.
     pub fn take_ready(&self, now: Duration, progress: u64, wake_after: impl FnOnce(Duration)) -> Vec<Waker> {
         let mut tasks = self.0.lock();
         let mut ready = Vec::new();

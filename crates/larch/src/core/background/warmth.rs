@@ -13,7 +13,7 @@ pub struct Warmed {
     pub bytes: u64,
     /// Pages that it read from disk.
     pub page_reads: u64,
-    /// Whether all pages of the range are in memory now. If not, the others had no room.
+    /// Whether all pages of the range are in memory now. If not, there was no room for the missing pages.
     pub is_whole: bool,
 }
 

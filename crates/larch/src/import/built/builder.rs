@@ -101,8 +101,8 @@ impl FileBuilder {
         }
         let (id, compat) = (core.views.newest().files.database, core.env.options.compat.to_string());
         let list = BuiltList { id, compat, options: table.identity.options.clone(), files };
-        // If the last step fails and cannot be taken back, the directory is whole and needs them. Otherwise `new`
-        // removes them.
+        // If the last step fails and cannot be taken back, the directory is whole and needs the files. Otherwise
+        // `new` removes them.
         run.take_fresh().take_paths();
         new.finish_as(LIST, &list.encode())?;
         Ok(report)

@@ -1,5 +1,5 @@
-//! A directory with files that were built together: its list, and whether the files that it names exist. It does not
-//! know how they were built, nor what becomes of them.
+//! A directory with files that were built together: reads its list, and checks that the listed files exist. It does
+//! not know how the files were built, nor how they are used.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -77,7 +77,7 @@ impl BuiltFiles {
         self.list.bytes()
     }
 
-    /// Removes the directory with its files, which nothing has taken in, or only by second names or copies.
+    /// Removes the directory with its files. No table has the files, or only by second names or as copies.
     ///
     /// # Errors
     ///

@@ -38,9 +38,9 @@ pub const WORK: &str = "the ingest";
 /// How files are taken in, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Whether every byte of the files is read and checked first. Otherwise only their lengths and their footers are
-    /// compared with the list, and a damaged page of a file that gets a second name is taken in; files that have to be
-    /// copied are compared with their checksums in any case. Default false.
+    /// Whether every byte of the files is read and checked first. Otherwise only the lengths and footers of the
+    /// files are compared with the list, and a damaged page of a file that gets a second name is not noticed. Files
+    /// that have to be copied are always compared with their checksums. Default false.
     pub verify: bool,
     /// Whether the directories are removed once the table has the files. Default false.
     pub remove: bool,
@@ -58,11 +58,11 @@ pub struct IngestReport {
     pub bytes: u64,
     /// How many of these bytes were copied, because the file system could not share them.
     pub copied_bytes: u64,
-    /// How many of these bytes the ingest has not read: those of files that got second names, without
-    /// [`IngestOptions::verify`]. If their pages are damaged, a read that needs one says so, and so does
-    /// [`Table::check`](crate::Table::check).
+    /// How many of these bytes the ingest has not read. Without [`IngestOptions::verify`] these are the bytes of
+    /// files that got second names. If a page of such a file is damaged, a read that needs the page reports it, and
+    /// so does [`Table::check`](crate::Table::check).
     pub unread_bytes: u64,
-    /// The version from which on reads see the rows; `None` without files.
+    /// Reads at this version and later see the rows; `None` without files.
     pub version: Option<Version>,
     /// Directories that were to be removed and are still there, wholly or in part, with the reason. The table has their
     /// files.

@@ -1,6 +1,6 @@
-//! The list of files that were built together: each with the description that a manifest has of it, and with a
-//! checksum; and how the table is stored that they were built for. `docs/format/built.md` draws its bytes. It does not
-//! read or write files.
+//! The list of files that were built together. Each file has a checksum and the description that it gets in a
+//! manifest. The list also says how the table is stored for which the files were built. `docs/format/built.md` draws
+//! its bytes. It does not read or write files.
 
 use crate::base::options::TableOptions;
 use crate::base::sealed::{seal, unseal};
@@ -150,7 +150,7 @@ impl BuiltList {
     }
 }
 
-/// Takes what comes before the files off the front of `left`: compat, options, and the number of files.
+/// Takes the fields before the files off the front of `left`: compat, options, and the number of files.
 fn take_head<'b>(left: &mut &'b [u8]) -> Option<(String, &'b [u8], u64)> {
     let compat = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
     Some((compat, varint::take_bytes(left)?, varint::take(left)?))
