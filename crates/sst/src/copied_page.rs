@@ -1,15 +1,16 @@
-//! A data page with all its rows, for a merge that writes it to another file as it is. It does not know what other
+//! A data page with all its rows, for a merge that copies it to another file. It does not know which keys other
 //! files have between its keys.
 //!
-//! Two fields of a page belong to its file: the number of its first row, and the base of its versions if the file was
-//! imported. The rest of the page is the same in any file, unless a row refers to pages of values or to older versions.
+//! Two fields of a page belong to its file: the number of its first row, and the base of its versions if the file
+//! was imported. The rest of the page is the same in any file, unless a row refers to pages of values or to older
+//! versions.
 
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};
 use crate::row::Version;
 use pages::PageRef;
 
-/// A whole page of a file, whose rows refer to nothing outside it. Holds the page.
+/// A whole page of a file. Its rows refer to nothing outside it. It keeps the page in memory.
 #[derive(Debug)]
 pub struct CopiedPage {
     page: PageRef,
@@ -36,7 +37,7 @@ impl CopiedPage {
         self.erased
     }
 
-    /// A version that none of its rows is older than.
+    /// A version that is not newer than any of its rows.
     pub(crate) fn base_version(&self) -> Version {
         Version(self.layout.base_version() + self.version_offset)
     }
@@ -52,7 +53,7 @@ impl CopiedPage {
         (Version(version.0.saturating_add(self.version_offset)), value_bytes)
     }
 
-    /// Replaces `out` with the page as it is in a file where its first row has the number `first_row`.
+    /// Replaces `out` with the page as it must be in a file where its first row has the number `first_row`.
     pub(crate) fn write(&self, first_row: u64, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&self.page);

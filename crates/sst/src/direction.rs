@@ -1,12 +1,12 @@
-//! Which way a walk goes. It knows neither keys nor rows.
+//! The direction of a walk. It knows neither keys nor rows.
 
-/// Which way a walk goes.
+/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Direction {
     /// Keys and row ids grow.
     #[default]
     Forward,
-    /// They shrink.
+    /// Keys and row ids shrink.
     Backward,
 }
 
@@ -30,8 +30,8 @@ impl Direction {
         if b >= a { Self::Forward } else { Self::Backward }
     }
 
-    /// Swaps two ends if the walk goes backward: a low and a high end become the near and the far one, and the other
-    /// way round.
+    /// Turns a low and a high end into the near and the far end of the walk, and vice versa: swaps them if the walk
+    /// goes backward.
     pub fn near_far<T>(self, (low, high): (T, T)) -> (T, T) {
         match self {
             Self::Forward => (low, high),

@@ -1,8 +1,8 @@
-//! A file as text for people: footer, trees by level, and rows if they are asked for. It only checks what its own walk
-//! needs; [`crate::verify()`] checks everything.
+//! Prints a file as text for people: the footer, the trees by level, and the rows if they are asked for. It checks
+//! only what its own walk needs; [`crate::verify()`] checks everything.
 //!
-//! A page must have the level and the rows that its parent says. So no way down an index meets a page twice, whatever a
-//! damaged file says.
+//! A page must have the level and the rows that its parent says. So even in a damaged file, no walk down an index
+//! meets a page twice.
 
 use crate::format::data_page::{Layout, RowRecord};
 use crate::format::features::Unreadable;
@@ -20,13 +20,13 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-/// Bytes of a key or value that are printed.
+/// The most bytes of a key or a value that are printed.
 const SHOWN_BYTES: usize = 64;
 
-/// How far [`dump`] goes.
+/// How much [`dump`] prints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DumpDetail {
-    /// Pages that are in memory; the others are named.
+    /// The pages that are in memory. Of the other pages, only the addresses.
     Loaded,
     /// Every page.
     #[default]
@@ -35,13 +35,14 @@ pub enum DumpDetail {
     Rows,
 }
 
-/// Prints `sst`, read through `source`, to `out`. One page of each level is held at a time, and as much is asked for
-/// ahead as the source keeps, with the nodes above that. A session that does not keep pages in the cache is enough.
+/// Prints `sst`, read through `source`, to `out`. It holds one page of each level at a time. In addition, it asks
+/// for as many pages ahead as the source keeps, and for the nodes above them. A session that does not keep pages in
+/// the cache is enough.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if a page cannot be read or `out` cannot be written; [`Error::Corrupt`] if a page does not have the
-/// level or the rows that its parent says, so that the walk cannot go on.
+/// [`Error::Io`] if a page cannot be read or `out` cannot be written; [`Error::Corrupt`] if a page does not have
+/// the level or the rows that its parent says: then the walk cannot go on.
 pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
     let mut out = Printer { sst, source, whole: Whole::new(sst, source), walk: None, detail, out };
     let meta = &sst.meta;
@@ -67,7 +68,7 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
         }
         if let Some(root) = tree.flat {
             out.line(1, format_args!("flat: {}", Printed(&root)))?;
-            // Under a list beside a tree everything has been printed already.
+            // If there is also a tree, everything under the list has been printed already.
             let show = if tree.btree.is_some() { Show::Addresses } else { Show::Pages };
             out.walk = if tree.btree.is_some() { None } else { out.walk_of(kind, tree) };
             let index = Index { tree: kind, nodes: PageKind::Flat, show };
@@ -81,13 +82,14 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if the file cannot be read, [`Error::Corrupt`] if its end is no footer, [`Error::Newer`] if a newer
-/// release is needed.
+/// [`Error::Io`] if the file cannot be read; [`Error::Corrupt`] if the file does not end with a footer;
+/// [`Error::Newer`] if a newer release is needed.
 pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
     Ok(read_origin(file, path)?.0)
 }
 
-/// As [`read_footer`], with [where the file comes from](crate::SstBuilder::with_origin); empty if it does not say.
+/// Like [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin); empty if the
+/// file does not say it.
 ///
 /// # Errors
 ///
@@ -115,7 +117,7 @@ enum Show {
     Addresses,
 }
 
-/// Which index of which tree a walk goes down.
+/// The index that a walk goes down, and its tree.
 #[derive(Clone, Copy)]
 struct Index {
     tree: TreeKind,
@@ -127,7 +129,8 @@ struct Printer<'a, S: ?Sized> {
     sst: &'a Sst,
     source: &'a S,
     whole: Whole<'a, S>,
-    /// The tree whose data pages are printed; none if only what is in memory is, and for a list beside a tree.
+    /// The walk over the tree whose data pages are printed. `None` if only pages in memory are printed, or a list
+    /// beside a tree.
     walk: Option<WholeTree>,
     detail: DumpDetail,
     out: &'a mut dyn Write,
@@ -143,8 +146,8 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         (self.detail != DumpDetail::Loaded).then(|| WholeTree::new(kind, tree, self.whole.readahead()))
     }
 
-    /// A page `height` levels above the data pages, with rows from `row` on. `None` if only pages in memory are printed
-    /// and it is not, which is printed instead.
+    /// The page that is `height` levels above the data pages and has rows from `row` on. If only pages in memory
+    /// are printed and this page is not in memory, it prints that and returns `None`.
     fn read(
         &mut self,
         at: &Address,
@@ -301,7 +304,8 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         Ok(())
     }
 
-    /// The data page at `at` has the `rows` that its parent says: it is one more of the walk.
+    /// Checks that the data page at `at` has the `rows` that its parent says, and counts it as one more page of the
+    /// walk.
     fn check_rows(&mut self, layout: &impl PageRows, rows: Range<u64>, kind: PageKind, at: &Address) -> Result<()> {
         let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
         if found == rows {
@@ -361,7 +365,7 @@ impl<L: PageRows> fmt::Display for RowSpan<'_, L> {
     }
 }
 
-/// How much a page unpacked to, if it was packed.
+/// How many bytes a page has unpacked, if it was packed.
 struct Unpacked<'a>(&'a PageHeader);
 
 impl fmt::Display for Unpacked<'_> {
@@ -371,7 +375,7 @@ impl fmt::Display for Unpacked<'_> {
     }
 }
 
-/// Text of a part of the format.
+/// A part of the format as text.
 struct Printed<'a, T>(&'a T);
 
 impl fmt::Display for Printed<'_, Address> {
@@ -401,7 +405,8 @@ impl fmt::Display for Printed<'_, Totals> {
     }
 }
 
-/// A key of a tree: in the history a main row and a version, which stands with the row anyway, elsewhere bytes.
+/// A key of a tree. In the history it is printed as a main row, because its version is printed with the row anyway.
+/// In other trees it is printed as bytes.
 struct PrintedKey<'a> {
     tree: TreeKind,
     key: &'a [u8],
@@ -416,7 +421,8 @@ impl fmt::Display for PrintedKey<'_> {
     }
 }
 
-/// Bytes in quotes: printable ASCII as it is, the rest as `\xNN`, long strings cut with their length.
+/// Bytes in quotes. Printable ASCII is printed as it is, the rest as `\xNN`. Long strings are cut, and their length
+/// is printed.
 pub(crate) struct Escaped<'a>(pub &'a [u8]);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,5 +1,5 @@
-//! Files for tests: rows in, a file on a simulated disk out, and every kind of source to read it through. It does not
-//! know what is tested.
+//! Files for tests: makes a file on a simulated disk from rows, and every kind of source through which it can be
+//! read. It does not know what is tested.
 
 use crate::KeyRange;
 use crate::format::meta::{Meta, PageIndexKind, TreeKind};
@@ -24,10 +24,10 @@ use std::path::Path;
 
 /// Name of the file on its disk.
 pub const PATH: &str = "7.sst";
-/// Its id.
+/// The id of the file.
 pub const ID: u64 = 0x1a2b_3c4d_5e6f_7081;
 
-/// Version, kind, value.
+/// The version, the kind and the value of a row.
 pub type Written = (u64, RowKind, Vec<u8>);
 
 /// What a file holds, as a sorted map.
@@ -35,11 +35,11 @@ pub type Written = (u64, RowKind, Vec<u8>);
 pub struct Content {
     /// Versions of each key, newest first.
     pub rows: BTreeMap<Vec<u8>, Vec<Written>>,
-    /// In order, apart.
+    /// Range erases in order, which do not overlap.
     pub range_erases: Vec<RangeErase>,
-    /// Column groups beside the main one; see [`part`].
+    /// The number of column groups beside the main one; see [`part`].
     pub groups: usize,
-    /// Where the file says that it comes from; empty if it does not.
+    /// Where the file says that it comes from; empty if it says nothing.
     pub origin: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ pub fn part((version, kind, value): &Written, group: usize) -> Vec<u8> {
     match group {
         _ if *kind == RowKind::Erase => Vec::new(),
         0 => value.clone(),
-        // Some empty, some as long as the value, so that large ones lie outside.
+        // Some parts are empty and some as long as the value, so that large ones lie outside the page.
         1 if version % 7 == 0 => Vec::new(),
         1 => value.iter().rev().copied().collect(),
         _ => format!("part {group} of version {version}").into_bytes().repeat(1 + (*version % 3) as usize),
@@ -59,16 +59,16 @@ pub fn part((version, kind, value): &Written, group: usize) -> Vec<u8> {
 pub struct Built {
     pub disk: Arc<SimDisk>,
     pub meta: Meta,
-    /// Given to every [`Sst`] of it.
+    /// The version offset of every [`Sst`] of this file.
     pub version_offset: u64,
 }
 
-/// Pages and nodes so small that a few dozen rows make a tall tree.
+/// Options with pages and nodes so small that a few dozen rows make a tall tree.
 pub fn tiny() -> BuildOptions {
     BuildOptions { page_bytes: 256, node_bytes: 256, max_node_children: 3, max_page_rows: 2, ..BuildOptions::default() }
 }
 
-/// Every index and compression, tall and flat.
+/// Options for every index and every compression, with tall and with flat trees.
 pub fn shapes() -> Vec<BuildOptions> {
     let mut shapes = Vec::new();
     for (index, compression, max_node_children, max_page_rows) in [
@@ -85,7 +85,7 @@ pub fn shapes() -> Vec<BuildOptions> {
 }
 
 impl Content {
-    /// One put a key, with versions counting from 1.
+    /// One put for each key, with versions 1, 2, 3 and so on.
     pub fn of_keys<K: Into<Vec<u8>>>(keys: impl IntoIterator<Item = K>) -> Self {
         let mut content = Self::default();
         for (i, key) in keys.into_iter().enumerate() {
@@ -95,8 +95,9 @@ impl Content {
         content
     }
 
-    /// Up to `keys` rows with versions 1 to 100, some erased, some with older versions, some with large values, and
-    /// range erases between them. Keys are made of few bytes, so that they are prefixes of each other.
+    /// Up to `keys` rows with versions 1 to 100. Some are erased, some have older versions, some have large values,
+    /// and range erases lie between them. Keys are made of few different bytes, so that some are prefixes of
+    /// others.
     pub fn random(rng: &mut StdRng, keys: usize) -> Self {
         let mut content = Self::default();
         let key = |rng: &mut StdRng| -> Vec<u8> {
@@ -145,7 +146,7 @@ impl Content {
         self.build_as(ID, options)
     }
 
-    /// Writes the file with an id of its own, to be read beside others.
+    /// Writes the file with the given id, so that it can be read beside other files.
     pub fn build_as(&self, id: u64, options: BuildOptions) -> Built {
         let options = BuildOptions { groups: self.groups, ..options };
         let disk = SimDisk::new(1);
@@ -156,7 +157,7 @@ impl Content {
         Built { disk, meta, version_offset: 0 }
     }
 
-    /// Adds everything: range erases between the rows where their starts are.
+    /// Adds everything. Each range erase is added between the rows, at its start.
     pub fn add_to(&self, builder: &mut SstBuilder) {
         let mut erases = self.range_erases.iter().peekable();
         let mut add_erases = |builder: &mut SstBuilder, before: Option<&[u8]>| {
@@ -203,7 +204,7 @@ impl Built {
         self.sst_of(cache.register(PATH, self.meta.file_id, Arc::clone(&self.disk) as Arc<dyn Disk>), prefer_flat)
     }
 
-    /// Runs `read` with each kind of source and each index. What it asserts holds for all of them.
+    /// Runs `read` with each kind of source and each index. What `read` asserts must hold for all of them.
     pub fn on_every_source(&self, mut read: impl FnMut(&Reader<'_>)) {
         for prefer_flat in [false, true] {
             let alone = || {
@@ -232,7 +233,8 @@ impl Built {
             }
             let cache = PageCache::new(3 * 4400, 2, validate);
             let session = Session::new(&cache, Reason::Scan, Admit::Keep);
-            // A page that the session had is not pinned by it when the flaky source refuses it, and may be gone.
+            // When the flaky source refuses a page that the session had, the session has not pinned the page. So
+            // the page may be gone.
             let sst = self.sst_in(&cache, prefer_flat);
             run_counted("flaky session", sst, 2, &Flaky::forgetful(session, 9));
         }
@@ -243,7 +245,7 @@ impl Built {
 pub struct Reader<'a> {
     pub sst: Arc<Sst>,
     pub source: Rounds<'a>,
-    /// Rounds of fetching that a missing page takes.
+    /// The rounds of fetching that it takes until a missing page is there.
     rounds_a_page: u64,
 }
 
@@ -319,7 +321,7 @@ impl Built {
     }
 }
 
-/// A file that keeps nothing but its length, to build what no memory holds.
+/// A file that keeps only its length, for building files that do not fit in memory.
 #[derive(Debug, Default)]
 pub struct NullFile {
     len: AtomicU64,

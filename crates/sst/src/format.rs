@@ -1,7 +1,8 @@
-//! Pure encoding and decoding: bytes in, values out. Knows no files and no cursors.
+//! Pure encoding and decoding: bytes in, values out. It knows no files and no cursors.
 //!
-//! `docs/format/sst.md` has the pictures in one place. Pages are used as they lie: [`validate`] checks a page's
-//! structure once when it is loaded, after its checksum, and everything that reads it afterwards relies on that.
+//! `docs/format/sst.md` has the pictures in one place. Pages are used as they lie in memory: [`validate`] checks
+//! the structure of a page once when the page is loaded, after its checksum. Everything that reads the page
+//! afterwards relies on that.
 
 pub mod column;
 pub mod data_page;
@@ -24,10 +25,10 @@ pub use page_rows::{PageRows, Seen};
 
 use pages::{PageKind, page::HEADER_BYTES};
 
-/// No node of a B-tree is larger, its header included: it has room for four children between the longest separators.
+/// The most bytes of a B-tree node with its header. This has room for four children between the longest separators.
 pub const MAX_NODE_BYTES: usize = 256 << 10;
 
-/// Checks the structure of a decoded page, so that no later access can leave its bounds. The answer says what is wrong.
+/// Checks the structure of a decoded page, so that no later access can leave its bounds.
 ///
 /// # Errors
 ///

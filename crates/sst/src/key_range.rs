@@ -1,13 +1,13 @@
-//! Keys from one string to before another: the form that an interval of keys has inside the engine. It knows strings,
+//! The keys from one string to before another: the form of an interval of keys inside the engine. It knows strings,
 //! and no rows, files or versions.
 //!
-//! `start` belongs to the range and `end` does not. A range that begins after a key, or ends with one, has the next
-//! string there, see [`next_key`].
+//! `start` belongs to the range and `end` does not. A range that begins after a key has the string that follows the
+//! key as its `start`; one that ends with a key has that string as its `end`. See [`next_key`].
 //!
-//! Two things look like it and are not. The pair of [`Bound`]s that a caller gives stays a pair where it is only
-//! compared with keys: to make a range of it takes a copy. And the bounds of a file ([`KeyBounds`](crate::KeyBounds))
-//! have a high end that may be a key of the file; [`KeyBounds::to_range`](crate::KeyBounds::to_range) leads from one to
-//! the other.
+//! Two other things look like a range. A caller gives a pair of [`Bound`]s; it stays a pair if it is only compared
+//! with keys, because making a range from it takes a copy. The bounds of a file ([`KeyBounds`](crate::KeyBounds))
+//! have a high end that may be a key of the file; [`KeyBounds::to_range`](crate::KeyBounds::to_range) makes a range
+//! from them.
 
 use crate::row::MAX_KEY_BYTES;
 use std::ops::Bound;
@@ -15,9 +15,9 @@ use std::ops::Bound;
 /// Keys from `start` to before `end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyRange<K = Vec<u8>> {
-    /// The first string that belongs to it.
+    /// The first string that belongs to the range.
     pub start: K,
-    /// The first string after it; `None` if it has no end.
+    /// The first string after the range; `None` if it has no end.
     pub end: Option<K>,
 }
 
@@ -25,7 +25,7 @@ impl KeyRange {
     /// All keys.
     pub const ALL: Self = Self { start: Vec::new(), end: None };
 
-    /// The keys between two bounds; `None` if no key is.
+    /// The keys between two bounds; `None` if there is no key between them.
     pub fn between(low: Bound<&[u8]>, high: Bound<&[u8]>) -> Option<Self> {
         let start = match low {
             Bound::Unbounded => Vec::new(),
@@ -40,25 +40,25 @@ impl KeyRange {
         Self::new(start, end)
     }
 
-    /// One key.
+    /// The range of one key.
     pub fn of_key(key: &[u8]) -> Self {
         Self { start: key.to_vec(), end: next_key(key) }
     }
 
-    /// Grows to the smallest range that holds `other`, too.
+    /// Grows to the smallest range that holds both itself and `other`.
     pub fn join(&mut self, other: Self) {
         self.start = std::mem::take(&mut self.start).min(other.start);
         self.end = self.end.take().zip(other.end).map(|(a, b)| a.max(b));
     }
 
-    /// Memory that it takes besides its own size.
+    /// The bytes of memory that it takes in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         self.start.capacity() + self.end.as_ref().map_or(0, Vec::capacity)
     }
 }
 
 impl<K: AsRef<[u8]>> KeyRange<K> {
-    /// From `start` to before `end`; `None` if that is no string.
+    /// The range from `start` to before `end`; `None` if no string belongs to it.
     pub fn new(start: K, end: Option<K>) -> Option<Self> {
         Some(Self { start, end }).filter(|range| !range.is_empty())
     }
@@ -75,25 +75,25 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
         self.start.as_ref() <= key && self.ends_after(key)
     }
 
-    /// Whether `key` lies before its end.
+    /// Whether `key` lies before the end of the range.
     #[inline]
     pub fn ends_after(&self, key: &[u8]) -> bool {
         self.end.as_ref().is_none_or(|end| key < end.as_ref())
     }
 
-    /// Whether some string belongs to both ranges, neither of which is empty.
+    /// Whether some string belongs to both ranges. Neither of them may be empty.
     #[inline]
     pub fn overlaps<L: AsRef<[u8]>>(&self, other: &KeyRange<L>) -> bool {
         self.ends_after(other.start.as_ref()) && other.ends_after(self.start.as_ref())
     }
 
-    /// Whether no string lies between the two: they overlap, or one begins where the other ends.
+    /// Whether no string lies between the two ranges: they overlap, or one begins where the other ends.
     pub fn touches(&self, other: &Self) -> bool {
         let reaches = |a: &Self, b: &Self| a.end.as_ref().is_none_or(|end| b.start.as_ref() <= end.as_ref());
         reaches(self, other) && reaches(other, self)
     }
 
-    /// Whether every key between the bounds belongs to it.
+    /// Whether every key between the bounds belongs to the range.
     #[inline]
     pub fn holds(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         let start = self.start.as_ref();
@@ -110,7 +110,7 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
             }
     }
 
-    /// What belongs to both; `None` if no string does.
+    /// The range of the strings that belong to both; `None` if there is none.
     pub fn meet<L: AsRef<[u8]>>(&self, other: &KeyRange<L>) -> Option<KeyRange> {
         let ends = [self.end.as_ref().map(AsRef::as_ref), other.end.as_ref().map(AsRef::as_ref)];
         let meet =
@@ -118,7 +118,7 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
         (!meet.is_empty()).then(|| meet.to_vecs())
     }
 
-    /// The same range with keys of its own.
+    /// The same range, with its own copies of the keys.
     pub fn to_vecs(&self) -> KeyRange {
         KeyRange { start: self.start.as_ref().to_vec(), end: self.end.as_ref().map(|end| end.as_ref().to_vec()) }
     }
@@ -136,9 +136,9 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
     }
 }
 
-/// The key that follows `key` directly; `None` if `key` is the greatest key of all. A zero byte makes the next string,
-/// but after a key of the greatest length that string is too long to be a key: there the next key is the next string
-/// that does not begin with `key`.
+/// The key that follows `key` directly; `None` if `key` is the greatest key of all. The next string is `key` with a
+/// zero byte at its end. If `key` has the greatest length, that string is too long to be a key. Then the next key
+/// is the next string that does not begin with `key`.
 pub fn next_key(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() == MAX_KEY_BYTES {
         return successor(key);
@@ -186,8 +186,8 @@ mod tests {
         strings.iter().flat_map(|start| ends().filter_map(|end| KeyRange::new(start.clone(), end))).collect()
     }
 
-    /// Two ranges are compared by the strings that they hold, among all with one byte more than those that they end
-    /// with.
+    /// Compares two ranges by the strings that they hold. The strings are one byte longer than the bounds of the
+    /// ranges.
     #[test]
     fn every_question_is_answered_as_by_a_list_of_the_strings() {
         let strings = strings();

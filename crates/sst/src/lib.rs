@@ -1,7 +1,8 @@
 //! One immutable sorted file with its index: format, builder, cursors. It knows no levels, no snapshots and no log.
 //!
-//! A file is data pages, an index whose nodes are pages like any other, and a footer. Opening one reads nothing: the
-//! database knows the roots, and the first read that needs a page asks for it. See `docs/format/sst.md`.
+//! A file consists of data pages, an index whose nodes are pages like any other, and a footer. Opening a file reads
+//! nothing: the database knows the roots, and the first read that needs a page asks for it. See
+//! `docs/format/sst.md`.
 
 mod copied_page;
 mod direction;

@@ -1,18 +1,21 @@
-//! Walking the index ahead of a read to find all the pages it will need, so that they come in one round a level instead
-//! of one by one. It gives no rows and knows one file; its caller walks all files that it reads in the same rounds.
+//! Walks the index ahead of a read to find all the pages that the read will need, so that they come in one round a
+//! level instead of one by one. It returns no rows and knows one file. Its caller walks all files that it reads in
+//! the same rounds.
 //!
-//! A [`pass`] goes down every tree by the nodes that are in memory and asks for what is missing; then the pages are
-//! fetched and the next pass is made, until nothing is missing. A pass starts from the roots, and may miss a node that
-//! the pass before it had.
+//! A [`pass`] goes down every tree by the nodes that are in memory and asks for missing pages. Then the pages are
+//! fetched and the next pass is made, until nothing is missing. Every pass starts from the roots. It may miss a
+//! node that was in memory during the pass before it.
 //!
-//! * What is asked for is needed for certain. While the way to an edge of the range is not known, the rows under it are
-//!   left out: no page is read without need.
-//! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges of a
-//!   key range, and, under a limit, the page with the last row. The others are read ahead, each once, nearest first,
-//!   and only as many as have room ([`Shares`]): others may evict them, but they do not evict each other.
-//! * Limits: the first page is free. Rows count if they are not erased. A read at a version older than the newest of
-//!   the file cannot know that, so all rows count. Stored bytes of pages count for each tree by itself.
-//! * Range erases of the keys come too; they are few.
+//! * Only pages that are certainly needed are asked for. While the way to an edge of the range is not known, the
+//!   rows under it are left out. So no page is read without need.
+//! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges
+//!   of a key range, and, under a limit, the page with the last row. The other pages are read ahead, each once and
+//!   the nearest first, and only as many as have room ([`Shares`]). Pages of others may evict them, but they do not
+//!   evict each other.
+//! * Limits: the first page is free. Rows count if they are not erased. A read at a version that is older than the
+//!   newest version of the file cannot know whether a row is erased for it, so all rows count. The stored bytes of
+//!   pages count for each tree separately.
+//! * The range erases of the keys come too; they are few.
 //! * Rounds: [`rounds_at_most`], and one more for each [`PASS_PAGES`] pages.
 
 mod asked;
@@ -36,9 +39,9 @@ use trees::Trees;
 use versions::Versions;
 use walk::{PrechargeWalk, RangeSide};
 
-/// Rounds that a precharge of `sst` takes at most while nothing is evicted: the way down the main tree, the page beside
-/// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values.
-/// With a limit of rows the pieces of a slice are walked one after the other.
+/// The most rounds that a precharge of `sst` takes while nothing is evicted. They go down the main tree, to the
+/// page beside the edge of a key range if the end of the range shows only there, then down the tallest group, the
+/// history, its groups, and to values. With a limit of rows, the pieces of a slice are walked one after the other.
 pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
@@ -53,7 +56,8 @@ pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     pieces * (piece + u64::from(reading.reads_values(sst)))
 }
 
-/// How many shares reading takes of files that follow each other: one for each tree that is read, and one for values.
+/// How many shares are needed to read files that follow each other: one for each tree that is read, and one for
+/// values.
 pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_>) -> usize {
     let mut kinds: Vec<TreeKind> = Vec::new();
     let mut values = false;
@@ -75,7 +79,7 @@ pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_
     kinds.len() + usize::from(values)
 }
 
-/// The state between the passes over any number of files, which are made until nothing more is to be asked for.
+/// The state between the passes over any number of files. Passes are made until nothing more has to be asked for.
 #[derive(Debug)]
 pub struct Passes {
     asked: AskedPages,
@@ -83,14 +87,14 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// No pass yet. At most `rounds` rounds follow, beside those that a pass filled up: so it ends also in a cache that
-    /// is too small for what is needed.
+    /// The state before the first pass. At most `rounds` rounds follow; rounds of passes that asked for as many
+    /// pages as they may are not counted. So it ends even if the cache is too small for what is needed.
     pub fn new(rounds: u64) -> Self {
         Self { asked: AskedPages::default(), rounds_left: rounds }
     }
 
-    /// Makes one more: `pass` makes one over all files and says what it found in sum. A fault if more is to be asked
-    /// for once what was noted has been fetched. A step.
+    /// Makes one more pass: `pass` makes it over all files and returns the sum of what it found. If more has to be
+    /// asked for after the noted pages have been fetched, this is a fault. A step.
     ///
     /// # Errors
     ///
@@ -109,7 +113,7 @@ impl Passes {
     }
 }
 
-/// Makes passes until nothing more is to be asked for, see [`Passes`].
+/// Makes passes until nothing more has to be asked for, see [`Passes`].
 ///
 /// # Errors
 ///
@@ -123,10 +127,11 @@ pub fn run<S: PageSource + ?Sized>(
     retry(source, || passes.next(&mut pass))
 }
 
-/// Asks for everything that can be known to be needed from what is in memory. The pass is made again after
+/// Asks for all pages that are known to be needed from what is in memory. The pass is made again after
 /// [`PageSource::fetch`]; [`run`] does both.
 ///
-/// `shares` are what is left for the files that are read one after the other, of which this is the next.
+/// Several files may be read one after the other, and this is the next of them. `shares` are the shares that are
+/// left for this file and the files after it.
 ///
 /// # Errors
 ///
@@ -153,7 +158,8 @@ pub fn pass<S: PageSource + ?Sized>(
         Direction::Forward => Box::new(rows.iter()),
         Direction::Backward => Box::new(rows.iter().rev()),
     };
-    // What is seen of a file in several pieces is read one after the other, as files that follow each other are.
+    // If a slice shows several pieces of a file, they are read one after the other, like files that follow each
+    // other.
     let mut reading = reading.clone();
     for rows in order {
         reading.rows = rows;
@@ -175,7 +181,7 @@ pub fn pass<S: PageSource + ?Sized>(
         }
     }
     if !sum.is_known {
-        // A later file has what is left if this one gives all it can.
+        // A later file has what is left after this file has given as much as it can.
         for (kind, tree) in with_rows() {
             shares.of(kind).take(tree.totals.bytes, tree.totals.bytes);
         }
@@ -184,7 +190,7 @@ pub fn pass<S: PageSource + ?Sized>(
     Ok(sum)
 }
 
-/// The main rows of `reading` that are seen, and what belongs to them in other trees.
+/// Asks for the main rows of `reading` that are seen, and for what belongs to them in other trees.
 fn main_rows<S: PageSource + ?Sized>(
     trees: &mut Trees<'_, S>,
     reading: &ReadPlan<'_>,

@@ -1,7 +1,7 @@
-//! Reading a file through a [`pages::PageSource`]: point look-ups and cursors. It knows no other file.
+//! Reads a file through a [`pages::PageSource`]: point look-ups and cursors. It knows no other file.
 //!
-//! Every call that may answer [`Stop`](pages::Stop) is a *step*: it has no effect before its last page is in hand.
-//! After a fault its caller fetches what is missing and makes the same call again.
+//! Every call that may answer [`Stop`](pages::Stop) is a *step*: it has no effect before it has its last page.
+//! After a fault, its caller fetches the missing pages and makes the same call again.
 
 mod approach;
 mod branch;

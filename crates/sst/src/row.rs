@@ -1,11 +1,12 @@
-//! A row as files hold it: key, version, kind and value. Which versions a reader may see is not decided here.
+//! A row in the form in which files hold it: key, version, kind and value. It does not decide which versions a
+//! reader may see.
 
-/// Commit order of a row: one number per commit, growing.
+/// The place of a row in the order of commits: each commit has a number, and the numbers grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version(pub u64);
 
 impl Version {
-    /// Newer than every commit: a read at it sees the newest of everything.
+    /// Newer than every commit: a read at this version sees the newest version of every row.
     pub const MAX: Self = Self(u64::MAX);
 }
 
@@ -17,7 +18,7 @@ pub enum RowKind {
     Put = 0,
     /// The key has no value.
     Erase = 1,
-    /// An operand to be combined with the older version. Kept in the format; nothing writes it yet.
+    /// An operand that is to be combined with the older version. The format keeps it; nothing writes it yet.
     Merge = 2,
 }
 
@@ -33,5 +34,5 @@ impl RowKind {
     }
 }
 
-/// Longest key: 64 KiB, whatever the page size.
+/// The most bytes of a key: 64 KiB, whatever the page size.
 pub const MAX_KEY_BYTES: usize = 64 << 10;

@@ -1,9 +1,9 @@
-//! The part of a file that a table sees: some of its main rows, and with them their older versions and their parts in
-//! column groups. It knows no keys.
+//! The part of a file that a table sees: some of its main rows, with their older versions and their parts in column
+//! groups. It knows no keys.
 //!
-//! Range erases are seen within the bounds of the slice, also over the gaps between its rows: the table does not see
-//! what they hide in these. The other bytes stay in the file, unread, until a compaction rewrites the rest or no table
-//! sees them any more.
+//! Range erases are seen within the bounds of the slice, even over the gaps between its rows: the table does not
+//! see the rows in the gaps that they hide. The bytes outside the slice stay in the file, unread, until a
+//! compaction rewrites the rest or no table sees the rest any more.
 
 use crate::format::meta::KeyBounds;
 use os::sync::Arc;
@@ -13,22 +13,22 @@ use std::ops::Range;
 /// What a table sees of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Main rows that are seen.
+    /// The main rows that are seen.
     pub rows: RowRanges,
-    /// Bounds of their keys and of the range erases that matter, cut outward. Where a side was cut off, the bound on
-    /// that side is where it was cut: nothing the table sees of the file is at or beyond a high one, or before a low
-    /// one.
+    /// The bounds of the keys of these rows and of the range erases that matter, widened to the outside. Where a
+    /// side was cut off, the bound on that side is the place of the cut: the table sees nothing of the file at or
+    /// after a high bound, or before a low bound.
     pub bounds: KeyBounds,
-    /// About how many of the file's bytes belong to what is seen: its rows' share.
+    /// About how many of the file's bytes belong to the part that is seen, in proportion to its rows.
     pub bytes: u64,
 }
 
-/// Row ids in order, with gaps. Cloning one, and narrowing it, allocates nothing.
+/// Row ids in order, with gaps. Cloning or narrowing it allocates no memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RowRanges {
-    /// No row outside is among them.
+    /// No row outside this range belongs to it.
     within: Range<u64>,
-    /// Ascending, disjoint, none empty; no two touch. `None`: all that is within.
+    /// Ascending and disjoint ranges. None is empty, and no two touch. `None`: all rows in `within`.
     ranges: Option<Arc<[Range<u64>]>>,
 }
 
@@ -36,7 +36,7 @@ impl RowRanges {
     /// No row.
     pub const NONE: Self = Self { within: 0..0, ranges: None };
 
-    /// The rows in any of `ranges`, which come in order and do not overlap.
+    /// The rows in any of `ranges`, which must be in order and must not overlap.
     pub fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
         let mut joined: Vec<Range<u64>> = Vec::new();
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
@@ -55,7 +55,7 @@ impl RowRanges {
         }
     }
 
-    /// Memory of the ranges, which clones share.
+    /// The bytes of memory of the ranges, which clones share.
     pub fn memory_bytes(&self) -> usize {
         self.ranges.as_deref().map_or(0, size_of_val)
     }
@@ -75,7 +75,7 @@ impl RowRanges {
         all[first..last].iter().map(cut).filter(|range| !range.is_empty())
     }
 
-    /// The part of the slice that is in `rows`.
+    /// The rows of this set that are in `rows`.
     #[must_use]
     pub fn within(&self, rows: Range<u64>) -> Self {
         let within = self.within.start.max(rows.start)..self.within.end.min(rows.end);
@@ -95,7 +95,7 @@ impl RowRanges {
         }
     }
 
-    /// Whether `row` is among them.
+    /// Whether `row` belongs to it.
     #[inline]
     pub fn contains(&self, row: u64) -> bool {
         self.within.contains(&row) && (self.ranges.is_none() || self.at_or_after(row) == Some(row))
@@ -168,7 +168,7 @@ impl fmt::Debug for RowRanges {
 mod tests {
     use super::*;
 
-    /// Every set of rows among eight, narrowed to every range, says what a list of its rows says.
+    /// For every set of rows among eight, narrowed to every range, all methods answer as a list of its rows would.
     #[test]
     fn every_question_is_answered_as_by_a_list_of_the_rows() {
         for bits in 0u32..256 {

@@ -1,10 +1,11 @@
-//! What lies where in a file, from the totals in its index nodes: rows, erased rows and bytes of any range, the row at
-//! a distance, and where to cut many files into even pieces. It knows no versions, no levels, and not what one file
-//! hides of another.
+//! Says where in a file how much lies, from the totals in its index nodes: the rows, erased rows and bytes of any
+//! range, the row at a distance, and where to cut many files into even pieces. It knows no versions and no levels.
+//! It does not know which rows of one file another file hides.
 //!
-//! Nodes carry running totals, so a child that lies in a range as a whole is one subtraction, and only the two ways
-//! down to the ends of the range are walked. A child that is seen in part (see [`Slice`](crate::Slice)) has its rows
-//! counted by row ids, without opening it; only the nodes below say how many of its bytes and erased rows are seen.
+//! Nodes carry running totals. So a child that lies in a range as a whole takes one subtraction, and only the two
+//! ways down to the ends of the range are walked. If a child is seen only in part (see [`Slice`](crate::Slice)),
+//! its rows are counted by their ids, without opening it; how many of its bytes and erased rows are seen, only the
+//! nodes below it say.
 //!
 //! ```text
 //!            low                      high
@@ -12,12 +13,14 @@
 //!   [  page  ][  page  ][ page ][ page ][  page  ]      rows: two pages for certain, four at most
 //! ```
 //!
-//! * An end of the range is known to the data page it lies in; exactly if it is a separator or beyond the file's
-//!   bounds. So an interval is two pages wide at most, and every interval holds the truth ([`Estimate`]).
-//! * Index pages: those on the way to both ends, 2 x height at most, and on the way to each edge of the slice between
-//!   them. Data pages: none; where the answer is to be exact, one at each end.
+//! * Of an end of the range, only the data page in which it lies is known. If it is a separator or beyond the
+//!   file's bounds, it is known exactly. So an interval is at most two pages wide, and every interval contains the
+//!   true number ([`Estimate`]).
+//! * Index pages that are read: those on the ways to both ends, at most 2 x height, and those on the way to each
+//!   edge of the slice between the ends. Data pages: none; for an exact answer, one at each end.
 //! * A flat index is a tree of height 1 and goes through the same code.
-//! * What a node says is checked against its parent: totals that do not fit are `Corrupt`, not a wrong sum.
+//! * What a node says is checked against its parent: totals that do not fit are `Corrupt`, and do not make a wrong
+//!   sum.
 //!
 //! Histograms over many sources have their own bounds, see `stats/histogram.rs` and
 //! `docs/decisions/0012-a-histogram-opens-what-is-heavy.md`.
@@ -31,42 +34,42 @@ pub use histogram::{Bucket, CutPoint, Histogram, HistogramSource, MemoryRun, Met
 use crate::format::meta::KeyBounds;
 use std::ops::Bound;
 
-/// A number that is not known: the truth lies between, both included.
+/// A number that is not known exactly: the true number lies between the two, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Estimate {
-    /// Not greater than the truth.
+    /// Not greater than the true number.
     pub low: u64,
-    /// Not less than the truth.
+    /// Not less than the true number.
     pub high: u64,
 }
 
 impl Estimate {
-    /// A number that is known.
+    /// A number that is known exactly.
     pub const fn exact(n: u64) -> Self {
         Self { low: n, high: n }
     }
 
-    /// By how much it may be wrong.
+    /// The width of the interval.
     pub const fn width(&self) -> u64 {
         self.high.saturating_sub(self.low)
     }
 
-    /// Whether it is known.
+    /// Whether the number is known exactly.
     pub const fn is_exact(&self) -> bool {
         self.low == self.high
     }
 
-    /// Whether the truth may be `n`.
+    /// Whether the true number may be `n`.
     pub const fn contains(&self, n: u64) -> bool {
         self.low <= n && n <= self.high
     }
 
-    /// Middle of the interval: the number that is wrong by least, half the width.
+    /// The middle of the interval: the number with the smallest possible error, which is half the width.
     pub const fn middle(&self) -> u64 {
         self.low + self.width() / 2
     }
 
-    /// The sum of two numbers, at most what a u64 holds.
+    /// The sum of two numbers, limited to what a u64 holds.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { low: self.low.saturating_add(other.low), high: self.high.saturating_add(other.high) }
@@ -79,18 +82,18 @@ impl std::ops::AddAssign for Estimate {
     }
 }
 
-/// Totals of the rows of a file that are seen and whose keys lie in a range. The bytes of a page are shared evenly by
-/// its rows.
+/// The totals of those rows of a file that are seen and whose keys lie in a range. The bytes of a page are divided
+/// evenly among its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RangeTotals {
-    /// Rows, erased ones among them.
+    /// Rows, including erased ones.
     pub rows: Estimate,
-    /// Those whose newest version is an erase.
+    /// Rows whose newest version is an erase.
     pub erased: Estimate,
     /// Stored bytes of the main tree's data pages.
     pub bytes: Estimate,
-    /// Stored bytes of what belongs to the rows and lies elsewhere: large values, history, other groups. A page of
-    /// those counts where the main tree counts it: at the data page that was being filled when it was full.
+    /// Stored bytes that belong to the rows but lie elsewhere: large values, history, other groups. A page of these
+    /// counts where the main tree counts it: at the data page that was being filled when this page became full.
     pub beside_bytes: Estimate,
 }
 
@@ -103,15 +106,15 @@ impl std::ops::AddAssign for RangeTotals {
     }
 }
 
-/// A place between keys: before `at`, or after it.
+/// A place between keys: directly before `at`, or directly after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct KeyEdge<'k> {
     at: &'k [u8],
     is_after: bool,
 }
 
-/// The range of keys that is asked about, clipped to the bounds of a file: no edge on a side where nothing is cut off.
-/// A [`KeyRange`](crate::KeyRange) would need a copy of every bound that is not its own end.
+/// The range of keys in question, clipped to the bounds of a file. A side where nothing is cut off has no edge. A
+/// [`KeyRange`](crate::KeyRange) would need a copy of every bound that is not its own end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span<'k> {
     low: Option<KeyEdge<'k>>,
@@ -119,7 +122,7 @@ struct Span<'k> {
 }
 
 impl<'k> Span<'k> {
-    /// The part of the range from `low` to `high` with keys within `bounds`; `None` if none exists.
+    /// The part of the range from `low` to `high` that lies within `bounds`; `None` if no part does.
     fn within(low: Bound<&'k [u8]>, high: Bound<&'k [u8]>, bounds: &KeyBounds) -> Option<Self> {
         let edge = |bound: Bound<&'k [u8]>, after: bool| match bound {
             Bound::Unbounded => None,
@@ -138,7 +141,7 @@ impl<'k> Span<'k> {
     }
 }
 
-/// `part` of `whole` shares of `bytes`, rounded down.
+/// The bytes of `part` shares, if `bytes` are divided into `whole` shares; rounded down.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     if part >= whole { bytes } else { (u128::from(bytes) * u128::from(part) / u128::from(whole)) as u64 }
 }

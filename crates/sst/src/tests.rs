@@ -1,4 +1,5 @@
-//! Whole files: as text scripts say, and as they were written by the first version of the format.
+//! Tests of whole files: files that text scripts describe, and files that the first version of the format has
+//! written.
 
 mod golden;
 mod script;

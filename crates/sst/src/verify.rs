@@ -1,11 +1,11 @@
-//! Checking a whole file: every byte of it is read, and everything the format says twice is compared. It does not know
-//! other files, nor which rows a reader may see.
+//! Checks a whole file: it reads every byte and compares everything that the format says twice. It knows no other
+//! files, and not which rows a reader may see.
 //!
-//! * Every page is reached from its parent, so its checksum, its structure and its place are checked; the footer has a
-//!   checksum of its own; what is left of the file must be the zeros between pages.
-//! * Memory: what the source keeps ahead and the nodes above that, a node for each level, the flat list, a data page, a
-//!   partition of the filter, and 16 bytes for each page of the file, 32 for those of column groups; in a file with
-//!   groups a bit for each row and each older version, too.
+//! * Every page is reached from its parent, so its checksum, its structure and its place are checked. The footer
+//!   has its own checksum. The rest of the file must be the zeros between pages.
+//! * Memory: the pages that the source keeps ahead with the nodes above them, a node for each level, the flat list,
+//!   a data page, and a partition of the filter. In addition, it takes 16 bytes for each page of the file, or 32
+//!   for a page of a column group. In a file with groups, it also takes a bit for each row and each older version.
 
 mod check;
 mod filter;
@@ -32,11 +32,11 @@ use pages::{Address, Error, PageKind, PageSource, Result, retry};
 use tree_walk::DataPage;
 use values::{Values, chunks_of};
 
-/// Reads all of `sst` through `source` and says what it holds, or what is wrong with it first.
+/// Reads all of `sst` through `source`. Says what the file holds, or the first thing in it that is wrong.
 ///
-/// `raw` is the same file for what lies outside pages. `progress` is called now and then with the bytes checked so far.
-/// A session that does not keep pages in the cache is enough: nothing is read twice. As much is asked for ahead as the
-/// source keeps.
+/// `raw` is the same file, for what lies outside pages. `progress` is called now and then with the number of bytes
+/// checked so far. A session that does not keep pages in the cache is enough, because nothing is read twice. As
+/// many pages are asked for ahead as the source keeps.
 ///
 /// # Errors
 ///
@@ -65,7 +65,7 @@ pub fn verify<S: PageSource + ?Sized>(
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// The footer, and with it the length of the file.
+    /// Checks the footer, and with it the length of the file.
     fn footer(&mut self, raw: &dyn File) -> Result<()> {
         let expected = &self.sst.meta;
         let at = self.footer_offset();
@@ -84,8 +84,8 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// The main tree and, in step with it, the filter over its keys and the history: an older version belongs to a row
-    /// that says it has some.
+    /// Checks the main tree and, in step with it, the filter over its keys and the history: an older version must
+    /// belong to a row that says that it has older versions.
     fn rows(&mut self, mut groups: Beside) -> Result<()> {
         let meta = &self.sst.meta;
         let value_bytes_of_groups = self.found.value_bytes;
@@ -138,7 +138,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         history.end(self)
     }
 
-    /// The older versions of `row`, whose newest is `newest`.
+    /// Checks the older versions of `row`, whose newest version is `newest`.
     fn older_versions(
         &mut self,
         history: &mut History,
@@ -195,7 +195,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// Addresses of all chunks of the values of a page.
+    /// The addresses of all chunks of the values of a page.
     fn value_chunks(&mut self, data: &DataPage) -> Result<Vec<Address>> {
         let records = (0..data.layout.rows()).map(|i| data.layout.record(&data.page, i));
         let stored = |record: &RowRecord| &data.page[record.value_at..record.value_at + record.value_bytes];
@@ -244,7 +244,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// What the meta says beyond its trees.
+    /// Checks what the meta says beside its trees.
     fn facts(&self) -> Result<()> {
         let meta = &self.sst.meta;
         let (oldest, newest) = self.found.versions.unwrap_or((Version::MAX, Version(0)));
@@ -264,7 +264,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// Pages do not overlap, and nothing but the zeros of an alignment lies between them.
+    /// Checks that pages do not overlap, and that only zeros for alignment lie between them.
     fn gaps(&mut self, raw: &dyn File) -> Result<()> {
         let mut extents = std::mem::take(&mut self.extents);
         extents.sort_unstable();
@@ -278,7 +278,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// The bytes between two pages; `kind` is that of the page after them.
+    /// Checks the bytes between two pages. `kind` is the kind of the page after them.
     fn gap(&mut self, raw: &dyn File, start: u64, end: u64, kind: PageKind) -> Result<()> {
         if start == end {
             return Ok(());
@@ -300,7 +300,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 }
 
-/// `bytes` bytes at `offset`, read in whole blocks as direct I/O wants them.
+/// `bytes` bytes at `offset`, read in whole blocks because direct I/O needs them.
 fn read_raw(sst: &Sst, raw: &dyn File, offset: u64, bytes: usize) -> Result<Vec<u8>> {
     let start = (offset % BLOCK_BYTES as u64) as usize;
     let mut buffer = Buffer::zeroed((start + bytes).next_multiple_of(BLOCK_BYTES));

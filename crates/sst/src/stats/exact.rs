@@ -1,5 +1,5 @@
-//! Questions about rows that only data pages answer: they take a page at each end of a range, or the page of one row.
-//! It knows no versions.
+//! Answers questions about rows that need data pages: they take a page at each end of a range, or the page of one
+//! row. It knows no versions.
 
 use super::range::TreeSums;
 use super::{KeyEdge, Span, share};
@@ -14,8 +14,8 @@ use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
-    /// Ids of the rows from `low` to `high`, seen or not. Reads the way to both ends, at most two data pages among it.
-    /// A step.
+    /// The ids of the rows from `low` to `high`, whether they are seen or not. Reads the ways to both ends, with at
+    /// most two data pages. A step.
     ///
     /// # Errors
     ///
@@ -41,9 +41,9 @@ impl Sst {
         Ok(start..end.max(start))
     }
 
-    /// Totals of the rows that are seen from `low` to `high`: rows and erased rows as they are, bytes in proportion to
-    /// the rows of the pages at the edges. Reads the ways to both ends, at most two data pages among them, and to those
-    /// edges of the slice between them where some rows are erased. A step.
+    /// The totals of the rows from `low` to `high` that are seen. Rows and erased rows are exact. For the pages at
+    /// the edges, bytes are in proportion to rows. Reads the ways to both ends, with at most two data pages, and
+    /// the ways to those edges of the slice between them where some rows are erased. A step.
     ///
     /// # Errors
     ///
@@ -61,9 +61,9 @@ impl Sst {
         Ok(totals)
     }
 
-    /// Id of row number `n`, from 0, of those from row `from` on that are seen and not erased; `None` if these are
-    /// fewer. Reads the ways to `from`, to the row, and to the edges of the slice between them, the data pages there
-    /// only if some of their rows are erased. A step.
+    /// Counts the rows from row `from` on that are seen and not erased, and returns the id of number `n` of them,
+    /// from 0; `None` if they are fewer. Reads the ways to `from`, to the row, and to the edges of the slice
+    /// between them. Data pages on these ways are read only if some of their rows are erased. A step.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Sst {
         sum.nth(&sum.root(), &self.rows().within(from..u64::MAX), &mut { n })
     }
 
-    /// Appends the key of row `row`, one of the file's, to `out`. Reads the way to its data page. A step.
+    /// Appends the key of row `row`, which must be in the file, to `out`. Reads the way to its data page. A step.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl LeafRows {
         self.layout.record(&self.page, i).kind != RowKind::Erase
     }
 
-    /// Its rows in `seen` that are not erased.
+    /// The rows of the page that are in `seen` and not erased.
     fn puts(&self, seen: &RowRanges) -> impl Iterator<Item = u64> {
         let first = self.layout.first_row();
         let seen = seen.within(first..first + self.layout.rows() as u64);
@@ -108,7 +108,7 @@ impl LeafRows {
 }
 
 impl<S: PageSource + ?Sized> TreeSums<'_, S> {
-    /// The first row after `edge`, or the end of the rows.
+    /// The first row after `edge`. If no row is, the number after the last row.
     fn row_at(&self, edge: KeyEdge<'_>) -> Result<u64, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         if is_at_start {
@@ -155,8 +155,8 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
         Ok(())
     }
 
-    /// Row number `left` of those in `seen` of `subtree` that are not erased; if those are fewer, `left` less their
-    /// number.
+    /// Counts the rows of `subtree` that are in `seen` and not erased, and returns number `left` of them. If they
+    /// are fewer, it subtracts their number from `left`.
     fn nth(&self, subtree: &Subtree, seen: &RowRanges, left: &mut u64) -> Result<Option<u64>, Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();

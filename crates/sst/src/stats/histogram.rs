@@ -1,8 +1,9 @@
-//! Where to cut many sorted sources into pieces of about one size, from index nodes alone. It does not know what one
-//! source hides of another: a row that two sources have counts twice.
+//! Finds where to cut many sorted sources into pieces of about the same size, from index nodes alone. It does not
+//! know what one source hides of another: a row that is in two sources counts twice.
 //!
-//! Every source is a few *units*, each with a weight and a span of keys: at first a file's root between the file's
-//! bounds, later subtrees between separators. A cut at a key is known to within the units whose spans it lies inside.
+//! Every source is a few *units*, each with a weight and a span of keys. At first a file is one unit: its root,
+//! between the file's bounds. Later its units are subtrees between separators. How much lies before a cut is
+//! uncertain only by the units whose spans contain the cut.
 //!
 //! ```text
 //!   file 1   ├───────── 40 ─────────┤├──── 30 ────┤          before the cut lie at least 10, at most 10 + 40 + 20:
@@ -10,18 +11,19 @@
 //!   cut              ▲
 //! ```
 //!
-//! To open a unit is to replace it by the children of its node. Units are opened until those over any place together
-//! weigh no more than the resolution: the heaviest first, for as long as it weighs more than its share of the
-//! resolution. Then the middle of the interval at any cut is within half a resolution of the truth, and no more than
-//! one resolution lies between two neighbouring places. Cuts are the places nearest to the multiples of the resolution.
-//! Where data pages alone are heavier than the resolution, nodes around a cut are opened until only data pages are
-//! left.
+//! To open a unit is to replace it by the children of its node. Units are opened until the units over any one place
+//! together weigh no more than the resolution. The heaviest is opened first, as long as it weighs more than its
+//! share of the resolution. Then the middle of the interval at any cut is within half a resolution of the truth,
+//! and no more than one resolution lies between two neighbouring places. Cuts are the places nearest to the
+//! multiples of the resolution. If data pages alone are heavier than the resolution, nodes around a cut are opened
+//! until only data pages are left.
 //!
-//! * Pages: a unit that is opened weighs more than (resolution / sources that cover the place), and those of one level
-//!   share the total: fewer than sources x (total / resolution) are opened on a level, and at the cuts one of each
-//!   source. With the ways to the ends of the range and to edges of slices that is at most sources x height x (buckets
-//!   + edges of the slice + 2). Tests hold it to this.
-//! * Rounds: nodes that are opened for one look at the units come together; the looks are about as many as the levels.
+//! * Pages: an opened unit weighs more than (resolution / sources that cover the place), and the units of one level
+//!   share the total. So fewer than sources x (total / resolution) units are opened on a level, and one of each
+//!   source at each cut. With the ways to the ends of the range and to edges of slices, that is at most sources x
+//!   height x (buckets + edges of the slice + 2). Tests check this bound.
+//! * Rounds: the nodes that are opened after one look at the units come together. There are about as many looks as
+//!   levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
 
 use super::range::TreeSums;
@@ -35,33 +37,33 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Bound;
 
-/// Most nodes that are pinned at once: 2 MiB at the default size of nodes.
+/// The most nodes that are pinned at once: 2 MiB at the default size of nodes.
 const ROUND_NODES: usize = 128;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// Rows, erased ones among them.
+    /// Rows, including erased ones.
     Rows,
-    /// Stored bytes of data pages and of what belongs to their rows and lies elsewhere.
+    /// Stored bytes of data pages, and of what belongs to their rows and lies elsewhere.
     Bytes,
 }
 
-/// Where something is cut between rows.
+/// A place between rows where something is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutPoint {
-    /// What is less lies before it.
+    /// Everything less than this lies before the cut.
     pub at: Vec<u8>,
-    /// Whether a row has this key for certain; otherwise it is a string that separates.
+    /// Whether this is certainly the key of a row. Otherwise it is a string that separates rows.
     pub is_key: bool,
 }
 
-/// What lies between two cut points.
+/// What lies between two neighbouring cut points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// Everything of the bucket lies before this; `None`: the last.
+    /// Everything in the bucket lies before this cut point. `None` in the last bucket.
     pub end: Option<CutPoint>,
-    /// How much lies in this bucket and those before it.
+    /// How much lies in this bucket and in all buckets before it.
     pub through: Estimate,
     /// Middle of `through`.
     pub value: u64,
@@ -74,7 +76,7 @@ pub struct Histogram {
     pub metric: Metric,
     /// The size that buckets should have.
     pub resolution: u64,
-    /// In the order of keys, at least one; cut points and values grow strictly.
+    /// The buckets in the order of keys, at least one. Their cut points and their values grow strictly.
     pub buckets: Vec<Bucket>,
     /// How much lies in all.
     pub total: Estimate,
@@ -82,12 +84,12 @@ pub struct Histogram {
     pub index_pages: u64,
 }
 
-/// Something sorted that has rows.
+/// A sorted source of rows.
 #[derive(Clone, Copy, Debug)]
 pub enum HistogramSource<'a> {
-    /// What is seen of a file.
+    /// The part of a file that is seen.
     File(&'a Sst),
-    /// Rows in memory, in runs in the order of keys, apart.
+    /// Rows in memory, in runs that are in key order and do not overlap.
     Memory(&'a [MemoryRun]),
 }
 
@@ -98,16 +100,17 @@ pub struct MemoryRun {
     pub first_key: Vec<u8>,
     /// Key of the last.
     pub last_key: Vec<u8>,
-    /// How many.
+    /// How many rows it has.
     pub rows: u64,
-    /// Their bytes.
+    /// The bytes of the rows.
     pub bytes: u64,
 }
 
-/// Buckets of about `resolution`, at least 1, over what `sources` have from `low` to `high`. Cut points lie near the
-/// multiples of the resolution. A bucket's value is within half a resolution of the truth, as long as the data pages
-/// and runs in memory around its cut point sum up to no more than that, otherwise within half of their sum; to this add
-/// half of those that `low` and `high` cut. Reads index nodes only, each in a step of its own with others.
+/// Divides what `sources` have from `low` to `high` into buckets of about `resolution`, which is at least 1. Cut
+/// points lie near the multiples of the resolution. If the data pages and the runs in memory around a cut point sum
+/// up to at most a resolution, the value of the bucket is within half a resolution of the truth. Otherwise it is
+/// within half of their sum. Half of the pages and runs that `low` and `high` cut has to be added to this error.
+/// Reads index nodes only, many of them in each step.
 ///
 /// # Errors
 ///
@@ -146,7 +149,7 @@ pub fn histogram<S: PageSource + ?Sized>(
     }
 }
 
-/// A place between keys, after all that are less. Neighbours share them.
+/// A place between keys: directly after all lesser keys. Neighbouring units share places.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum KeyPlace {
     Before(Vec<u8>),
@@ -157,14 +160,14 @@ enum KeyPlace {
 struct Unit {
     low: usize,
     high: usize,
-    /// How much of it lies in the range.
+    /// How much of the unit lies in the range.
     weight: Estimate,
-    /// Whether keys before or after the range may lie in it.
+    /// Whether keys before the range, or after it, may lie in the unit.
     cut_low: bool,
     cut_high: bool,
-    /// File and subtree, if it is one with a node.
+    /// The file and the subtree, if the unit is a subtree with a node.
     node: Option<(usize, Subtree)>,
-    /// Whether little can be said of it without its node.
+    /// Whether only its node can say how much lies in it.
     is_vague: bool,
 }
 
@@ -174,7 +177,7 @@ struct UnitSet<'a, S: ?Sized> {
     metric: Metric,
     files: Vec<(TreeSums<'a, S>, RowRanges)>,
     places: Vec<KeyPlace>,
-    /// Whether a row has a place's key for certain.
+    /// For each place, whether its key is certainly the key of a row.
     are_keys: Vec<bool>,
     units: Vec<Unit>,
     /// The range.
@@ -221,7 +224,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
             match source {
                 HistogramSource::File(sst) => {
                     let bounds = sst.bounds();
-                    // Cut bounds, and those of range erases and slices, are not keys of rows.
+                    // Bounds that were cut, and the bounds of range erases and of slices, are not keys of rows.
                     let is_key =
                         sst.slice.is_none() && sst.meta.range_erases.is_none() && bounds.low.len() < MAX_BOUND_BYTES;
                     let last = bounds.high.as_deref().map_or(KeyPlace::End, |high| place(high, true));
@@ -256,7 +259,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.places.len() - 1
     }
 
-    /// The part in the range of a source from `low` to `high`; `None` if none exists.
+    /// The part of a source from `low` to `high` that lies in the range; `None` if no part does.
     fn clip(&mut self, low: KeyPlace, is_key: bool, high: KeyPlace) -> Option<Clipped> {
         let (cut_low, cut_high) = (low < self.low, high > self.high);
         let (from, to) = ((&low).max(&self.low), (&high).min(&self.high));
@@ -289,7 +292,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.units.push(Unit { low, high, weight, cut_low, cut_high, node, is_vague });
     }
 
-    /// Replaces `units`, in order, by their children.
+    /// Replaces `units`, which are in order, by their children.
     fn open(&mut self, units: &[usize]) -> Result<()> {
         for batch in units.chunks(ROUND_NODES) {
             let mut nodes: Vec<Option<PageRef>> = vec![None; batch.len()];
@@ -331,7 +334,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
             if is_out {
                 continue;
             }
-            // Bounds are cut outward, those of a slice between separators: a child may begin before them or end after.
+            // The bounds of a file are widened to the outside, and the bounds of a slice lie between separators: a
+            // child may begin before such bounds or end after them.
             let from = start.filter(|&start| self.places[start] > self.places[low]).unwrap_or(low);
             let to = after.filter(|&after| self.places[after] < self.places[high]).unwrap_or(high);
             let is_in_order = self.places[from] < self.places[to];
@@ -350,8 +354,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.units.iter().fold(Estimate::default(), |sum, unit| sum.plus(unit.weight))
     }
 
-    /// Units to open, in order, so that what covers any place weighs at most `resolution`. They count nothing more: if
-    /// their children are too heavy, the next look finds out.
+    /// The units to open, in order, so that the units over any place weigh at most `resolution`. An opened unit
+    /// counts as nothing: if its children are too heavy, the next look finds out.
     fn heavy(&self, line: &PlaceOrder, resolution: u64) -> Vec<usize> {
         let mut cover = UnitsAt::new(self);
         for (place, ends, begins) in line.places() {
@@ -362,7 +366,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         cover.opened()
     }
 
-    /// Units to open so that what covers one of `cuts` weighs at most `resolution`, or has no node.
+    /// The units to open so that the units over each of `cuts` weigh at most `resolution`, or have no nodes.
     fn heavy_at(&self, line: &PlaceOrder, cuts: &[usize], resolution: u64) -> Vec<usize> {
         let mut cover = UnitsAt::new(self);
         let mut cuts = cuts.iter().map(|&cut| line.rank[cut]).peekable();
@@ -416,17 +420,17 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
     }
 }
 
-/// Places in order, with the units that end and begin there.
+/// The places in order, with the units that end there and those that begin there.
 struct PlaceOrder {
-    /// Number of each place in the order; those that are equal have one.
+    /// The rank of each place in the order. Equal places have the same rank.
     rank: Vec<usize>,
-    /// A place of each rank: one that is a key, if any is.
+    /// One place of each rank: a place that is a key, if there is one.
     order: Vec<usize>,
     is_key: Vec<bool>,
     bytes: Vec<usize>,
     low: Vec<usize>,
     high: Vec<usize>,
-    /// Units by where they begin and by where they end.
+    /// The units ordered by where they begin, and ordered by where they end.
     begins: Vec<usize>,
     ends: Vec<usize>,
 }
@@ -457,7 +461,7 @@ impl PlaceOrder {
         Self { bytes: bytes.collect(), rank, order, is_key, low, high, begins, ends }
     }
 
-    /// Each rank, with the units that end and that begin there.
+    /// Each rank, with the units that end there and those that begin there.
     fn places(&self) -> impl Iterator<Item = (usize, &[usize], &[usize])> {
         let (mut begun, mut ended) = (0, 0);
         (0..self.order.len()).map(move |rank| {
@@ -472,14 +476,14 @@ impl PlaceOrder {
     }
 }
 
-/// Units whose spans hold one place, as it goes along the line.
+/// The units whose spans hold one place, while that place moves along the line.
 struct UnitsAt<'p> {
     units: &'p [Unit],
     is_opened: Vec<bool>,
-    /// Sum of the weights of those that are not opened.
+    /// The sum of the weights of the units that are not opened.
     weight: u128,
     count: u128,
-    /// The stretches with a node, heaviest first; some may have ended.
+    /// The units that have a node, heaviest first; some may have ended.
     nodes: BinaryHeap<(u64, Reverse<usize>)>,
 }
 
@@ -507,8 +511,8 @@ impl<'p> UnitsAt<'p> {
         }
     }
 
-    /// Opens the heaviest until those at `place` weigh at most `resolution`; if `only_heavy`, only those that weigh
-    /// more than their share of it.
+    /// Opens the heaviest units until the units at `place` weigh at most `resolution`. If `only_heavy` is set, it
+    /// opens only units that weigh more than their share of `resolution`.
     fn lighten(&mut self, line: &PlaceOrder, place: usize, resolution: u64, only_heavy: bool) {
         let resolution = u128::from(resolution);
         while self.weight > resolution
@@ -530,20 +534,21 @@ impl<'p> UnitsAt<'p> {
     }
 }
 
-/// A place where the middle of what lies before it grows.
+/// A place before which more lies, by the middle of the interval, than before the place that precedes it.
 #[derive(Clone, Copy)]
 struct CutCandidate {
     value: u64,
-    /// `None`: the start or the end of everything, where nothing is cut.
+    /// `None` for the start and the end of everything, where nothing is cut.
     place: Option<usize>,
 }
 
-/// For each multiple of `resolution` the place before which about that much lies. Those that are cuts are returned in
-/// order.
+/// For each multiple of `resolution`, finds the place before which about that much lies. Returns those of these
+/// places that are cuts, in order.
 fn choose(line: &PlaceOrder, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
     let end = total.middle();
     let mut candidates = vec![CutCandidate { value: 0, place: None }];
-    // The best of places before which the same lies: where that is known best, then a key, then the shortest string.
+    // Of places before which the same amount lies, the best is taken: the one whose amount is known best, then a
+    // key, then the shortest string.
     let inner: Vec<usize> = (0..before.len()).filter(|&rank| (1..end).contains(&before[rank].middle())).collect();
     for same in inner.chunk_by(|&a, &b| before[a].middle() == before[b].middle()) {
         let best = same.iter().min_by_key(|&&rank| (before[rank].width(), !line.is_key[rank], line.bytes[rank], rank));

@@ -1,5 +1,6 @@
-//! Totals of a range of one tree, from index nodes alone: whole children by subtraction, and ways down to the data
-//! pages at the edges of the range and of the slice. About those pages it knows only what their parents say.
+//! Totals of a range of one tree, from index nodes alone. Whole children are added by subtraction; ways lead down
+//! to the data pages at the edges of the range and of the slice. It knows only what their parents say about those
+//! data pages.
 
 use super::{Estimate, KeyEdge, RangeTotals, Span, share};
 use crate::format::history_key;
@@ -12,10 +13,11 @@ use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
-    /// Totals of the rows that are seen from `low` to `high`. Reads index nodes only, those on the way to both ends and
-    /// to the edges of the slice between them: none for an end beyond the bounds of the file. A step.
+    /// The totals of the rows from `low` to `high` that are seen. Reads index nodes only: the nodes on the ways to
+    /// both ends and to the edges of the slice between them. An end beyond the bounds of the file needs no nodes. A
+    /// step.
     ///
-    /// Rows are known but for those of two data pages, those that hold the ends.
+    /// The number of rows is exact except for the rows in the two data pages that hold the ends.
     ///
     /// # Errors
     ///
@@ -34,9 +36,9 @@ impl Sst {
         sum.of(&self.rows(), span)
     }
 
-    /// Stored bytes that belong to the rows that are seen of `rows`: of the main tree's data pages, then of each column
-    /// group's pages and large values, then of the history's in all groups. Reads index nodes only, in each tree those
-    /// on the way to both ends and to the edges of the slice between them. A step.
+    /// The stored bytes that belong to those of `rows` that are seen: first the main tree's data pages, then the
+    /// pages and large values of each column group, then the history with all its groups. Reads index nodes only:
+    /// in each tree, those on the ways to both ends and to the edges of the slice between them. A step.
     ///
     /// # Errors
     ///
@@ -59,8 +61,8 @@ impl Sst {
         Ok(bytes)
     }
 
-    /// As [`Sst::bytes_by_group`], of the rows from `low` to `high`: less is known of those in the data pages that hold
-    /// the ends. A step.
+    /// Like [`Sst::bytes_by_group`], for the rows from `low` to `high`. The result is less exact for the rows in
+    /// the data pages that hold the ends. A step.
     ///
     /// # Errors
     ///
@@ -85,7 +87,7 @@ impl Sst {
         Ok(at_least.iter().zip(&at_most).map(|(least, most)| Estimate { low: least.low, high: most.high }).collect())
     }
 
-    /// Bytes of the pages and large values of rows `seen` of a column group.
+    /// The bytes of the pages and large values that the rows `seen` have in a column group.
     fn group_bytes<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -97,7 +99,7 @@ impl Sst {
         Ok(bytes.plus(beside_bytes))
     }
 
-    /// Bytes of the older versions of main rows `seen`, in all groups.
+    /// The bytes of the older versions of the main rows `seen`, in all groups.
     fn history_bytes<S: PageSource + ?Sized>(&self, source: &S, seen: &RowRanges) -> Result<Estimate, Stop> {
         let Some(sum) = TreeSums::new(self, source, TreeKind::History) else { return Ok(Estimate::default()) };
         let mut bytes = Estimate::default();
@@ -134,13 +136,14 @@ pub(super) struct TreeSums<'a, S: ?Sized> {
 }
 
 impl Subtree {
-    /// Its rows that lie in `seen`; some of these may not count if keys are cut off, too.
+    /// The totals of those of its rows that lie in `seen`. If keys are cut off too (`is_cut`), some of these rows
+    /// may not count.
     pub fn part(&self, seen: u64, is_cut: bool) -> RangeTotals {
         let Totals { rows, bytes, group_bytes, erased } = self.totals();
         let in_proportion = |n: u64| Estimate { low: share(n, seen, rows), high: n - share(n, rows - seen, rows) };
         let whole = RangeTotals {
             rows: Estimate::exact(seen),
-            // A damaged file may say that more rows are erased than it has.
+            // A damaged file may say that more rows are erased than exist.
             erased: Estimate { low: erased.saturating_sub(rows - seen).min(seen), high: erased.min(seen) },
             bytes: in_proportion(bytes),
             beside_bytes: in_proportion(group_bytes),
@@ -159,17 +162,17 @@ impl Subtree {
 }
 
 impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
-    /// Over the tree of `kind`; `None` if the file has none.
+    /// Sums over the tree of `kind`; `None` if the file has no such tree.
     pub fn new(sst: &'a Sst, source: &'a S, kind: TreeKind) -> Option<Self> {
         Some(Self { source, descent: sst.descent(kind)?, tree: sst.meta.tree(kind)? })
     }
 
-    /// All of the tree.
+    /// The subtree that is the whole tree.
     pub fn root(&self) -> Subtree {
         self.descent.whole()
     }
 
-    /// The node that is `subtree`, a right one of this tree.
+    /// The node of `subtree`, which must be a subtree of this tree.
     pub fn open(&self, subtree: &Subtree) -> Result<PageRef, Stop> {
         self.descent.node_of(self.source, subtree)
     }
@@ -181,7 +184,7 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         Ok(sum)
     }
 
-    /// Adds the part of `subtree` that counts. `span` has the edges that lie in it.
+    /// Adds the part of `subtree` that counts. `span` has only those edges that lie in the subtree.
     fn add(&self, subtree: &Subtree, seen: &RowRanges, span: Span<'_>, sum: &mut RangeTotals) -> Result<(), Stop> {
         let is_cut = span.low.is_some() || span.high.is_some();
         let count = seen.count_within(subtree.rows());
@@ -199,7 +202,7 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         let first = near.as_ref().map_or(0, |near| near.child);
         let end = far.as_ref().map_or(node.children(), |far| far.child + usize::from(!far.at_its_start));
         if !is_cut {
-            // Only children at edges of what is seen are not whole.
+            // Only children at the edges of what is seen need to be opened.
             return together(0..node.children(), |i| self.add(&subtree.child(&node, i), seen, Span::default(), sum));
         }
         together(first..end, |i| {
@@ -210,7 +213,8 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         })
     }
 
-    /// Row ids of the rows with keys in `span`: those that are for certain, and those that may be.
+    /// The ids of the rows with keys in `span`: first the rows that certainly have such keys, then the rows that
+    /// may have them.
     fn rows_of(&self, span: Span<'_>) -> Result<(Range<u64>, Range<u64>), Stop> {
         let (mut low, mut high) = (0..0, self.tree.totals.rows..self.tree.totals.rows);
         together([(span.low, &mut low), (span.high, &mut high)], |(edge, rows)| {
@@ -222,13 +226,13 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         Ok((low.end..high.start.max(low.end), low.start..high.end))
     }
 
-    /// How many rows lie before `edge`: at least the start, at most the end.
+    /// How many rows lie before `edge`: at least the start of the range, at most its end.
     fn rows_before(&self, edge: KeyEdge<'_>) -> Result<Range<u64>, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         Ok(if is_at_start { leaf.before.rows..leaf.before.rows } else { leaf.rows() })
     }
 
-    /// The data page that `edge` lies in, or at whose start it is known to be.
+    /// The data page in which `edge` lies. Also says whether `edge` is known to be at the start of the page.
     pub fn leaf(&self, edge: KeyEdge<'_>) -> Result<(Subtree, bool), Stop> {
         let mut here = self.root();
         while here.level > 0 {
@@ -247,7 +251,7 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
 /// Where an edge lies in a node.
 struct EdgeChild {
     child: usize,
-    /// Whether all keys under the child are known to lie after the edge.
+    /// Whether all keys under the child certainly lie after the edge.
     at_its_start: bool,
 }
 
